@@ -1,0 +1,97 @@
+"""What assaymark raises on purpose.
+
+::
+
+    AssayError                 one line for the user, exit status 1
+    |-- InputError             a file or record from outside is wrong: every problem of it, at once
+    |-- PlanError              a study file, its lock, and the records do not go together
+    |-- UnknownNameError       a name somebody wrote is not one of ours ("Did you mean ...?")
+    |-- NotMeasurableError     the number asked for is undefined on these data
+    |-- LedgerError            stored bytes are damaged, or belong to somebody else
+    `-- ModelError             one attempt at a model call failed; says whether trying again can help
+
+A class is here only because somebody catches it. Messages say what is wrong, the value seen, what is allowed,
+and where; they start in lower case and carry no markup.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+
+class AssayError(Exception):
+    """Base of every error that assaymark raises on purpose. Catch it to show one line instead of a traceback."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with an input: where it is, and what is wrong there (with the value seen and what is allowed).
+
+    >>> str(Problem("line 3, weight", "must be between 0 and 1 (got 1.4)"))
+    'line 3, weight: must be between 0 and 1 (got 1.4)'
+    """
+
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}" if self.where else self.what
+
+
+class InputError(AssayError):
+    """A file or record from outside is wrong. Carries all of its problems, not only the first.
+
+    >>> print(InputError("study.toml", [Problem("judges", "at least one is needed (got 0)")]))
+    study.toml: judges: at least one is needed (got 0)
+    """
+
+    def __init__(self, source: str, problems: Iterable[Problem | str]) -> None:
+        self.source = source
+        self.problems: tuple[Problem, ...] = tuple(
+            p if isinstance(p, Problem) else Problem("", p) for p in problems
+        )
+        super().__init__(_listing(source, self.problems))
+
+
+class PlanError(AssayError):
+    """A study file, its lock and the records it is asked to work on do not go together."""
+
+
+class UnknownNameError(AssayError):
+    """A name written by a person is not known. The message offers the closest known names.
+
+    >>> print(UnknownNameError("judge", "audtor", ["auditor", "reader"]))
+    unknown judge 'audtor'. Did you mean 'auditor'? Known: auditor, reader
+    """
+
+    def __init__(self, kind: str, name: str, known: Sequence[str]) -> None:
+        self.kind, self.name, self.known = kind, name, tuple(sorted(known))
+        close = difflib.get_close_matches(name, self.known, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        listed = ", ".join(self.known) if self.known else "none"
+        super().__init__(f"unknown {kind} {name!r}.{hint} Known: {listed}")
+
+
+class NotMeasurableError(AssayError):
+    """The quantity is undefined on these data. Raised instead of returning a quiet 0.0 or NaN."""
+
+
+class LedgerError(AssayError):
+    """What is stored does not match its hash, cannot be read, or belongs to another run."""
+
+
+class ModelError(AssayError):
+    """One attempt at a model call failed. ``retryable`` says whether another attempt can help."""
+
+    def __init__(self, message: str, *, retryable: bool) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+
+
+def _listing(source: str, problems: Sequence[Problem]) -> str:
+    if len(problems) == 1:
+        return f"{source}: {problems[0]}"
+    lines = "".join(f"\n  {problem}" for problem in problems)
+    return f"{source}: {len(problems)} problems{lines}"

@@ -1,0 +1,177 @@
+"""The study file: what a study will do, written down and locked before any judge is called.
+
+A person writes one TOML file. Every threshold of the sources is a field here, with the source's value as its default
+(departures are listed in ``docs/protocol.md`` with their reasons). `plan_hash` covers the canonical plan and every text
+it uses, so a changed anchor is a changed plan.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from assaymark.errors import InputError, Problem
+from assaymark.records import AGGREGATE, DerivationKind, content_id, problems_of, sha256_text
+
+Name = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\[\]=,|]+$")]
+GatingTest = Literal["auto", "cluster-t", "bootstrap"]
+
+
+class Frozen(BaseModel):
+    """Base of the parts of a study file: immutable, and an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class JudgeSpec(Frozen):
+    """One judge of the panel: which model answers, for which family it counts, and how often it is asked."""
+
+    name: Name
+    model: Annotated[str, Field(min_length=3, pattern=r"^[a-z0-9_.-]+/.+$")]
+    family: Name
+    trials: int = Field(default=1, ge=1, le=50)
+    seed: int | None = None
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    effort: Literal["minimal", "low", "medium", "high"] | None = None
+    args: dict[str, str | int | float | bool] = Field(default_factory=dict)
+
+
+class Records(Frozen):
+    """Which imported records the study is about."""
+
+    derivations: tuple[DerivationKind, ...] = ("honest",)
+    exclude_flags: tuple[str, ...] = ("clock-conflict",)
+    agents: tuple[Name, ...] | None = Field(default=None, description="only these agents; default: all")
+    keep_names: tuple[str, ...] = Field(default=(), description="names that blinding must not replace")
+
+
+class RubricChoice(Frozen):
+    """Which rubric the judges apply, and how its dimensions are weighed into the aggregate (default: equally)."""
+
+    name: Name = "v1.0"
+    weights: dict[str, Annotated[float, Field(ge=0)]] | None = None
+
+
+class Gates(Frozen):
+    """Cut-offs on mean pairwise kappa (ValueBlindBench section 3.7), and when a format gets a gate of its own."""
+
+    publish: float = Field(default=0.4, ge=-1, le=1)
+    halt: float = Field(default=0.2, ge=-1, le=1)
+    format_min_records: int = Field(default=30, ge=2)
+    format_min_clusters: int = Field(default=5, ge=2)
+    repetition_stability: float = Field(default=0.90, ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Gates:
+        if self.halt > self.publish:
+            raise ValueError(f"halt must not exceed publish (got halt {self.halt}, publish {self.publish})")
+        return self
+
+
+class Inference(Frozen):
+    """How intervals and tests are made. ``auto`` is cluster t below 20 common clusters, else the bootstrap."""
+
+    gating_test: GatingTest = "auto"
+    alpha: float = Field(default=0.05, gt=0, lt=0.5)
+    level: float = Field(default=0.95, gt=0.5, lt=1)
+    resamples: int | None = Field(default=None, ge=1000, le=10_000_000, description="default max(10000, 40 m/alpha)")
+    ddof: Literal[0, 1] = 1
+    mde_sd: float = Field(default=1.0, gt=0)
+    mde_power: float = Field(default=0.8, gt=0.5, lt=1)
+    allow_hopeless: bool = Field(default=False, description="lock a plan although it can never reject")
+
+
+class Stability(Frozen):
+    """When leaving a judge family out counts as a change of order (section 3.5)."""
+
+    rho: float = Field(default=0.9, ge=-1, le=1)
+
+
+class EngineChoice(Frozen):
+    """How calls are made. None of these can change an answer, so none of them enters a call key."""
+
+    concurrency: int = Field(default=64, ge=1, le=4096)
+    deadline_s: float = Field(default=120.0, gt=0, le=3600)
+    attempts: int = Field(default=4, ge=1, le=20)
+    backoff_s: float = Field(default=1.0, ge=0, le=300)
+
+
+class Claims(Frozen):
+    """Which candidate claims are put to the gates: every "X ranks first" and every pair, by default."""
+
+    first: bool = True
+    pairs: bool = True
+    dimensions: tuple[str, ...] | None = Field(default=None, description="default: the aggregate and each dimension")
+
+
+class Study(Frozen):
+    """A whole study file. See ``docs/protocol.md`` for every field, its source and its reason."""
+
+    version: Literal["1"] = "1"
+    name: Name
+    title: str = ""
+    seed: int = Field(ge=0)
+    judges: tuple[JudgeSpec, ...] = Field(min_length=1)
+    records: Records = Records()
+    rubric: RubricChoice = RubricChoice()
+    gates: Gates = Gates()
+    inference: Inference = Inference()
+    stability: Stability = Stability()
+    claims: Claims = Claims()
+    engine: EngineChoice = EngineChoice()
+
+    @model_validator(mode="after")
+    def _distinct_judges(self) -> Study:
+        names = [judge.name for judge in self.judges]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"each judge needs a name of its own (got {', '.join(twice)} more than once)")
+        if any(name == AGGREGATE for name in names):
+            raise ValueError(f"{AGGREGATE!r} is not available as a judge name")
+        return self
+
+    @property
+    def families(self) -> tuple[str, ...]:
+        """The judge families of the panel, in the order of their first judge."""
+        return tuple(dict.fromkeys(judge.family for judge in self.judges))
+
+
+def parse_study(text: str, *, source: str = "study.toml") -> Study:
+    """A study from the text of its file.
+
+    Raises
+    ------
+    InputError
+        Not TOML, or fields that are wrong, missing or unknown: all of them at once.
+    """
+    try:
+        raw: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as exc:
+        raise InputError(source, [Problem("", f"not TOML: {exc}")]) from None
+    try:
+        return Study.model_validate(raw)
+    except ValidationError as exc:
+        raise InputError(source, problems_of(exc)) from None
+
+
+def plan_hash(study: Study, texts: Mapping[str, str], tables: Mapping[str, str] | None = None) -> str:
+    """sha256 of the canonical plan, of every text it uses, and of the tables it was locked on.
+
+    Parameters
+    ----------
+    study : Study
+        The parsed plan; two files that mean the same have the same hash.
+    texts : mapping of name to text
+        Rubric and prompt templates, as they will be used.
+    tables : mapping of table name to sha256, optional
+        The imported records the plan is locked on.
+    """
+    plan = study.model_dump(mode="json", exclude={"engine"})
+    return content_id({
+        "plan": plan,
+        "texts": {name: sha256_text(text) for name, text in texts.items()},
+        "tables": dict(tables or {}),
+    })

@@ -1,0 +1,498 @@
+"""The nouns of an assay: frozen records, and their one way to and from JSON.
+
+Records on disk are the interface between the verbs, so they are plain: slotted frozen dataclasses, tuples instead of
+lists, no behaviour beyond facts derived from their own fields. What comes from outside enters through `parse`
+(strict types, unknown keys refused); what goes out leaves through `canonical_json`, whose bytes are the same on every
+machine and so can be hashed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any, Literal, TypeVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from assaymark.errors import InputError, Problem
+
+JSON = Any  # a value that json.dumps accepts; recursive aliases cost more than they tell here
+T = TypeVar("T")
+
+_STRICT = ConfigDict(extra="forbid", strict=True, arbitrary_types_allowed=False)
+
+Completeness = Literal["complete", "partial"]
+ActionKind = Literal["buy", "sell", "short", "cover", "hold", "close", "target_weight", "no_trade"]
+RationaleKind = Literal["summary", "portfolio", "risk", "candidate", "holding", "stage", "arena"]
+TimingSource = Literal["measured", "derived", "absent"]
+DerivationKind = Literal["honest", "cell_a", "cell_b", "ladder", "vacuum", "paraphrase", "fact_flip", "red_team"]
+EvidenceState = Literal["supported", "contradicted", "derivable", "rule", "own_action", "not_verifiable"]
+JudgmentStatus = Literal["ok", "invalid", "refused"]
+Scope = Literal["aggregate-ranking", "dimension-ranking", "pairwise-contrast", "adversarial-cell"]
+AgreementStatus = Literal["publish", "methodology", "halt"]
+StabilityStatus = Literal["stable", "tie-class", "judge-dependent"]
+AdversarialStatus = Literal["passed", "construct-sensitive", "contaminated", "not tested"]
+Level = Literal["headline", "qualified", "no-claim"]
+
+AGGREGATE = "aggregate"
+"""The name under which the mean over all rubric dimensions stands beside the dimensions themselves."""
+
+
+# --- what could be seen ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instrument:
+    """Something that can be held, with the names by which a text may call it."""
+
+    __pydantic_config__ = _STRICT
+
+    id: str
+    symbol: str | None = None
+    name: str = ""
+    asset_class: str = ""
+    group: str = ""
+    aliases: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One value an agent could see. ``instrument`` is empty for facts about the economy at large.
+
+    ``available_at`` is when it could be known; a fact later than the decision can never be shown. ``unit`` is one of
+    ratio (0.05 is five percent), percent, bps, price, index, count, usd, date, text, or the source's own word.
+    ``note`` holds the sentence or table row that a briefing fact was read from.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    id: str
+    instrument: str
+    field: str
+    value: float | str
+    unit: str
+    available_at: datetime
+    as_of: datetime | None = None
+    source: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """Bars of one instrument, oldest first; ``times`` are bar closes. All sequences have one length."""
+
+    __pydantic_config__ = _STRICT
+
+    instrument: str
+    interval_s: int
+    times: tuple[datetime, ...]
+    close: tuple[float, ...]
+    open: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+    low: tuple[float, ...] = ()
+    volume: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Portfolio:
+    """What was held before the decision: cash and NAV in ``currency``, positions as units per instrument."""
+
+    __pydantic_config__ = _STRICT
+
+    currency: str
+    cash: float
+    nav: float
+    positions: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Constraint:
+    """One numeric rule the agent was given, such as ``max_holdings`` 5 count or ``max_weight`` 0.5 nav."""
+
+    __pydantic_config__ = _STRICT
+
+    kind: str
+    limit: float
+    unit: str
+    scope: str = "portfolio"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Everything an agent could see when it decided, stored once and named by its content (`content_id`).
+
+    ``completeness`` is ``partial`` when the agent saw something that is not here; nothing can then be called
+    contradicted. ``cutoff`` is the last moment that the material speaks of and ``cutoff_source`` where it was read.
+    ``prompt`` is the text as it was put to the agent.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    completeness: Completeness
+    cutoff: datetime
+    cutoff_source: str
+    prompt: str
+    facts: tuple[Fact, ...] = ()
+    series: tuple[Series, ...] = ()
+    instruments: tuple[Instrument, ...] = ()
+    portfolio: Portfolio | None = None
+    constraints: tuple[Constraint, ...] = ()
+    profile: str | None = None
+    missing: tuple[str, ...] = ()
+
+
+# --- what was decided -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agent:
+    """Who decided. ``family`` groups agents and judges that share a maker; it decides conflicts of interest."""
+
+    __pydantic_config__ = _STRICT
+
+    id: str
+    family: str
+    model: str = ""
+    fingerprint: str | None = None
+    params: Mapping[str, JSON] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One order or target. ``weight`` is a fraction of NAV, ``confidence`` lies in 0..1."""
+
+    __pydantic_config__ = _STRICT
+
+    instrument: str
+    kind: ActionKind
+    quantity: float | None = None
+    weight: float | None = None
+    price: float | None = None
+    leverage: float | None = None
+    stop: float | None = None
+    target: float | None = None
+    confidence: float | None = None
+    expected_return: float | None = None
+    rationale: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rationale:
+    """A text that goes with a decision. Kind ``arena`` was written by the venue: neither judged nor ledgered."""
+
+    __pydantic_config__ = _STRICT
+
+    text: str
+    kind: RationaleKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFacts:
+    """How the decision was obtained: one attempt's seconds and tokens, and where the timing comes from."""
+
+    __pydantic_config__ = _STRICT
+
+    seconds: float | None = None
+    timing_source: TimingSource = "absent"
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cost_usd: float | None = None
+    attempts: int = 1
+    raw_object: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derivation:
+    """Honest, or made from something else on purpose: by what, from which record, with which seed."""
+
+    __pydantic_config__ = _STRICT
+
+    kind: DerivationKind = "honest"
+    parent: str | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """Where the record was read from."""
+
+    __pydantic_config__ = _STRICT
+
+    source: str
+    path: str = ""
+    commit: str | None = None
+    licence: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """One decision of one agent, with the reasons it gave: the trajectory that a ValueBlindBench judge is shown.
+
+    ``cluster`` is the regime (or week, or round) that inference resamples. Decisions with equal ``episode_id`` and
+    ``step`` answered the same question and can be compared as a pair: that is a `cycle`. ``stages`` holds structured
+    parts of the decision (forecasts, candidate tables, S1..S5 payloads) under their own names.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    record_id: str
+    episode_id: str
+    step: int
+    cluster: str
+    decided_at: datetime
+    agent: Agent
+    context_id: str
+    actions: tuple[Action, ...]
+    rationales: tuple[Rationale, ...]
+    format: str
+    provenance: Provenance
+    confidence: float | None = None
+    stages: Mapping[str, JSON] = field(default_factory=dict)
+    call: CallFacts = field(default_factory=CallFacts)
+    derivation: Derivation = field(default_factory=Derivation)
+    replicate: int = 1
+    flags: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def cycle(self) -> str:
+        """The question this decision answers; contrasts between agents are paired within it."""
+        return f"{self.episode_id}#{self.step}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What happened afterwards. Kept in its own table and never shown to a judge of the rationale."""
+
+    __pydantic_config__ = _STRICT
+
+    record_id: str
+    horizon: str
+    value: float
+    benchmark: float | None
+    resolved_at: datetime | None
+    source: str
+
+
+# --- what the judges said -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgment:
+    """One judge's answer on one trajectory in one trial. ``scores`` is empty unless ``status`` is ok."""
+
+    __pydantic_config__ = _STRICT
+
+    trajectory: str
+    judge: str
+    family: str
+    rubric: str
+    trial: int
+    status: JudgmentStatus
+    scores: Mapping[str, float]
+    call_key: str
+    evidence: tuple[str, ...] = ()
+    lookahead_check: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """One number in a rationale and what the agent's own material says about it.
+
+    ``part`` is the index of the rationale in the decision, ``start`` the offset of ``quote`` in it. ``number`` is the
+    value as written, in ``unit`` (percent, bps, usd, price, ratio, count, multiple, none). ``facts`` are the ids of
+    the facts used and ``rule`` names the rule that decided ``state``.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    decision: str
+    part: int
+    kind: RationaleKind
+    start: int
+    quote: str
+    number: float
+    unit: str
+    subject: str
+    state: EvidenceState
+    facts: tuple[str, ...]
+    rule: str
+
+
+# --- what was measured and what may be said -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """A number with all that is needed to read it: denominator, interval, level and method.
+
+    ``labels`` say what it is about (dimension, agent, judge, dropped family ...). ``value`` is None exactly when
+    ``state`` is not ``"ok"``; the state then says why in words. ``detail`` carries the parts that a certificate needs
+    to recompute it (contingency tables, cluster sums), as plain JSON.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    name: str
+    labels: Mapping[str, str]
+    value: float | None
+    n: int
+    n_of: str
+    method: str
+    state: str = "ok"
+    low: float | None = None
+    high: float | None = None
+    level: float | None = None
+    unit: str = ""
+    inputs: str = ""
+    detail: Mapping[str, JSON] = field(default_factory=dict)
+
+    @property
+    def id(self) -> str:
+        """Stable name: the measurement's name and its labels in alphabetical order."""
+        return measurement_id(self.name, self.labels)
+
+
+def measurement_id(name: str, labels: Mapping[str, str]) -> str:
+    """The id of the measurement ``name`` with these labels.
+
+    >>> measurement_id("kappa.mean_pairwise", {"dimension": "aggregate"})
+    'kappa.mean_pairwise[dimension=aggregate]'
+    """
+    inner = ",".join(f"{key}={labels[key]}" for key in sorted(labels))
+    return f"{name}[{inner}]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A sentence somebody may want to publish. ``subjects`` are agents, the one claimed higher first."""
+
+    __pydantic_config__ = _STRICT
+
+    id: str
+    scope: Scope
+    statement: str
+    subjects: tuple[str, ...]
+    dimension: str
+    asserts_order: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The deliverable: what may be said, and why (ValueBlindBench section 3.8). A bare score is malformed.
+
+    ``condition`` is the sentence that must be said with a qualified claim; ``binding`` names the fields of the tuple
+    that decided the level; ``measurements`` are the ids it rests on.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    claim: Claim
+    agreement_status: AgreementStatus
+    stability_status: StabilityStatus
+    adversarial_status: AdversarialStatus
+    publication_level: Level
+    reasons: tuple[str, ...]
+    binding: tuple[str, ...]
+    measurements: tuple[str, ...]
+    plan_hash: str
+    condition: str | None = None
+    fragility: Mapping[str, Level] = field(default_factory=dict)
+
+
+# --- to and from JSON -----------------------------------------------------------------------------------------------
+
+
+def to_json(value: Any) -> JSON:
+    """``value`` as plain JSON types: records become objects, datetimes RFC 3339 in UTC, mappings plain dicts.
+
+    Raises
+    ------
+    TypeError
+        Something in it has no JSON form.
+    ValueError
+        A number is NaN or infinite, or a datetime has no time zone.
+    """
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{value} has no JSON form")
+        return value
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise ValueError(f"{value.isoformat()} has no time zone")
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_json(item) for item in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {name: to_json(getattr(value, name)) for name in _field_names(type(value))}
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    return tuple(f.name for f in dataclasses.fields(kind))
+
+
+def canonical_json(value: Any) -> str:
+    """``value`` as JSON with sorted keys and no spaces: the same bytes on every machine.
+
+    >>> canonical_json({"b": (1, 2.0), "a": "é"})
+    '{"a":"é","b":[1,2.0]}'
+    """
+    return json.dumps(to_json(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def content_id(value: Any) -> str:
+    """sha256 of the canonical JSON of a record, as 64 hex digits. This is how contexts are named.
+
+    >>> content_id({"a": 1})[:12]
+    '015abd7f5cc5'
+    """
+    return sha256_text(canonical_json(value))
+
+
+def sha256_text(text: str) -> str:
+    """sha256 of a text in UTF-8. Lone surrogates, which UTF-8 cannot carry, are hashed by their escapes."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@cache
+def _adapter(kind: type[T]) -> TypeAdapter[T]:
+    return TypeAdapter(kind)
+
+
+def parse(kind: type[T], text: str | bytes, *, source: str = "record") -> T:
+    """One record from JSON: types are strict, unknown keys are refused, and every problem is named at once.
+
+    Raises
+    ------
+    InputError
+        The text is not JSON, or not such a record.
+    """
+    try:
+        return _adapter(kind).validate_json(text)
+    except ValidationError as exc:
+        raise InputError(source, problems_of(exc)) from None
+
+
+def problems_of(error: ValidationError) -> list[Problem]:
+    """The problems in a pydantic error in our words: dotted place, message, value seen (cut at 80 characters)."""
+    found = []
+    for item in error.errors(include_url=False):
+        place = ".".join(str(part) for part in item["loc"])
+        seen = repr(item.get("input"))
+        seen = seen if len(seen) <= 80 else seen[:77] + "..."
+        found.append(Problem(place, f"{item['msg'][:1].lower()}{item['msg'][1:]} (got {seen})"))
+    return found

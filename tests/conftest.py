@@ -1,0 +1,18 @@
+"""What several test folders share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real records beside the project, or a skip that says what is missing."""
+    named = os.environ.get("ASSAYMARK_SHARED")
+    folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared"
+    if not (folder / "data").is_dir():
+        pytest.skip(f"needs real records: {folder} has no data/ (set ASSAYMARK_SHARED to a folder that has)")
+    return folder
