@@ -49,9 +49,7 @@ class InputError(AssayError):
 
     def __init__(self, source: str, problems: Iterable[Problem | str]) -> None:
         self.source = source
-        self.problems: tuple[Problem, ...] = tuple(
-            p if isinstance(p, Problem) else Problem("", p) for p in problems
-        )
+        self.problems: tuple[Problem, ...] = tuple(p if isinstance(p, Problem) else Problem("", p) for p in problems)
         super().__init__(_listing(source, self.problems))
 
 

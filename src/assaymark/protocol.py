@@ -170,8 +170,10 @@ def plan_hash(study: Study, texts: Mapping[str, str], tables: Mapping[str, str] 
         The imported records the plan is locked on.
     """
     plan = study.model_dump(mode="json", exclude={"engine"})
-    return content_id({
-        "plan": plan,
-        "texts": {name: sha256_text(text) for name, text in texts.items()},
-        "tables": dict(tables or {}),
-    })
+    return content_id(
+        {
+            "plan": plan,
+            "texts": {name: sha256_text(text) for name, text in texts.items()},
+            "tables": dict(tables or {}),
+        }
+    )

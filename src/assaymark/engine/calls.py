@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from json.encoder import encode_basestring as _quoted
 from typing import Literal, Protocol
 
 from assaymark.records import JSON, canonical_json, sha256_text
 
+Role = Literal["system", "user"]
 Finish = Literal["stop", "length", "refusal"]
 
 
@@ -35,10 +37,19 @@ class Message:
 
     A prompt is cut into parts where calls share text (the rubric, an agent's material), so that each part is hashed
     and stored once however many calls show it.
+
+    >>> Message("user", (Text.of("Rate this."), Text.of("I bought gold."))).text
+    'Rate this.\\n\\nI bought gold.'
     """
 
-    role: Literal["system", "user"]
+    role: Role
     parts: tuple[Text, ...]
+    canonical: str = field(init=False, repr=False, compare=False)
+    """Role and digests as canonical JSON, made once however many calls show the message."""
+
+    def __post_init__(self) -> None:
+        digests = ",".join([_quoted(part.sha256) for part in self.parts])
+        object.__setattr__(self, "canonical", f"[{_quoted(self.role)},[{digests}]]")
 
     @property
     def text(self) -> str:
@@ -50,8 +61,13 @@ class Message:
 class CallSpec:
     """Everything that can change the answer of a model, and nothing else.
 
-    ``template`` is the sha256 of the prompt template; ``order`` the presentation order of a pair; ``trial`` counts
-    repetitions of one question; ``args`` are the model's own arguments.
+    ``model`` is ``provider/name``; ``template`` is the sha256 of the prompt template; ``order`` the presentation order
+    of a pair; ``trial`` counts repetitions of one question; ``args`` are the model's own arguments.
+
+    >>> hello = (Message("user", (Text.of("hello"),)),)
+    >>> call = CallSpec(model="reference/auditor", messages=hello, template="")
+    >>> call.key == CallSpec(model="reference/auditor", messages=hello, template="", trial=2).key
+    False
     """
 
     model: str
@@ -66,24 +82,44 @@ class CallSpec:
     args: Mapping[str, JSON] = field(default_factory=dict)
 
     @property
+    def canonical(self) -> bytes:
+        """The call as canonical JSON, every text standing by its digest: the bytes that the key is the sha256 of.
+
+        Raises
+        ------
+        TypeError, ValueError
+            An argument has no JSON form, such as a NaN temperature.
+        """
+        # Written out by hand because a million keys are planned at once; a test compares it with canonical_json.
+        messages = ",".join([message.canonical for message in self.messages])
+        return (
+            f'{{"args":{canonical_json(self.args) if self.args else "{}"},"effort":{_optional(self.effort)},'
+            f'"messages":[{messages}],"model":{_quoted(self.model)},"order":{self.order},'
+            f'"schema":{_optional(self.schema.sha256 if self.schema else None)},'
+            f'"seed":{"null" if self.seed is None else self.seed},'
+            f'"temperature":{"null" if self.temperature is None else canonical_json(self.temperature)},'
+            f'"template":{_quoted(self.template)},"trial":{self.trial}}}'
+        ).encode("utf-8", "surrogatepass")
+
+    @property
     def key(self) -> str:
-        """The call key: sha256 of canonical JSON in which every text stands by its digest."""
-        messages = ",".join(
-            f'["{message.role}",{json.dumps([part.sha256 for part in message.parts], separators=(",", ":"))}]'
-            for message in self.messages
-        )
-        # Written out by hand because a million keys are planned at once; the test compares it with canonical_json.
-        return sha256_text(
-            f'{{"args":{canonical_json(self.args) if self.args else "{}"},"effort":{json.dumps(self.effort)},'
-            f'"messages":[{messages}],"model":{json.dumps(self.model, ensure_ascii=False)},"order":{self.order},'
-            f'"schema":{json.dumps(self.schema.sha256 if self.schema else None)},"seed":{json.dumps(self.seed)},'
-            f'"temperature":{json.dumps(self.temperature)},"template":{json.dumps(self.template)},"trial":{self.trial}}}'
-        )
+        """The call key: sha256 of `canonical`, as 64 hex digits. Equal keys ask the same question."""
+        return hashlib.sha256(self.canonical).hexdigest()
+
+    @property
+    def texts(self) -> tuple[Text, ...]:
+        """Every text of the call: the parts of its messages in order, then the schema if there is one."""
+        parts = tuple([part for message in self.messages for part in message.parts])
+        return (*parts, self.schema) if self.schema else parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What a model answered, exactly as it came. ``seconds`` is one attempt, without queueing and retries."""
+    """What a model answered, exactly as it came.
+
+    ``model`` and ``fingerprint`` are the provider's own words for who answered. ``seconds`` is one attempt, without
+    queueing and retries; a model may leave it empty, and the runner then measures it.
+    """
 
     text: str
     model: str
@@ -100,3 +136,7 @@ class Model(Protocol):
     async def complete(self, call: CallSpec) -> Reply:
         """Answer one call."""
         ...
+
+
+def _optional(text: str | None) -> str:
+    return "null" if text is None else _quoted(text)

@@ -1,1 +1,23 @@
-"""placeholder."""
+"""Other people's records into ours: one importer per format, from bytes to records and a report of what is missing.
+
+Outcomes leave an importer as a table of their own. Nothing that happened after a decision enters its context.
+"""
+
+from __future__ import annotations
+
+from assaymark.importers.capitalbench import import_capitalbench
+from assaymark.importers.formats import IMPORTERS, Importer, importer
+from assaymark.importers.generic import import_generic, template
+from assaymark.importers.report import Imported, ImportReport, Missing
+
+__all__ = [
+    "IMPORTERS",
+    "ImportReport",
+    "Imported",
+    "Importer",
+    "Missing",
+    "import_capitalbench",
+    "import_generic",
+    "importer",
+    "template",
+]

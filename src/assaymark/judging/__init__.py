@@ -1,1 +1,41 @@
-"""placeholder."""
+"""Who grades: rubrics, blinding, prompts and replies, reference judges, and the evidence ledger.
+
+A judge is shown one rendered prompt: the rubric, the material of a context, a decision. `plan_calls` makes the calls of
+a study, `judgment` turns each reply into a record. Nothing here can reach what happened after a decision.
+"""
+
+from __future__ import annotations
+
+from assaymark.judging.blinding import Anonymised, anonymise, blinding_names
+from assaymark.judging.evidence import numeric_ledger
+from assaymark.judging.prompts import PlannedCall, eligible, plan_calls, plan_texts
+from assaymark.judging.reference import PLANTED, Planted, ReferenceJudge, reference_judges
+from assaymark.judging.replies import Invalid, Parsed, judgment, parse_reply, reply_schema
+from assaymark.judging.rubric import Dimension, Rubric, load_rubric, rubric_names
+from assaymark.judging.texts import judged_text, token_count
+
+__all__ = [
+    "PLANTED",
+    "Anonymised",
+    "Dimension",
+    "Invalid",
+    "Parsed",
+    "PlannedCall",
+    "Planted",
+    "ReferenceJudge",
+    "Rubric",
+    "anonymise",
+    "blinding_names",
+    "eligible",
+    "judged_text",
+    "judgment",
+    "load_rubric",
+    "numeric_ledger",
+    "parse_reply",
+    "plan_calls",
+    "plan_texts",
+    "reference_judges",
+    "reply_schema",
+    "rubric_names",
+    "token_count",
+]

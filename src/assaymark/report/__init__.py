@@ -1,1 +1,18 @@
-"""placeholder."""
+"""Rows to text: the pages of a run, their figures, and the summary for a terminal. Reads records, writes nothing.
+
+`render_pages` gives every page as text and `terminal_summary` the same verdicts for a terminal. Whoever calls them
+writes the files.
+"""
+
+from assaymark.report.inputs import AssayRun, PlantedView, RubricView
+from assaymark.report.pages import content_security_policy, render_pages
+from assaymark.report.terminal import terminal_summary
+
+__all__ = [
+    "AssayRun",
+    "PlantedView",
+    "RubricView",
+    "content_security_policy",
+    "render_pages",
+    "terminal_summary",
+]

@@ -1,0 +1,95 @@
+"""What the engine itself costs: run this file, it prints the figures. The budgets are CPU, so a busy machine is fair.
+
+In-process path: plan, attempt, reply and commit of 5,500 calls to a model that answers at once. Ledger alone: durable
+records, each a reply with the attempt that was begun for it, in groups of 64. Planning: give ``--plan N`` for N calls.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from assaymark.engine import CallSpec, End, Ledger, Message, Reply, Text, run_calls
+
+CALLS, JUDGES, GROUP_SIZE = 5500, 5, 64
+BUDGET_MS, BUDGET_RECORDS = 0.25, 5000
+
+
+class Instant:
+    """A model that answers at once with a reply of a judge's usual size."""
+
+    async def complete(self, call: CallSpec) -> Reply:
+        scores = ",".join(
+            f'"dimension_{i}": {{"score": {i}, "why": "{call.trial} stated, sized, sourced"}}' for i in range(5)
+        )
+        return Reply(text=f'{{"order": {call.order}, {scores}}}', model=call.model, seconds=0.0)
+
+
+def judge_calls(n: int) -> Iterator[CallSpec]:
+    """``n`` calls in which five judges read the same trajectories under the same rubric."""
+    system = Message("system", (Text.of("You grade reasoning, not luck. " * 40),))
+    rubric, template = Text.of("Anchor: what a 3 looks like. " * 100), Text.of("template").sha256
+    for number in range(-(-n // JUDGES)):
+        messages = (system, Message("user", (rubric, Text.of(f"Trajectory {number}. I buy because it fell. " * 60))))
+        for judge in range(min(JUDGES, n - number * JUDGES)):
+            yield CallSpec(model=f"reference/judge{judge}", messages=messages, template=template, order=number)
+
+
+def timed(work: Callable[[], object]) -> tuple[float, float]:
+    """CPU and wall seconds of ``work``."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    work()
+    return time.process_time() - cpu, time.perf_counter() - wall
+
+
+def path(folder: Path) -> tuple[float, float]:
+    calls = list(judge_calls(CALLS))
+    models = {call.model: Instant() for call in calls}
+    with Ledger.open(folder / "path.db") as ledger:
+        return timed(lambda: run_calls(ledger, calls, models))
+
+
+def records(folder: Path) -> tuple[float, float]:
+    calls = list(judge_calls(CALLS))
+    keys = [call.key for call in calls]
+    with Ledger.open(folder / "records.db") as ledger:
+        ledger.plan(calls)
+
+        def write() -> None:
+            ends: list[End] = []
+            for start in range(0, CALLS, GROUP_SIZE):
+                begun = ledger.commit(keys[start : start + GROUP_SIZE], ends)
+                ends = [End(a, "replied", reply=Reply(text=f'{{"score": "{a.key}"}}', model="m")) for a in begun]
+            ledger.commit(ends=ends)
+
+        return timed(write)
+
+
+def planning(folder: Path, n: int) -> tuple[float, float]:
+    with Ledger.open(folder / "plan.db") as ledger:
+        return timed(lambda: ledger.plan(judge_calls(n)))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--plan", type=int, default=0, metavar="N", help="also plan N calls")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        cpu, wall = path(Path(name))
+        each = cpu / CALLS * 1e3
+        print(f"in-process path: {each:.3f} ms CPU a call (budget {BUDGET_MS}), {CALLS / wall:,.0f} calls/s")
+        cpu, wall = records(Path(name))
+        rate, each = CALLS / wall, cpu / CALLS * 1e3
+        print(f"ledger alone: {rate:,.0f} durable records/s (budget {BUDGET_RECORDS:,}), {each:.3f} ms CPU each")
+        if asked.plan:
+            cpu, wall = planning(Path(name), asked.plan)
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            print(f"planning {asked.plan:,} calls: {wall:.1f} s wall, {cpu:.1f} s CPU, {peak:.0f} MB at most")
+
+
+if __name__ == "__main__":
+    main()

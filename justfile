@@ -1,0 +1,31 @@
+# What people type. CI calls the same commands.
+
+default: test
+
+# everything that must be green before a change lands
+check: lint types test
+
+lint:
+    ruff check .
+    ruff format --check .
+    lint-imports
+
+types:
+    mypy
+
+test:
+    python -m pytest
+
+cover:
+    python -m pytest --cov --cov-report=term-missing
+
+# ratios against named peers, measured in one session
+bench:
+    python -m pytest bench -s --benchmark-disable-gc -p no:doctest
+
+# regenerate what the docs print from runs
+docs:
+    python docs/generate.py
+
+demo:
+    assaymark demo

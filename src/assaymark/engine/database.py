@@ -1,0 +1,208 @@
+"""Opening the database behind a ledger: pragmas, transactions, the one-run lock, and errors in plain words."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from assaymark.engine.objects import sync_folder
+from assaymark.engine.tables import SCHEMA, meta, metadata
+from assaymark.errors import LedgerError
+
+BUSY_S = 30.0
+"""How long a transaction waits for another process before it gives up."""
+
+Statement = sa.Insert | sa.Update
+
+_KIND = "assaymark ledger"
+_MAGIC = b"SQLite format 3\x00"
+_WRITE = "assaymark_write"
+
+_PRAGMAS = (
+    "synchronous=FULL",  # a commit is on the disk when it returns
+    "foreign_keys=ON",
+    "cache_size=-65536",  # KiB
+    "wal_autocheckpoint=16000",  # pages; keys are hashes, so each group touches pages all over their index
+    "temp_store=MEMORY",
+)
+
+_MEANINGS = (
+    ("not a database", "is no ledger (its content is not a database); name another file or move this one away"),
+    ("decode to UTF-8", "is damaged (a text in it is none); restore it from a copy"),
+    ("malformed", "is damaged (its pages do not hang together); restore it from a copy"),
+    ("disk is full", "cannot grow, the disk is full; what was committed is safe: make room and run again"),
+    ("No space left", "cannot grow, the disk is full; what was committed is safe: make room and run again"),
+    ("readonly", "cannot be written; check the permissions of the file and of its folder"),
+    ("Permission denied", "cannot be written; check the permissions of the file and of its folder"),
+    ("unable to open", "cannot be opened; check that the folder exists and may be written"),
+    ("locked", f"is held by another process for more than {BUSY_S:.0f} s; wait for it to end and run again"),
+)
+
+
+def connect(path: Path) -> sa.Engine:
+    """An engine on the SQLite file ``path`` with the settings that durability rests on."""
+    url = sa.URL.create("sqlite", database=str(path))
+    engine = sa.create_engine(url, connect_args={"timeout": BUSY_S})
+    sa.event.listen(engine, "connect", _configure)
+    sa.event.listen(engine, "begin", _begin)
+    return engine
+
+
+@contextmanager
+def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
+    """One transaction that writes. It takes the write lock at once: upgrading a read lock can fail half-way."""
+    with engine.connect().execution_options(**{_WRITE: True}) as connection, connection.begin():
+        yield connection
+
+
+def prepare(engine: sa.Engine, path: Path, *, create: bool) -> None:
+    """Check that ``path`` holds a ledger of this version, or make one where there is nothing yet.
+
+    Raises
+    ------
+    LedgerError
+        Something else is there, or nothing and ``create`` is false.
+    """
+    if not _has_content(path) or _has_no_tables(engine):
+        if not create:
+            raise LedgerError(f"{path}: there is no ledger here; import records first, or name another file")
+        _create(engine, path)
+    _check_version(engine, path)
+
+
+def execute_many(connection: sa.Connection, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> int:
+    """Execute a statement for each of the rows, which have the same keys and plain values. Returns the rows changed."""
+    if not rows:
+        return 0
+    # Core's handling of parameters costs several times what SQLite needs to store the row.
+    sql, ordered = _compiled(statement, connection.dialect, tuple(rows[0]))
+    parameters = [tuple([row[name] for name in ordered]) for row in rows] if ordered else list(rows)
+    return connection.exec_driver_sql(sql, parameters).rowcount
+
+
+@lru_cache(maxsize=64)
+def _compiled(
+    statement: Statement, dialect: sa.Dialect, columns: tuple[str, ...]
+) -> tuple[str, tuple[str, ...] | None]:
+    """The SQL of a statement, and the order of its parameters where the driver goes by position."""
+    compiled = statement.compile(dialect=dialect, column_keys=list(columns))
+    return str(compiled), tuple(compiled.positiontup or ()) or None
+
+
+@contextmanager
+def plainly(path: Path) -> Iterator[None]:
+    """Turn what the database or the file system raises into a `LedgerError` that says what to do."""
+    try:
+        yield
+    except DBAPIError as exc:
+        raise LedgerError(f"{path}: {_meaning(str(exc.orig))}") from exc
+    except (SQLAlchemyError, sqlite3.Error) as exc:
+        raise LedgerError(f"{path}: {_meaning(str(exc))}") from exc
+    except OSError as exc:
+        raise LedgerError(f"{path}: {_meaning(f'{exc.strerror}: {exc.filename}')}") from exc
+
+
+@contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Hold the right to run calls on the ledger ``path``. The operating system lets go of it when we die.
+
+    Raises
+    ------
+    LedgerError
+        Another process, or another thread of this one, holds it.
+    """
+    with plainly(path):
+        handle = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        _lock(handle, path)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, path: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as exc:
+        if exc.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+            raise LedgerError(f"{path}: {_meaning(str(exc))}") from exc
+        holder = os.pread(handle, 20, 0).decode("ascii", "replace").strip() or "unknown"
+        raise LedgerError(
+            f"{path}: another run is using this ledger (process {holder}); wait for it to end, or stop it"
+        ) from None
+    with plainly(path):
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()}\n".encode("ascii"), 0)
+
+
+def _configure(connection: Any, _record: object) -> None:
+    connection.isolation_level = None  # sqlite3 would open transactions of its own, and later than we ask for
+    for pragma in _PRAGMAS:
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: sa.Connection) -> None:
+    write = connection.get_execution_options().get(_WRITE, False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _has_content(path: Path) -> bool:
+    """Whether the file exists and holds anything. Refuses what is no SQLite file before SQLite touches it."""
+    if not path.exists():
+        return False
+    with path.open("rb") as file:
+        head = file.read(len(_MAGIC))
+    if head and head != _MAGIC:
+        raise LedgerError(f"{path}: {_meaning('not a database')}")
+    return bool(head)
+
+
+def _has_no_tables(engine: sa.Engine) -> bool:
+    """True of a ledger whose making was cut off: its file is there and its tables are not."""
+    with engine.connect() as connection:
+        return not sa.inspect(connection).get_table_names()
+
+
+def _create(engine: sa.Engine, path: Path) -> None:
+    # Outside a transaction, and only here: the mode stays in the file, and a stranger's file must not be changed.
+    with closing(engine.raw_connection()) as raw:
+        raw.cursor().execute("PRAGMA journal_mode=WAL")
+    with writing(engine) as connection:
+        metadata.create_all(connection)
+        if connection.execute(sa.select(meta.c.name)).first() is None:
+            rows = [{"name": "kind", "value": _KIND}, {"name": "schema", "value": SCHEMA}]
+            connection.execute(sa.insert(meta), rows)
+    sync_folder(path.parent)
+
+
+def _check_version(engine: sa.Engine, path: Path) -> None:
+    with engine.connect() as connection:
+        inspector = sa.inspect(connection)
+        columns = inspector.get_columns(meta.name) if inspector.has_table(meta.name) else []
+        ours = [column["name"] for column in columns] == meta.c.keys()
+        rows = connection.execute(sa.select(meta.c.name, meta.c.value)).all() if ours else []
+        found = {row.name: row.value for row in rows}
+    if found.get("kind") != _KIND:
+        raise LedgerError(f"{path}: is a database but no ledger of ours; name another file or move this one away")
+    if found.get("schema") != SCHEMA:
+        raise LedgerError(
+            f"{path}: is a ledger of schema {found.get('schema')!r} where this version reads {SCHEMA!r}; "
+            "use the version of assaymark that wrote it, or start a new run folder"
+        )
+
+
+def _meaning(message: str) -> str:
+    for sign, meaning in _MEANINGS:
+        if sign in message:
+            return meaning
+    return f"the store refused: {message}"

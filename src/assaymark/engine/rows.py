@@ -1,0 +1,196 @@
+"""Between the rows of a ledger and our records, checking on the way in that each row is as it was written."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+import sqlalchemy as sa
+
+from assaymark.engine.calls import CallSpec, Message, Reply, Text
+from assaymark.engine.objects import bytes_text, text_bytes, unpack
+from assaymark.engine.tables import seal
+from assaymark.errors import LedgerError
+
+Outcome = Literal["replied", "failed", "timeout", "defect", "superseded", "lost"]
+Row = sa.RowMapping
+
+_ERROR_CHARS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One sending of one call, written down before it happens. ``number`` counts from 1 over all runs.
+
+    ``outcome`` is None while it is under way, and ``lost`` when whoever sent it died before it ended.
+    """
+
+    key: str
+    number: int
+    started_at: float
+    ended_at: float | None = None
+    outcome: Outcome | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How an attempt ended: with a reply, or with an outcome and what went wrong."""
+
+    attempt: Attempt
+    outcome: Outcome
+    error: str | None = None
+    reply: Reply | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file that was imported: its bytes are the object ``sha256``. ``added_at`` is in seconds since 1970, UTC."""
+
+    path: str
+    sha256: str
+    format: str
+    added_at: float
+
+
+def attempt_row(attempt: Attempt) -> dict[str, Any]:
+    """The row of an attempt that begins."""
+    return {
+        "key": attempt.key,
+        "number": attempt.number,
+        "started_at": attempt.started_at,
+        "seal": seal(attempt.key, attempt.number, attempt.started_at, None, None, None),
+    }
+
+
+def attempt_end(attempt: Attempt, ended_at: float | None, outcome: Outcome, error: str | None) -> dict[str, Any]:
+    """What changes in the row of an attempt when it ends; ``at_key`` and ``at_number`` say in which row."""
+    error = None if error is None else plain(error)[:_ERROR_CHARS]
+    return {
+        "at_key": attempt.key,
+        "at_number": attempt.number,
+        "ended_at": ended_at,
+        "outcome": outcome,
+        "error": error,
+        "seal": seal(attempt.key, attempt.number, attempt.started_at, ended_at, outcome, error),
+    }
+
+
+def attempt_of(row: Row) -> Attempt:
+    """The attempt in a row of ``attempts``."""
+    fields = (row["key"], row["number"], row["started_at"], row["ended_at"], row["outcome"], row["error"])
+    _check(row, f"attempt {row['number']} of call {row['key']}", *fields)
+    return Attempt(*fields)
+
+
+def reply_row(end: End, reply: Reply, sha256: str, now: float) -> dict[str, Any]:
+    """The row of a reply whose text is the object ``sha256``."""
+    facts = json.dumps(
+        [
+            reply.model,
+            reply.fingerprint,
+            reply.finish,
+            reply.input_tokens,
+            reply.output_tokens,
+            reply.seconds,
+        ]
+    )
+    key, number = end.attempt.key, end.attempt.number
+    return {
+        "key": key,
+        "number": number,
+        "object": sha256,
+        "facts": text_bytes(facts),
+        "finished_at": now,
+        "seal": seal(key, number, sha256, facts, now),
+    }
+
+
+def reply_of(row: Row, stored: Callable[[str], bytes]) -> Reply:
+    """The reply in a row of ``replies`` joined with its object; ``stored`` reads objects kept outside the table."""
+    name = f"the reply to call {row['key']}"
+    facts = _text_of(row["facts"], name)
+    _check(row, name, row["key"], row["number"], row["object"], facts, row["finished_at"])
+    if row["codec"] is None:
+        raise LedgerError(f"{name} is damaged: its object {row['object']} is gone; restore the ledger from a copy")
+    text = bytes_text(object_of(row["object"], row, stored))
+    model, fingerprint, finish, tokens_in, tokens_out, seconds = json.loads(facts)
+    return Reply(
+        text=text,
+        model=model,
+        fingerprint=fingerprint,
+        finish=finish,
+        input_tokens=tokens_in,
+        output_tokens=tokens_out,
+        seconds=seconds,
+    )
+
+
+def object_of(sha256: str, row: Row, stored: Callable[[str], bytes]) -> bytes:
+    """The bytes of an object from its ``codec``, ``size`` and ``bytes`` (None: in a file)."""
+    data = stored(sha256) if row["bytes"] is None else row["bytes"]
+    return unpack(sha256, row["codec"], row["size"], data)
+
+
+def source_row(path: str, sha256: str, format: str, now: float) -> dict[str, Any]:
+    """The row of an imported file."""
+    path = plain(path)
+    seal_ = seal(path, sha256, format, now)
+    return {"path": path, "sha256": sha256, "format": format, "added_at": now, "seal": seal_}
+
+
+def source_of(row: Row) -> Source:
+    """The source in a row of ``sources``."""
+    fields = (row["path"], row["sha256"], row["format"], row["added_at"])
+    _check(row, f"source {row['path']}", *fields)
+    return Source(*fields)
+
+
+def call_row(call: CallSpec, now: float) -> dict[str, Any]:
+    """The row of a planned call."""
+    spec = call.canonical
+    return {"key": hashlib.sha256(spec).hexdigest(), "model": _name(call.model), "spec": spec, "planned_at": now}
+
+
+def call_of(key: str, spec: bytes, text: Callable[[str], str]) -> CallSpec:
+    """The call planned as ``spec``; ``text`` gives the text with a digest."""
+    check_call(key, spec)
+    raw = json.loads(bytes_text(spec))
+    messages = tuple(
+        Message(role, tuple(Text(text(digest), digest) for digest in digests)) for role, digests in raw["messages"]
+    )
+    schema = None if raw["schema"] is None else Text(text(raw["schema"]), raw["schema"])
+    return CallSpec(**{**raw, "messages": messages, "schema": schema})
+
+
+def check_call(key: str, spec: bytes) -> None:
+    """Raise `LedgerError` unless ``spec`` is what ``key`` names."""
+    if not isinstance(spec, bytes) or hashlib.sha256(spec).hexdigest() != key:
+        raise LedgerError(f"planned call {key} is damaged: its row has changed; restore the ledger from a copy")
+
+
+@lru_cache(maxsize=256)
+def _name(text: str) -> str:
+    return plain(text)
+
+
+def plain(text: str) -> str:
+    """``text`` as any database stores it: what UTF-8 or a text column cannot hold becomes a visible escape."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\x00", "\\x00")
+
+
+def _check(row: Row, name: str, *fields: str | int | float | None) -> None:
+    # Damage can turn any value into bytes, which no seal is over.
+    if any(isinstance(field, bytes) for field in fields) or seal(*fields) != row["seal"]:
+        raise LedgerError(f"{name} is damaged: its row does not match its seal; restore the ledger from a copy")
+
+
+def _text_of(data: bytes, name: str) -> str:
+    try:
+        return bytes_text(data)
+    except (UnicodeDecodeError, AttributeError):
+        raise LedgerError(f"{name} is damaged: its facts are no text; restore the ledger from a copy") from None

@@ -1,0 +1,317 @@
+"""A frozen-input round as a `Context`: what the agents were shown, as far as it was kept, and what was not kept."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from json.encoder import encode_basestring as quoted
+from typing import Annotated
+
+from pydantic import AwareDatetime, ConfigDict, Field, ValidationError
+
+from assaymark.importers.capitalbench.briefing import briefing_facts
+from assaymark.importers.capitalbench.cutoff import Cutoff, stated
+from assaymark.importers.capitalbench.tables import DECISION, QUALITY, RETURNS, quality_facts, table_facts
+from assaymark.importers.report import Tally
+from assaymark.importers.source import adapter, joined, moment, yaml_tree
+from assaymark.records import Constraint, Context, Fact, Instrument, canonical_json, problems_of, sha256_text
+
+NEEDED = ("briefing.md", "hashes.json", "manifest.yaml", "options.yaml", "prompt.md")
+"""Without these a round is no context."""
+
+MARKET = (RETURNS, DECISION, QUALITY)
+
+OUTCOME_FILES = ("entry_prices.csv", "exit_prices.csv")
+"""Prices that scored the round. Exit prices are what happened next. Entry prices were often fixed after the call (the
+entry can be the close that follows it), so neither is ever shown, hashed into a context, or made a fact."""
+
+RENDERED = "rendered model input (round metadata and mechanical appendix)"
+"""What every agent saw and no round kept."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One entry of ``options.yaml``."""
+
+    __pydantic_config__ = ConfigDict(extra="ignore")
+
+    id: Annotated[str, Field(min_length=1)]
+    name: str
+    symbol: str | None = None
+    tiingo_symbol: str | None = None
+    asset_class: str = ""
+    option_group: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """The options file: everything that could be chosen."""
+
+    __pydantic_config__ = ConfigDict(extra="ignore")
+
+    options: Annotated[list[Option], Field(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """The fields of ``manifest.yaml`` that are used; the arena adds others as it goes."""
+
+    __pydantic_config__ = ConfigDict(extra="ignore", allow_inf_nan=False)
+
+    round_id: str
+    horizon: str
+    entry_date: date
+    exit_date: date
+    created_at: str
+    decision_deadline: AwareDatetime
+    notes: str = ""
+    portfolio_constraints: dict[str, float | bool | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HashList:
+    """The files a round froze, by path, with their hashes."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
+
+    algorithm: Annotated[str, Field(pattern="^sha256$")]
+    files: dict[str, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A round that was read: its context, the context's name, and what scoring needs from the manifest."""
+
+    id: str
+    context_id: str
+    context: Context
+    horizon: str
+    exit_date: date
+    deadline: datetime
+    options: frozenset[str]
+
+
+class RoundReader:
+    """Reads rounds one after another; files that many rounds share are parsed once."""
+
+    def __init__(self, tally: Tally) -> None:
+        self.tally = tally
+        self._universes: dict[str, dict[str, Instrument]] = {}
+        self._briefings: dict[tuple[str, str, datetime], tuple[Fact, ...]] = {}
+
+    def read(self, name: str, line: int, files: Mapping[str, str]) -> Round | None:
+        """The round in one line of the contexts file, or None after its problems were noted."""
+        place = f"{name} line {line}"
+        absent = [wanted for wanted in ("round_id", *NEEDED) if not files.get(wanted)]
+        if absent:
+            self.tally.problem(place, f"a round without {', '.join(absent)}; needed: {', '.join(NEEDED)}")
+            return None
+        before = len(self.tally.problems)
+        place = f"{place} ({files['round_id']})"
+        missing = self._verified(place, files)
+        universe = self._universe(place, files["options.yaml"])
+        manifest = self._manifest(place, files)
+        cutoff = self._cutoff(place, files, manifest) if manifest else None
+        facts = self._facts(place, files, universe, cutoff) if universe and cutoff else ()
+        if len(self.tally.problems) > before or not (manifest and universe and cutoff):
+            return None
+        return self._made(files, manifest, universe, cutoff, facts, missing)
+
+    def _verified(self, place: str, files: Mapping[str, str]) -> tuple[str, ...]:
+        """Checks every hash that can be checked (by file name); returns what the round froze and does not hold."""
+        try:
+            listed = adapter(HashList).validate_json(files["hashes.json"])
+        except ValidationError as exc:
+            self._note(joined(place, "hashes.json"), exc)
+            return ()
+        missing = []
+        for path, expected in sorted(listed.files.items()):
+            name = path.rsplit("/", 1)[-1]
+            if name not in files or name in OUTCOME_FILES:
+                missing.append(path)
+                self.tally.unverifiable[name] += 1
+                self.tally.missing(f"file {name}", files["round_id"])
+                continue
+            seen = hashlib.sha256(files[name].encode("utf-8", "surrogatepass")).hexdigest()
+            if seen != expected:
+                self.tally.problem(
+                    joined(place, path), f"does not match its hash (got {seen[:12]}, listed {expected[:12]})"
+                )
+            else:
+                self.tally.verified[name] += 1
+        return tuple(missing)
+
+    def _universe(self, place: str, text: str) -> dict[str, Instrument]:
+        """The options as instruments by id; empty after a problem."""
+        if text not in self._universes:
+            try:
+                options = adapter(Options).validate_python(yaml_tree(text)).options
+            except ValueError as exc:
+                self._note(joined(place, "options.yaml"), exc)
+                return {}
+            self._universes[text] = {option.id: _instrument(option) for option in options}
+            if len(self._universes[text]) < len(options):
+                self.tally.problem(joined(place, "options.yaml"), "an option id stands twice")
+        return self._universes[text]
+
+    def _manifest(self, place: str, files: Mapping[str, str]) -> Manifest | None:
+        place = joined(place, "manifest.yaml")
+        try:
+            tree = yaml_tree(files["manifest.yaml"])
+            if isinstance(tree, dict) and tree.get("portfolio_constraints", 0) is None:
+                del tree["portfolio_constraints"]
+            manifest: Manifest = adapter(Manifest).validate_python(tree)
+        except ValueError as exc:
+            self._note(place, exc)
+            return None
+        if manifest.round_id != files["round_id"]:
+            self.tally.problem(place, f"round_id: is another round's (got {manifest.round_id!r})")
+        return manifest
+
+    def _cutoff(self, place: str, files: Mapping[str, str], manifest: Manifest) -> Cutoff | None:
+        """From the briefing, else the manifest's notes, else when the manifest was made; never the deadline."""
+        in_briefing, in_notes = stated(files["briefing.md"]), stated(manifest.notes)
+        if in_briefing:
+            return Cutoff(in_briefing[0], f"briefing.md line {in_briefing[1]}")
+        if in_notes:
+            return Cutoff(in_notes[0], "manifest.yaml notes")
+        try:
+            made = moment(manifest.created_at)
+        except ValueError as exc:
+            self.tally.problem(joined(place, "manifest.yaml", "created_at"), str(exc))
+            return None
+        self.tally.missing("stated cutoff (created_at stands in)", files["round_id"])
+        return Cutoff(made, "manifest.yaml created_at")
+
+    def _facts(
+        self, place: str, files: Mapping[str, str], universe: Mapping[str, Instrument], cutoff: Cutoff
+    ) -> tuple[Fact, ...]:
+        facts: tuple[Fact, ...] = ()
+        for name in MARKET:
+            if name not in files:
+                continue
+            try:
+                if name == QUALITY:
+                    facts += quality_facts(files[name], universe, cutoff.at)
+                else:
+                    facts += table_facts(name, files[name], universe, cutoff.at)
+            except ValueError as exc:
+                self._note(joined(place, name), exc)
+        if RETURNS not in files and DECISION not in files:
+            self.tally.missing("market table", files["round_id"])
+        return facts + self._briefing(files, universe, cutoff)
+
+    def _briefing(
+        self, files: Mapping[str, str], universe: Mapping[str, Instrument], cutoff: Cutoff
+    ) -> tuple[Fact, ...]:
+        key = (files["briefing.md"], files["options.yaml"], cutoff.at)
+        if key not in self._briefings:
+            self._briefings[key] = briefing_facts(files["briefing.md"], _rows(universe.values()), cutoff.at)
+        return self._briefings[key]
+
+    def _made(
+        self,
+        files: Mapping[str, str],
+        manifest: Manifest,
+        universe: Mapping[str, Instrument],
+        cutoff: Cutoff,
+        facts: tuple[Fact, ...],
+        missing: tuple[str, ...],
+    ) -> Round:
+        context = Context(
+            completeness="partial",
+            cutoff=cutoff.at,
+            cutoff_source=cutoff.source,
+            prompt=prompt_of(files),
+            facts=facts,
+            instruments=tuple(universe.values()),
+            constraints=constraints_of(manifest.portfolio_constraints),
+            missing=(RENDERED, *missing),
+        )
+        return Round(
+            id=files["round_id"],
+            context_id=context_id(context),
+            context=context,
+            horizon=manifest.horizon,
+            exit_date=manifest.exit_date,
+            deadline=manifest.decision_deadline,
+            options=frozenset(universe),
+        )
+
+    def _note(self, place: str, error: ValueError) -> None:
+        """Every problem of an error, under its place."""
+        if isinstance(error, ValidationError):
+            for problem in problems_of(error):
+                self.tally.problem(joined(place, problem.where), problem.what)
+        else:
+            self.tally.problem(place, str(error))
+
+
+def context_id(context: Context) -> str:
+    """`content_id` of a context, five times as fast: its thousand facts are flat and share their few times."""
+    times = {at: canonical_json(at) for fact in context.facts for at in (fact.available_at, fact.as_of)}
+    facts = ",".join(_fact_json(fact, times) for fact in context.facts)
+    # In JSON text a quote inside a string is escaped, so the key can stand there only once.
+    return sha256_text(canonical_json(replace(context, facts=())).replace('"facts":[]', f'"facts":[{facts}]', 1))
+
+
+def _fact_json(fact: Fact, times: Mapping[datetime | None, str]) -> str:
+    """The canonical JSON of one fact, keys in alphabetical order; its value was found finite when it was read."""
+    value = quoted(fact.value) if isinstance(fact.value, str) else repr(fact.value)
+    return (
+        f'{{"as_of":{times[fact.as_of]},"available_at":{times[fact.available_at]},"field":{quoted(fact.field)}'
+        f',"id":{quoted(fact.id)},"instrument":{quoted(fact.instrument)},"note":{quoted(fact.note)}'
+        f',"source":{quoted(fact.source)},"unit":{quoted(fact.unit)},"value":{value}}}'
+    )
+
+
+def prompt_of(files: Mapping[str, str]) -> str:
+    """The text put to the agents, as far as it was kept: task, briefing, options, in the arena's order."""
+    task, briefing, options = (files[name].strip() for name in ("prompt.md", "briefing.md", "options.yaml"))
+    return f"{task}\n\n## Briefing\n\n{briefing}\n\n## Options\n\n{options}\n"
+
+
+def _instrument(option: Option) -> Instrument:
+    names = (option.id, option.id.replace("_", " "), option.symbol, option.tiingo_symbol, option.name)
+    return Instrument(
+        id=option.id,
+        symbol=option.symbol,
+        name=option.name,
+        asset_class=option.asset_class,
+        group=option.option_group,
+        aliases=tuple(dict.fromkeys(name for name in names if name)),
+    )
+
+
+def _rows(instruments: Iterable[Instrument]) -> dict[str, str]:
+    """How a table row may begin that is about an instrument."""
+    return {alias.upper(): one.id for one in instruments for alias in one.aliases}
+
+
+_LIMITS: Mapping[str, tuple[str, float, str, str]] = {
+    "min_holdings": ("min_holdings", 1.0, "count", "portfolio"),
+    "max_holdings": ("max_holdings", 1.0, "count", "portfolio"),
+    "allocation_increment_pct": ("weight_increment", 0.01, "nav", "holding"),
+    "min_allocation_pct": ("min_weight", 0.01, "nav", "holding"),
+    "max_total_allocation_pct": ("max_total_weight", 0.01, "nav", "portfolio"),
+    "max_economic_exposure_pct": ("max_weight", 0.01, "nav", "economic_exposure_cluster"),
+    "allow_cash": ("allow_cash", 1.0, "bool", "portfolio"),
+    "allow_benchmark_asset": ("allow_benchmark", 1.0, "bool", "portfolio"),
+}
+
+
+def constraints_of(given: Mapping[str, float | bool | None]) -> tuple[Constraint, ...]:
+    """The manifest's rules as constraints; percentages become fractions of NAV, an empty rule is no rule.
+
+    >>> constraints_of({"max_holdings": 5, "max_economic_exposure_pct": None})
+    (Constraint(kind='max_holdings', limit=5.0, unit='count', scope='portfolio'),)
+    """
+    made = []
+    for name, value in given.items():
+        if value is None:
+            continue
+        kind, factor, unit, scope = _LIMITS.get(name, (name, 1.0, "count", "portfolio"))
+        made.append(Constraint(kind=kind, limit=float(value) * factor, unit=unit, scope=scope))
+    return tuple(made)

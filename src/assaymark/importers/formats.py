@@ -1,0 +1,103 @@
+"""The formats that can be imported, by the names people write, and which files of a folder each wants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from types import MappingProxyType
+from typing import Protocol
+
+from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.importers.capitalbench import PROVENANCE, import_capitalbench
+from assaymark.importers.generic import import_generic
+from assaymark.importers.report import Imported
+from assaymark.records import Provenance
+
+
+class Read(Protocol):
+    """From the bytes of files to records; pure."""
+
+    def __call__(
+        self,
+        files: Mapping[str, bytes],
+        *,
+        keep_going: bool = False,
+        progress: Callable[[str, int, int], None] | None = None,
+    ) -> Imported:
+        """The records in ``files``, and the report on them."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Importer:
+    """One format: what it is, which files it reads, where such records come from by default, and the reader.
+
+    ``patterns`` are names with shell wildcards; each also matches with ``.gz`` behind it.
+    """
+
+    name: str
+    title: str
+    patterns: tuple[str, ...]
+    provenance: Provenance
+    read: Read
+
+    def wanted(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Those of the names that this format reads, sorted.
+
+        >>> IMPORTERS["capitalbench"].wanted(["decisions.jsonl.gz", "daily_prices.csv.gz", "contexts.jsonl"])
+        ('contexts.jsonl', 'decisions.jsonl.gz')
+        """
+        return tuple(sorted(n for n in names if any(fnmatchcase(n.removesuffix(".gz"), p) for p in self.patterns)))
+
+    def files(self, path: Path) -> tuple[str, ...]:
+        """The names of the files in the folder ``path`` to read and hand to ``read``; their bytes are not touched.
+
+        Raises
+        ------
+        InputError
+            There is no such folder, or nothing in it that this format reads.
+        """
+        if not path.is_dir():
+            what = "is not a folder" if path.exists() else "does not exist"
+            raise InputError(str(path), [Problem("", f"{what}; give the folder that holds {', '.join(self.patterns)}")])
+        names = self.wanted(entry.name for entry in path.iterdir() if entry.is_file())
+        if not names:
+            raise InputError(str(path), [Problem("", f"holds no file for {self.name}: {', '.join(self.patterns)}")])
+        return names
+
+
+IMPORTERS: Mapping[str, Importer] = MappingProxyType(
+    {
+        "capitalbench": Importer(
+            name="capitalbench",
+            title="CapitalBench: allocation rounds with frozen inputs",
+            patterns=("contexts.jsonl", "decisions.jsonl"),
+            provenance=PROVENANCE,
+            read=import_capitalbench,
+        ),
+        "generic": Importer(
+            name="generic",
+            title="your own agent: CSV or JSONL with a column map",
+            patterns=("*.toml", "*.csv", "*.jsonl", "*.ndjson"),
+            provenance=Provenance(source="generic"),
+            read=import_generic,
+        ),
+    }
+)
+"""Every format by its name."""
+
+
+def importer(name: str) -> Importer:
+    """The format called ``name``.
+
+    Raises
+    ------
+    UnknownNameError
+        There is none; the message offers the closest.
+    """
+    found = IMPORTERS.get(name)
+    if found is None:
+        raise UnknownNameError("format", name, tuple(IMPORTERS))
+    return found

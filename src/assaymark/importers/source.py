@@ -1,0 +1,254 @@
+"""From bytes to text, lines, tables and trees: strict, with every problem placed."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, date, datetime
+from functools import cache
+from typing import Any
+
+import yaml
+from pydantic import TypeAdapter, ValidationError
+
+from assaymark.errors import InputError, Problem
+from assaymark.importers.report import Tally
+from assaymark.records import problems_of
+
+LARGEST = 4 << 30
+"""Bytes that a compressed file may unfold to; a small archive can otherwise fill the memory."""
+
+NAME = r"^[^\x00-\x1f\[\]=,|]{1,120}$"
+"""What a name may be made of: what a study file can hold, so that every imported agent can be chosen there."""
+
+_GZIP = b"\x1f\x8b"
+_CHUNK = 1 << 20
+_ALIAS = re.compile(r"(?:^|[\s\[{,])\*\w", re.M)
+# The C loader is the same safe loader, some ten times as fast; not every build of PyYAML has it.
+_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def unpack(name: str, data: bytes, *, largest: int = LARGEST) -> bytes:
+    """The bytes of a file, decompressed when they are gzip (told by their first bytes, not by the name).
+
+    Raises
+    ------
+    InputError
+        Damaged or cut-off gzip, or one that unfolds to more than ``largest`` bytes.
+    """
+    if not data.startswith(_GZIP):
+        return data
+    out = io.BytesIO()
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+            while chunk := stream.read(_CHUNK):
+                out.write(chunk)
+                if out.tell() > largest:
+                    raise InputError(name, [f"unfolds to more than {largest} bytes; unpack it and check it first"])
+    except (OSError, EOFError, zlib.error) as exc:
+        raise InputError(name, [f"damaged gzip ({exc}); fetch the file again"]) from None
+    return out.getvalue()
+
+
+def pick(files: Mapping[str, bytes], wanted: str) -> tuple[str, bytes] | None:
+    """The file called ``wanted``, with or without ``.gz`` and folders, decompressed; None if it is not there.
+
+    Raises
+    ------
+    InputError
+        It is there twice, or damaged.
+    """
+    held = sorted(name for name in files if name.rsplit("/", 1)[-1].removesuffix(".gz") == wanted)
+    if len(held) > 1:
+        raise InputError(wanted, [f"given twice ({', '.join(held)}); keep one"])
+    return (held[0], unpack(held[0], files[held[0]])) if held else None
+
+
+def require(files: Mapping[str, bytes], wanted: str) -> tuple[str, bytes]:
+    """Like `pick`, for a file without which nothing can be imported.
+
+    Raises
+    ------
+    InputError
+        There is no such file.
+    """
+    found = pick(files, wanted)
+    if found is None:
+        held = ", ".join(sorted(files)) or "no file at all"
+        raise InputError(wanted, [f"missing (got {held}); needed: {wanted} or {wanted}.gz"])
+    return found
+
+
+def text_of(name: str, data: bytes) -> str:
+    """Bytes as UTF-8 text, a byte order mark dropped.
+
+    Raises
+    ------
+    InputError
+        Not UTF-8.
+    """
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        line = data.count(b"\n", 0, exc.start) + 1
+        raise InputError(name, [Problem(f"line {line}", f"not UTF-8 (byte {data[exc.start]:#04x})")]) from None
+
+
+def json_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The lines of a JSONL file that hold something, with their numbers from 1."""
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if line.strip():
+            yield number, line
+
+
+def json_object(line: bytes) -> dict[str, Any]:
+    """One JSON object, as strict as it gets.
+
+    Raises
+    ------
+    ValueError
+        Not JSON, not an object, a key twice in one object, NaN or infinity, or nested too deep.
+    """
+    try:
+        value = json.loads(line, object_pairs_hook=_once, parse_constant=_no_constant)
+    except json.JSONDecodeError as exc:
+        seen = line[max(exc.pos - 10, 0) : exc.pos + 20].decode("utf-8", "replace")
+        raise ValueError(f"not JSON: {exc.msg} at column {exc.colno} (near {seen!r})") from None
+    except UnicodeDecodeError as exc:
+        raise ValueError(f"not UTF-8 at byte {exc.start}") from None
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"must be an object (got {type(value).__name__})")  # noqa: TRY004
+    return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        (twice, _), *_rest = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"key {twice!r} stands twice in one object")
+    return made
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number here")
+
+
+@cache
+def adapter(kind: Any) -> TypeAdapter[Any]:
+    """The strict reader of a shape; made once, for it is slow to make."""
+    return TypeAdapter(kind)
+
+
+def shaped(kind: Any, line: bytes | str, place: str, tally: Tally) -> Any:
+    """``line`` as a ``kind``, or None after every problem of it was noted under ``place``."""
+    try:
+        return adapter(kind).validate_json(line)
+    except ValidationError as exc:
+        for problem in problems_of(exc):
+            tally.problem(joined(place, problem.where), problem.what)
+        return None
+
+
+def joined(*places: str) -> str:
+    """Places from large to small as one: ``a.jsonl line 3, call.seconds``."""
+    return ", ".join(place for place in places if place)
+
+
+def yaml_tree(text: str) -> Any:
+    """A YAML text through the safe loader, as plain JSON values: its dates and times are text again.
+
+    Raises
+    ------
+    ValueError
+        Not YAML, with the line where it stops to be; or one with aliases, whose few lines can unfold without end.
+    """
+    try:
+        if _ALIAS.search(text) and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, _SafeLoader)):
+            raise ValueError("aliases (*name) are not read; write the value out")
+        return json.loads(
+            json.dumps(yaml.load(text, Loader=_SafeLoader), default=str, allow_nan=False)
+        )  # it is the safe loader
+    except yaml.MarkedYAMLError as exc:
+        line = exc.problem_mark.line + 1 if exc.problem_mark else 1
+        raise ValueError(f"not YAML: {exc.problem or 'unreadable'} (line {line})") from None
+    except (yaml.YAMLError, RecursionError, ValueError, TypeError) as exc:
+        raise ValueError(f"not YAML: {exc}") from None
+
+
+def csv_rows(text: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """The rows of a CSV text with a header, with the line where each ends.
+
+    Raises
+    ------
+    ValueError
+        No header, a column name twice, or a row that is not as long as the header.
+    """
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header = next(reader, None)
+        if not header:
+            raise ValueError("empty: a header row is needed")
+        twice = sorted({name for name in header if header.count(name) > 1})
+        if twice:
+            raise ValueError(f"column {twice[0]!r} stands twice in the header")
+        for row in reader:
+            if row and len(row) != len(header):
+                raise ValueError(f"line {reader.line_num} has {len(row)} cells (the header has {len(header)})")
+            if row:
+                yield reader.line_num, dict(zip(header, row, strict=True))
+    except csv.Error as exc:
+        raise ValueError(f"not CSV: {exc} (line {reader.line_num})") from None
+
+
+def moment(text: str) -> datetime:
+    """A point in time with its zone, as UTC.
+
+    >>> moment("2026-05-01T09:30:00-04:00")
+    datetime.datetime(2026, 5, 1, 13, 30, tzinfo=datetime.timezone.utc)
+
+    Raises
+    ------
+    ValueError
+        Not ISO 8601, or without a zone: whose nine o'clock it was cannot be guessed.
+    """
+    try:
+        found = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise ValueError(f"must be a time such as 2026-05-01T13:30:00Z (got {text[:80]!r})") from None
+    if found.tzinfo is None:
+        raise ValueError(f"has no time zone (got {text[:80]!r}); allowed: 2026-05-01T13:30:00Z or with +02:00")
+    try:
+        return found.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"is no time that UTC can name (got {text[:80]!r})") from None
+
+
+def day(value: object) -> date:
+    """A calendar day from ISO text or from what YAML made of it.
+
+    Raises
+    ------
+    ValueError
+        Not a day.
+    """
+    if isinstance(value, datetime):
+        return value.date()
+    if isinstance(value, date):
+        return value
+    try:
+        return date.fromisoformat(str(value))
+    except ValueError:
+        raise ValueError(f"must be a day such as 2026-05-01 (got {str(value)[:80]!r})") from None
+
+
+def midnight(value: date) -> datetime:
+    """The first moment of a day in UTC: how a day without a time is stored."""
+    return datetime(value.year, value.month, value.day, tzinfo=UTC)

@@ -1,0 +1,28 @@
+"""The deterministic evidence ledger: every number in a rationale, and what the agent's own material says about it.
+
+`numeric_ledger` is the first of a season's two ledgers (season methodology v0.3 and v0.4; the judge's is the other).
+Its core, `audit_texts` over a `Material`, needs no record, so a judge that sees only a prompt can use it as well.
+"""
+
+from __future__ import annotations
+
+from assaymark.judging.evidence.chance import Chance, chance_corrected
+from assaymark.judging.evidence.extract import Number, extract_numbers
+from assaymark.judging.evidence.ledger import Finding, audit_texts, numeric_ledger
+from assaymark.judging.evidence.material import Material, OwnNumbers
+from assaymark.judging.evidence.summary import FORECAST_TOLERANCE, evidence_summary, forecast_mismatches
+
+__all__ = [
+    "FORECAST_TOLERANCE",
+    "Chance",
+    "Finding",
+    "Material",
+    "Number",
+    "OwnNumbers",
+    "audit_texts",
+    "chance_corrected",
+    "evidence_summary",
+    "extract_numbers",
+    "forecast_mismatches",
+    "numeric_ledger",
+]

@@ -1,0 +1,253 @@
+"""The numeric evidence ledger: what the agent's own material says about every number in its reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from assaymark.judging.evidence.accuse import accusation
+from assaymark.judging.evidence.around import Around, surroundings
+from assaymark.judging.evidence.derive import derive
+from assaymark.judging.evidence.extract import Number, extract_numbers
+from assaymark.judging.evidence.lexicon import word_set
+from assaymark.judging.evidence.match import CellHit, content, match_bag, match_free, match_row, significant
+from assaymark.judging.evidence.material import Material, NumberBag, OwnNumbers
+from assaymark.judging.evidence.own import own_numbers, owners_of
+from assaymark.records import Context, Decision, Evidence, EvidenceState, RationaleKind
+
+SKIPPED_KINDS: frozenset[RationaleKind] = frozenset(("arena",))
+"""Texts that the agent did not write: no number in them is its claim."""
+
+_OWN_WORDS = word_set(
+    """
+    weight allocation allocate allocated allocating sleeve overweight position exposure stake confidence conviction
+    probability forecast base low high expected expect expecting expectation target alpha stop leverage hold holding
+    sized size cap p10 p50 p90 beat rank chance top
+    """
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One number of one text, and what the material says about it. ``part`` is the index of the text."""
+
+    part: int
+    kind: RationaleKind
+    number: Number
+    subject: str
+    state: EvidenceState
+    facts: tuple[str, ...]
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Ruling:
+    """The outcome of one rule."""
+
+    state: EvidenceState
+    rule: str
+    facts: tuple[str, ...] = ()
+    row: int = -1
+
+
+def numeric_ledger(decision: Decision, context: Context, *, material: Material | None = None) -> list[Evidence]:
+    """Every number in a decision's reasons, matched against what the agent could see.
+
+    Reads the first layer of a season's evidence ledger: ``supported`` agrees with a visible fact about the same
+    subject within half of the last printed digit; ``derivable`` follows from visible facts; ``rule`` repeats the
+    task; ``own_action`` repeats the decision; ``not_verifiable`` is the rest, which is no reproach;
+    ``contradicted`` is one, and is said only on complete contexts with one subject, one named field and one cell.
+
+    Parameters
+    ----------
+    decision : Decision
+        Its rationales of every kind but ``arena`` are read.
+    context : Context
+        What the agent saw.
+    material : Material, optional
+        ``Material.of(context)``, when the caller keeps it for the other decisions of the context.
+
+    Returns
+    -------
+    list of Evidence
+        In order of part and position; empty when the reasons hold no number.
+
+    Examples
+    --------
+    See `audit_texts` for the core on plain texts.
+    """
+    seen = Material.of(context) if material is None else material
+    texts = [(rationale.kind, rationale.text) for rationale in decision.rationales]
+    findings = audit_texts(texts, seen, own_numbers(decision), owners=owners_of(decision))
+    return [_evidence(decision.record_id, finding) for finding in findings]
+
+
+def audit_texts(
+    texts: Sequence[tuple[RationaleKind, str]],
+    material: Material,
+    own: OwnNumbers | None = None,
+    *,
+    owners: Mapping[str, str] | None = None,
+) -> list[Finding]:
+    """The same ledger for bare texts: what a judge needs that sees only a rendered prompt.
+
+    Parameters
+    ----------
+    texts : sequence of (kind, text)
+        ``arena`` texts are skipped, and keep their place in the count of parts.
+    material : Material
+        What the agent could see.
+    own : OwnNumbers, optional
+        What the agent itself put forward.
+    owners : mapping of text to instrument id, optional
+        Texts that are known to be about one instrument, such as the reason of one action.
+
+    Returns
+    -------
+    list of Finding
+        In order of part and position.
+
+    Examples
+    --------
+    >>> from datetime import UTC, datetime
+    >>> from assaymark.records import Fact, Instrument
+    >>> seen = Material.build(
+    ...     instruments=[Instrument(id="GOLD", symbol="IAU")],
+    ...     facts=[Fact(id="f1", instrument="GOLD", field="return_5d", value=0.0312, unit="ratio",
+    ...                 available_at=datetime(2026, 1, 2, tzinfo=UTC))],
+    ... )
+    >>> [(f.number.quote, f.state, f.rule) for f in audit_texts([("summary", "Gold up 3.1% in 5d, or 9.9%")], seen)]
+    [('3.1%', 'supported', 'row-labelled'), ('9.9%', 'not_verifiable', 'unmatched')]
+    """
+    put_forward = OwnNumbers() if own is None else own
+    rows = {
+        text.strip(): material.subjects.rows[instrument]
+        for text, instrument in (owners or {}).items()
+        if instrument in material.subjects.rows
+    }
+    found: list[Finding] = []
+    for part, (kind, text) in enumerate(texts):
+        if kind in SKIPPED_KINDS:
+            continue
+        numbers = extract_numbers(text)
+        if numbers:
+            found += _audit(part, kind, surroundings(text, numbers, material.subjects, rows), material, put_forward)
+    return found
+
+
+def _audit(
+    part: int, kind: RationaleKind, places: Iterator[Around], material: Material, own: OwnNumbers
+) -> Iterator[Finding]:
+    """The findings of one text."""
+    ids = material.subjects.ids
+    for around in places:
+        ruling = _decide(material, around, own)
+        row = ruling.row if ruling.row >= 0 else (around.rows[0] if around.rows else -1)
+        subject = ids[row] if row >= 0 else ""
+        yield Finding(part, kind, around.number, subject, ruling.state, ruling.facts, ruling.rule)
+
+
+def _decide(material: Material, around: Around, own: OwnNumbers) -> _Ruling:
+    """The first rule that speaks: own figures named as such, then facts, rules, own figures, derivations."""
+    return (
+        _own(own.bag, around, material, labelled=True)
+        or _fact(material, around)
+        or _rule(material, around)
+        or _own(own.bag, around, material, labelled=False)
+        or _derived(material, around)
+        or _unmatched(material, around)
+    )
+
+
+def _fact(material: Material, around: Around) -> _Ruling | None:
+    """A cell that the clause labels, a free fact of the clause's subject, any cell of the row, a wider free fact."""
+    hit = _best_row(material, around)
+    if hit is not None and hit.tier >= 2:
+        return _from_row(material, hit)
+    words = content(around)
+    free = material.free
+    at = match_free(free, around, words)
+    if at is not None:
+        return _Ruling("supported", "free-fact", (free.ids[at],))
+    if hit is not None:
+        return _from_row(material, hit)
+    if around.number.bare or significant(around.number) < 2:
+        return None
+    wide = around.wide | (material.subjects.words[around.default] if around.default >= 0 else frozenset())
+    at = match_free(free, around, wide)
+    return None if at is None else _Ruling("supported", "free-fact-in-sentence", (free.ids[at],))
+
+
+def _best_row(material: Material, around: Around) -> CellHit | None:
+    """The best agreeing cell among the instruments the number can be about, the nearest first."""
+    best: CellHit | None = None
+    for row in around.rows:
+        hit = match_row(material, around, row)
+        if hit is not None and (best is None or hit.tier > best.tier):
+            best = hit
+    return best
+
+
+_ROW_RULES = {3: "row-labelled", 2: "row-part-labelled", 1: "row-unlabelled", 0: "row-other-horizon"}
+
+
+def _from_row(material: Material, hit: CellHit) -> _Ruling:
+    return _Ruling("supported", _ROW_RULES[hit.tier], (material.cells.ids[hit.cell],), hit.row)
+
+
+def _rule(material: Material, around: Around) -> _Ruling | None:
+    """A number of the task, where the clause shares a word with it."""
+    at = match_bag(material.rules, around, around.words, None)
+    return None if at is None else _Ruling("rule", "stated-in-task", (material.rules.ids[at],))
+
+
+def _own(bag: NumberBag, around: Around, material: Material, *, labelled: bool) -> _Ruling | None:
+    """What the agent put forward: named as such in the clause, or (later) a figure about the same instrument."""
+    if labelled:
+        words = around.words & _OWN_WORDS
+        at = match_bag(bag, around, words, None) if words else None
+    else:
+        ids = material.subjects.ids
+        at = (
+            None if around.number.bare else match_bag(bag, around, around.words, frozenset(ids[r] for r in around.rows))
+        )
+    if at is None:
+        return None
+    name = bag.ids[at]
+    return _Ruling("own_action", "own-labelled" if labelled else "own-same-subject", (f"own:{name}",))
+
+
+def _derived(material: Material, around: Around) -> _Ruling | None:
+    found = derive(material, around)
+    return None if found is None else _Ruling("derivable", found.rule, found.facts, found.row)
+
+
+def _unmatched(material: Material, around: Around) -> _Ruling:
+    """Accused, if every condition of an accusation holds; else not verifiable, with the reason."""
+    if around.number.bare:
+        return _Ruling("not_verifiable", "bare-integer")
+    if around.conditional:
+        return _Ruling("not_verifiable", "threshold")
+    charge = accusation(material, around)
+    if charge is None:
+        return _Ruling("not_verifiable", "unmatched")
+    if material.completeness != "complete":
+        return _Ruling("not_verifiable", "partial-context", (material.cells.ids[charge.cell],), charge.row)
+    return _Ruling("contradicted", "one-cell-differs", (material.cells.ids[charge.cell],), charge.row)
+
+
+def _evidence(record: str, finding: Finding) -> Evidence:
+    number = finding.number
+    return Evidence(
+        decision=record,
+        part=finding.part,
+        kind=finding.kind,
+        start=number.start,
+        quote=number.quote,
+        number=number.value,
+        unit=number.unit,
+        subject=finding.subject,
+        state=finding.state,
+        facts=finding.facts,
+        rule=finding.rule,
+    )

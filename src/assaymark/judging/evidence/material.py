@@ -1,0 +1,380 @@
+"""What an agent could see, indexed for look-up: facts by instrument and unit, free facts, rules, its own numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import groupby
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assaymark.judging.evidence.extract import Number, extract_numbers
+from assaymark.judging.evidence.lexicon import UP, word_set
+from assaymark.judging.evidence.subjects import Subjects, index_subjects
+from assaymark.judging.evidence.words import content_words, is_horizon, words_of
+from assaymark.records import Completeness, Constraint, Context, Fact, Instrument, Portfolio, Series
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+_RATES = {"ratio": 1.0, "percent": 0.01, "pct": 0.01, "bps": 1e-4, "fraction": 1.0, "nav": 1.0}
+_UNSIGNED_KINDS = word_set("volatility drawdown distance rank score quality share count correlation beta z")
+_DEPTH_KINDS = word_set("drawdown distance pullback")
+_OBLIGATION = re.compile(
+    r"\b(?:must|exactly|maximum|minimum|max|min|at (?:most|least)|caps?|capped|cannot|required?|allowed|never|exceed"
+    r"|between|limits?|increments?|no more than)\b",
+    re.IGNORECASE,
+)
+_RULED = re.compile(
+    r"\b(?:allocat\w+|weights?|holdings?|portfolio|confidence|candidates?|finalists|positions?|leverage|trades?|orders?"
+    r"|exposure|risks|sentences)\b",
+    re.IGNORECASE,
+)
+Entry = tuple[float, str, frozenset[str], str, str]
+_LONGEST_NOTE = 4000
+_PRONOUN = re.compile(r"(?:It|They|Both|That|This|These|The index|The gauge)\b")
+_DIGITS = re.compile(r"([0-9]+)")
+_FACTORS = (1.0, 0.01, 1e3, 1e6, 1e9, 1e12)
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Numbers in the two readings that texts use, aligned: index i is one number.
+
+    ``rate`` is the value as a fraction (0.05 is five percent), NaN where it is no rate; ``plain`` is the value as it
+    would be printed without a unit sign; ``unmarked`` is the size of what is no rate, else NaN.
+    """
+
+    rate: Floats
+    plain: Floats
+    unmarked: Floats
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[float, str]]) -> Values:
+        """The readings of (value, unit) pairs."""
+        plain = np.array([value for value, _ in pairs], dtype=np.float64)
+        rate = plain * np.array([rate_factor(unit) for _, unit in pairs], dtype=np.float64)
+        return cls(rate, plain, np.where(np.isnan(rate), np.abs(plain), np.nan))
+
+
+@dataclass(frozen=True, slots=True)
+class FieldLabel:
+    """What a field's name says: its kind words, its horizon (or empty), and how its sign is printed."""
+
+    kinds: frozenset[str]
+    horizon: str
+    signed: bool
+    depth: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Facts about instruments, sorted by instrument: row r owns the slice ``bounds[r]:bounds[r + 1]``."""
+
+    values: Values
+    labels: tuple[FieldLabel, ...]
+    label: Ints
+    ids: tuple[str, ...]
+    bounds: Ints
+    signed: Bools
+    depth: Bools
+
+    def of_row(self, row: int) -> slice:
+        """The cells of one instrument."""
+        return slice(int(self.bounds[row]), int(self.bounds[row + 1]))
+
+
+@dataclass(frozen=True, slots=True)
+class FreeFacts:
+    """Facts that belong to no instrument of the universe, each with the words of the sentence it was read from.
+
+    ``direction`` is -1 for a decrease, 1 for a stated increase, 0 for a level.
+    """
+
+    values: Values
+    words: tuple[frozenset[str], ...]
+    ids: tuple[str, ...]
+    direction: Ints
+    note: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class NumberBag:
+    """Numbers with words: rules of the task, or what the agent itself put forward."""
+
+    values: Values
+    words: tuple[frozenset[str], ...]
+    subjects: tuple[str, ...]
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """Everything one agent could see, ready for look-up. Build it once per context: `of` or `build`.
+
+    Examples
+    --------
+    >>> from datetime import UTC, datetime
+    >>> gold = Instrument(id="GOLD", symbol="IAU")
+    >>> fact = Fact(id="f1", instrument="GOLD", field="return_5d", value=0.031, unit="ratio",
+    ...             available_at=datetime(2026, 1, 2, tzinfo=UTC))
+    >>> material = Material.build(facts=[fact], instruments=[gold])
+    >>> material.subjects.ids, material.cells.ids
+    (('GOLD',), ('f1',))
+    """
+
+    subjects: Subjects
+    cells: Cells
+    free: FreeFacts
+    rules: NumberBag
+    series: Mapping[str, Series]
+    benchmark: int
+    completeness: Completeness
+
+    @classmethod
+    def of(cls, context: Context) -> Material:
+        """The material of a context: its facts, instruments, constraints, prompt rules, holdings and price bars."""
+        return cls.build(
+            facts=[*context.facts, *_holdings(context.portfolio, context)],
+            instruments=context.instruments,
+            rules=(*context.constraints, context.prompt),
+            completeness=context.completeness,
+            series=context.series,
+        )
+
+    @classmethod
+    def build(
+        cls,
+        *,
+        facts: Sequence[Fact],
+        instruments: Sequence[Instrument] = (),
+        rules: Sequence[Constraint | str] = (),
+        completeness: Completeness = "partial",
+        series: Sequence[Series] = (),
+    ) -> Material:
+        """Material from its parts, for callers that have no context record.
+
+        Parameters
+        ----------
+        facts : sequence of Fact
+            Facts whose instrument is not among ``instruments`` are indexed under their own id all the same.
+        instruments : sequence of Instrument
+            Who can be a subject.
+        rules : sequence of Constraint or str
+            Constraints, and texts whose numbers are rules of the task.
+        completeness : "complete" or "partial"
+            Only complete material can contradict anything.
+        series : sequence of Series
+            Price bars up to the as-of date.
+        """
+        subjects = index_subjects(_all_instruments(facts, instruments))
+        cells = _cells([fact for fact in facts if fact.instrument], subjects)
+        return cls(
+            subjects=subjects,
+            cells=cells,
+            free=_free([fact for fact in facts if not fact.instrument]),
+            rules=_rules(rules),
+            series=MappingProxyType({one.instrument: one for one in series}),
+            benchmark=_benchmark(cells, subjects),
+            completeness=completeness,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class OwnNumbers:
+    """Numbers that the agent itself put forward: weights, confidence, forecasts, stops and targets."""
+
+    bag: NumberBag = field(default_factory=lambda: _bag([]))
+
+    @classmethod
+    def of(cls, entries: Iterable[tuple[str, str, float, str]]) -> OwnNumbers:
+        """Own numbers from (instrument or "", name, value, unit); the words of the name are its labels.
+
+        >>> OwnNumbers.of([("GOLD", "weight", 0.25, "ratio")]).bag.values.rate
+        array([0.25])
+        """
+        return cls(
+            _bag(
+                [
+                    (value, unit, frozenset(words_of(name.replace("_", " ")).forms), subject, name)
+                    for subject, name, value, unit in entries
+                    if math.isfinite(value)
+                ]
+            )
+        )
+
+
+@lru_cache(maxsize=1024)
+def rate_factor(unit: str) -> float:
+    """What a value in ``unit`` is multiplied with to become a fraction; NaN for what is no rate.
+
+    >>> rate_factor("percent"), rate_factor("% YoY"), rate_factor("price")
+    (0.01, 0.01, nan)
+    """
+    return _RATES.get(unit, 0.01 if "%" in unit else math.nan)
+
+
+def _all_instruments(facts: Sequence[Fact], instruments: Sequence[Instrument]) -> tuple[Instrument, ...]:
+    """The declared instruments, and one by id alone for each further instrument of a fact."""
+    known = {instrument.id for instrument in instruments}
+    further = sorted({fact.instrument for fact in facts if fact.instrument} - known)
+    return (*instruments, *(Instrument(id=name) for name in further))
+
+
+def _holdings(portfolio: Portfolio | None, context: Context) -> list[Fact]:
+    """What was held before the decision, as facts."""
+    if portfolio is None:
+        return []
+    totals = [("portfolio cash", portfolio.cash), ("portfolio nav value", portfolio.nav)]
+    found = [
+        Fact(id=f"portfolio.{name}", instrument="", field=name, value=value, unit="usd", available_at=context.cutoff,
+             note=name)
+        for name, value in totals
+    ]  # fmt: skip
+    found += [
+        Fact(id=f"portfolio.{name}", instrument=name, field="units held", value=units, unit="count",
+             available_at=context.cutoff)
+        for name, units in portfolio.positions.items()
+    ]  # fmt: skip
+    return found
+
+
+@lru_cache(maxsize=4096)
+def field_label(name: str) -> FieldLabel:
+    """What a field's name says about the values in it.
+
+    >>> label = field_label("prior_16s_active_return")
+    >>> sorted(label.kinds), label.horizon, label.signed
+    (['active', 'prior', 'return'], '16d', True)
+    """
+    words = words_of(name.replace("_", " ")).forms
+    horizons = [word for word in words if is_horizon(word)]
+    kinds = frozenset(word for word in words if not word[0].isdigit() and word not in ("of", "to", "from", "vs", "the"))
+    return FieldLabel(kinds, horizons[0] if horizons else "", not (kinds & _UNSIGNED_KINDS), bool(kinds & _DEPTH_KINDS))
+
+
+def _cells(facts: Sequence[Fact], subjects: Subjects) -> Cells:
+    """Numeric facts about instruments, ordered by row, field and id so that input order cannot matter."""
+    expanded = [(subjects.rows[f.instrument], f.field, f.id, value, unit) for f in facts for value, unit in _parts(f)]
+    expanded.sort(key=lambda item: (item[0], item[1], item[2], item[3]))
+    names = sorted({item[1] for item in expanded})
+    labels = tuple(field_label(name) for name in names)
+    place = {name: i for i, name in enumerate(names)}
+    label = np.array([place[item[1]] for item in expanded], dtype=np.int64)
+    rows = np.array([item[0] for item in expanded], dtype=np.int64)
+    return Cells(
+        values=Values.of([(item[3], item[4]) for item in expanded]),
+        labels=labels,
+        label=label,
+        ids=tuple(item[2] for item in expanded),
+        bounds=np.searchsorted(rows, np.arange(len(subjects.ids) + 1)),
+        signed=np.array([one.signed for one in labels], dtype=bool)[label],
+        depth=np.array([one.depth for one in labels], dtype=bool)[label],
+    )
+
+
+def _benchmark(cells: Cells, subjects: Subjects) -> int:
+    """The instrument that field names measure against (``beta_spy_63s``), or -1."""
+    for label in cells.labels:
+        for word in sorted(label.kinds):
+            if (row := subjects.alone(word)) >= 0:
+                return row
+    return -1
+
+
+def _parts(fact: Fact) -> list[tuple[float, str]]:
+    """The numbers in a fact: its value, or those in a text value."""
+    if isinstance(fact.value, str):
+        return [(number.value, number.unit) for number in extract_numbers(fact.value[:_LONGEST_NOTE])]
+    return [(float(fact.value), fact.unit)] if math.isfinite(fact.value) else []
+
+
+def _free(facts: Sequence[Fact]) -> FreeFacts:
+    """Facts about no instrument in the order of their ids, and the further numbers of the notes they were read from."""
+    entries: list[tuple[float, str, frozenset[str], str, int, int]] = []
+    before: frozenset[str] = frozenset()
+    ordered = sorted(facts, key=lambda fact: (fact.source, _natural(fact.id)))
+    for at, (note, group) in enumerate(groupby(ordered, key=lambda fact: fact.note or fact.field)):
+        members = list(group)
+        own = content_words(note[:_LONGEST_NOTE])
+        # "It was down 1.9% for the week" speaks of whatever the sentence before spoke of
+        words = own | before if _PRONOUN.match(note) else own
+        before = words
+        sizes = set()
+        for fact in members:
+            named = words | content_words(fact.field.replace("_", " "))
+            for value, unit in _parts(fact):
+                sizes.add(abs(value))
+                entries.append((value, unit, named, fact.id, _direction(fact, value), at))
+        for number in extract_numbers(note[:_LONGEST_NOTE]):
+            if not _known(number, sizes):
+                entries.append((number.value, number.unit, words, members[0].id, _printed_sign(number), at))
+    return FreeFacts(
+        values=Values.of([(entry[0], entry[1]) for entry in entries]),
+        words=tuple(entry[2] for entry in entries),
+        ids=tuple(entry[3] for entry in entries),
+        direction=np.array([entry[4] for entry in entries], dtype=np.int64),
+        note=np.array([entry[5] for entry in entries], dtype=np.int64),
+    )
+
+
+def _natural(name: str) -> tuple[tuple[int, str], ...]:
+    """A sort key under which b2 stands before b10."""
+    return tuple((int(part[:15]), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(name) if part)
+
+
+def _known(number: Number, sizes: set[float]) -> bool:
+    """Whether a number of a note is one of the facts read from it, in whatever scale."""
+    size = abs(number.value)
+    return any(abs(size * factor - known) <= 1e-9 * max(known, 1e-9) for known in sizes for factor in _FACTORS)
+
+
+def _printed_sign(number: Number) -> int:
+    return 0 if not number.signed else (-1 if number.value < 0 else 1)
+
+
+def _direction(fact: Fact, value: float) -> int:
+    """-1 for a negative value, 1 where the field's last words say it rose, else 0."""
+    if value < 0:
+        return -1
+    return int(any(lower in UP for lower in words_of(fact.field[-40:]).lowers[-2:]))
+
+
+def _rules(rules: Sequence[Constraint | str]) -> NumberBag:
+    """Numbers of constraints, and of the sentences of prompts that lay down rules."""
+    found: list[Entry] = []
+    for one in rules:
+        if isinstance(one, Constraint):
+            words = frozenset(words_of(f"{one.kind} {one.scope}".replace("_", " ")).forms)
+            found.append((one.limit, one.unit, words, "", f"constraint:{one.kind}"))
+        else:
+            found += _rules_of_text(one)
+    return _bag(found)
+
+
+@lru_cache(maxsize=256)
+def _rules_of_text(text: str) -> tuple[Entry, ...]:
+    """Numbers in the lines of a prompt that oblige the agent to something about its portfolio or its answer."""
+    found: list[Entry] = []
+    for at, line in enumerate(text.split("\n"), start=1):
+        if not (_OBLIGATION.search(line) and _RULED.search(line)):
+            continue
+        line = line[:_LONGEST_NOTE]
+        words = frozenset(form for form in words_of(line).forms if len(form) > 2 and not form[0].isdigit())
+        found += [(n.value, n.unit, words, "", f"prompt:{at}") for n in extract_numbers(line)]
+    return tuple(found)
+
+
+def _bag(entries: Sequence[Entry]) -> NumberBag:
+    return NumberBag(
+        values=Values.of([(entry[0], entry[1]) for entry in entries]),
+        words=tuple(entry[2] for entry in entries),
+        subjects=tuple(entry[3] for entry in entries),
+        ids=tuple(entry[4] for entry in entries),
+    )

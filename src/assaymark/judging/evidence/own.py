@@ -1,0 +1,79 @@
+"""What a decision itself puts forward: weights, confidence, forecasts, and whom each of its texts is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from assaymark.judging.evidence.material import OwnNumbers
+from assaymark.records import JSON, Action, Decision
+
+_ID_KEYS = ("instrument", "option_id", "id", "symbol", "asset")
+_DEEPEST = 12
+_ACTION_UNITS = {
+    "weight": "ratio",
+    "confidence": "ratio",
+    "expected_return": "ratio",
+    "quantity": "count",
+    "price": "price",
+    "leverage": "multiple",
+    "stop": "price",
+    "target": "price",
+}
+
+Entry = tuple[str, str, float, str]
+
+
+def own_numbers(decision: Decision) -> OwnNumbers:
+    """Every number of a decision's actions, stages and confidence, under the name it is stored by."""
+    entries: list[Entry] = []
+    if decision.confidence is not None:
+        entries.append(("", "confidence probability", decision.confidence, "ratio"))
+    for action in decision.actions:
+        entries += _of_action(action)
+    for name in sorted(decision.stages):
+        entries += _walk(decision.stages[name], name, "", 0)
+    return OwnNumbers.of(dict.fromkeys(entries))
+
+
+def owners_of(decision: Decision) -> dict[str, str]:
+    """The texts that are the reason of exactly one instrument's action, with that instrument."""
+    found: dict[str, set[str]] = {}
+    for action in decision.actions:
+        if action.rationale:
+            found.setdefault(action.rationale.strip(), set()).add(action.instrument)
+    return {text: next(iter(owners)) for text, owners in found.items() if len(owners) == 1}
+
+
+def _of_action(action: Action) -> Iterator[Entry]:
+    for name, unit in _ACTION_UNITS.items():
+        value = getattr(action, name)
+        if value is not None:
+            label = "weight allocation" if name == "weight" else name
+            yield action.instrument, label, float(value), unit
+
+
+def _walk(value: JSON, path: str, subject: str, depth: int) -> Iterator[Entry]:
+    """The numbers in a structured part; keys that name instruments, or an id beside them, say whose they are."""
+    if depth > _DEEPEST or isinstance(value, (str, bool)) or value is None:
+        return
+    if isinstance(value, (int, float)):
+        yield subject, path, float(value), _unit_of(path)
+    elif isinstance(value, Mapping):
+        named = next((value[key] for key in _ID_KEYS if isinstance(value.get(key), str)), subject)
+        for key in sorted(value):
+            own = value[key]
+            leaf = isinstance(own, (int, float)) and path.rsplit(".", 1)[-1] in ("holdings", "weights")
+            yield from _walk(own, path if leaf else f"{path}.{key}", key if leaf else named or key, depth + 1)
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _walk(item, path, subject, depth + 1)
+
+
+def _unit_of(path: str) -> str:
+    """The unit that a key's last word names."""
+    key = path.rsplit(".", 1)[-1].lower()
+    if key.endswith(("pct", "percent")) or "pct" in path:
+        return "percent"
+    if key.endswith("bps"):
+        return "bps"
+    return "ratio" if key in ("weight", "confidence") or key.startswith("p_") else "count"

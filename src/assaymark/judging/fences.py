@@ -1,0 +1,89 @@
+"""The syntax of a prompt: fences that their content cannot close, and rows of cells inside them."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from assaymark.errors import InputError, Problem
+
+_BEGIN = re.compile(r"^<<<BEGIN ([a-z]+) ([0-9a-f]{16})>>>\n", re.MULTILINE)
+_ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
+_ESCAPE = re.compile(r"[\\\t\n\r]")
+_ESCAPE_BESIDE_TAB = re.compile(r"[\\\n\r]")
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_UNESCAPES = {"t": "\t", "n": "\n", "r": "\r"}
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What stands between one pair of fences."""
+
+    label: str
+    content: str
+
+
+def nonce(label: str, content: str) -> str:
+    """16 hex digits of sha256 over label and content.
+
+    To close its own fence a content would have to contain its own hash. The same content has the same fence in every
+    prompt, so prompts stay identical byte for byte.
+    """
+    return hashlib.sha256(f"{label}\n{content}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def fence(label: str, content: str) -> str:
+    """``content`` between two lines that name it and carry its nonce.
+
+    >>> print(fence("rationale", "buy"))
+    <<<BEGIN rationale 7156a61d24ad101b>>>
+    buy
+    <<<END rationale 7156a61d24ad101b>>>
+    """
+    mark = f"{label} {nonce(label, content)}"
+    return f"<<<BEGIN {mark}>>>\n{content}\n<<<END {mark}>>>"
+
+
+def sections(text: str) -> tuple[Section, ...]:
+    """The outermost fenced sections of a prompt, in order. What looks like a fence inside of one is content.
+
+    Raises
+    ------
+    InputError
+        A fence is not closed, or its nonce does not belong to its content.
+    """
+    found = []
+    at = 0
+    while begin := _BEGIN.search(text, at):
+        label, mark = begin.groups()
+        end = f"\n<<<END {label} {mark}>>>"
+        # One character back, because an empty content shares its two line ends.
+        stop = text.find(end, begin.end() - 1)
+        content = text[begin.end() : max(stop, begin.end())]
+        if stop < 0 or nonce(label, content) != mark:
+            raise InputError("prompt", [Problem(f"section {label}", "its fence is not closed or was tampered with")])
+        found.append(Section(label, content))
+        at = stop + len(end)
+    return tuple(found)
+
+
+def row(cells: Iterable[str]) -> str:
+    """Cells as one line, separated by tabs; a tab or line end in a cell is written as an escape.
+
+    >>> row(["a", "b\\tc"])
+    'a\\tb\\\\tc'
+    """
+    found = list(cells)
+    line = "\t".join(found)
+    if line.count("\t") == len(found) - 1 and not _ESCAPE_BESIDE_TAB.search(line):
+        return line
+    return "\t".join(_ESCAPE.sub(lambda match: _ESCAPES[match.group()], cell) for cell in found)
+
+
+def cells(line: str) -> list[str]:
+    """The cells of a line, as they were before `row`."""
+    if "\\" not in line:
+        return line.split("\t")
+    return [_ESCAPED.sub(lambda m: _UNESCAPES.get(m.group(1), m.group(1)), cell) for cell in line.split("\t")]

@@ -1,0 +1,227 @@
+"""Decisions as judge calls: the prompt, what may not be in it, and the plan of all calls of a study."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from string import Template
+
+from assaymark.engine.calls import CallSpec, Message, Text
+from assaymark.errors import InputError, Problem
+from assaymark.judging.blinding import Blinding, blinding_names, compiled
+from assaymark.judging.fences import fence
+from assaymark.judging.rendering import Block, decision_blocks, latest, material_blocks, refuse_future
+from assaymark.judging.replies import MOST_EVIDENCE, reply_schema
+from assaymark.judging.rubric import Rubric
+from assaymark.protocol import JudgeSpec, Records, Study
+from assaymark.records import Context, Decision
+
+TEMPLATE = "judge-v1.txt"
+"""The prompt template in use."""
+
+_PART = re.compile(r"^=== ([a-z]+) ===\n", re.MULTILINE)
+_TELLING = re.compile(r"\A(?=.*[^\W\d_])(?=.*\d).{8,}\Z", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedCall:
+    """One call to be made, and whose judgment of what its answer will be. ``trajectory`` is a record id."""
+
+    call: CallSpec
+    trajectory: str
+    judge: str
+    family: str
+    trial: int
+
+
+@cache
+def template_text() -> str:
+    """The prompt template, as it enters the plan hash."""
+    return (files("assaymark.judging") / "templates" / TEMPLATE).read_text(encoding="utf-8")
+
+
+@cache
+def _template() -> tuple[str, Mapping[str, Template]]:
+    """The digest of the template and its parts by name."""
+    found = _PART.split(template_text())[1:]
+    parts = zip(found[::2], found[1::2], strict=True)
+    return Text.of(template_text()).sha256, {name: Template(text.rstrip("\n")) for name, text in parts}
+
+
+def plan_texts(rubric: Rubric) -> dict[str, str]:
+    """Every text that the judges' prompts are made from, by name: what a plan hash has to cover.
+
+    >>> from assaymark.judging.rubric import load_rubric
+    >>> sorted(plan_texts(load_rubric("v1.0")))
+    ['judge-v1.txt', 'rubric v1.0', 'schema v1.0']
+    """
+    return {
+        TEMPLATE: template_text(),
+        f"rubric {rubric.version}": rubric.text,
+        f"schema {rubric.version}": _schema_text(rubric),
+    }
+
+
+def _schema_text(rubric: Rubric) -> str:
+    """The reply schema as it is shown and sent."""
+    return json.dumps(reply_schema(rubric), indent=1)
+
+
+def system_text(rubric: Rubric) -> str:
+    """The system message: the task, the rubric with its anchors, and the form of the answer."""
+    schema = _schema_text(rubric)
+    return _template()[1]["system"].substitute(rubric=rubric.text, schema=schema, most_evidence=MOST_EVIDENCE)
+
+
+def material_text(context: Context, hidden: Hidden) -> str:
+    """The user block that all decisions of one context share."""
+    return _block("material", material_blocks(context), hidden)
+
+
+def decision_text(decision: Decision, hidden: Hidden) -> str:
+    """The user block of one decision."""
+    return _block("decision", decision_blocks(decision, hidden.blinding.keep), hidden)
+
+
+def _block(name: str, blocks: Iterable[Block], hidden: Hidden) -> str:
+    """A part of the template with its sections blinded and fenced."""
+    fenced = (fence(label, hidden.apply(content)) for label, content in blocks)
+    return _template()[1][name].substitute(blocks="\n\n".join(fenced))
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """What is taken out of every text of one context: names, and identifiers of records and episodes."""
+
+    blinding: Blinding
+    identifiers: tuple[str, ...] = ()
+
+    def apply(self, text: str) -> str:
+        """``text`` without them."""
+        for identifier in self.identifiers:
+            if identifier in text:
+                text = text.replace(identifier, "[id]")
+        return self.blinding.apply(text).text
+
+
+def hidden(decisions: Sequence[Decision], context: Context, names: Sequence[str], keep_names: Sequence[str]) -> Hidden:
+    """What to take out of the texts of ``context``, of which ``decisions`` are all decisions."""
+    return Hidden(compiled(names, (*kept_names(context), *keep_names)), _identifiers(decisions))
+
+
+def kept_names(context: Context) -> tuple[str, ...]:
+    """What things in the universe are called: blinding must not touch it."""
+    names: dict[str, None] = {}
+    for item in context.instruments:
+        names.update(dict.fromkeys((item.id, item.symbol or "", item.name, *item.aliases)))
+    names.update(dict.fromkeys(fact.instrument for fact in context.facts))
+    names.update(dict.fromkeys(series.instrument for series in context.series))
+    names.update(dict.fromkeys(context.portfolio.positions if context.portfolio else ()))
+    return tuple(name for name in names if name)
+
+
+def _identifiers(decisions: Sequence[Decision]) -> tuple[str, ...]:
+    """Ids long and mixed enough that replacing them cannot hit a word or a number of the text; longest first."""
+    ids = {name for decision in decisions for name in (decision.record_id, decision.episode_id)}
+    return tuple(sorted(filter(_TELLING.search, ids), key=lambda name: (-len(name), name)))
+
+
+def eligible(decisions: Iterable[Decision], records: Records) -> list[Decision]:
+    """The decisions that a study is about: its derivations and agents, without the flags it excludes."""
+    return [
+        decision
+        for decision in decisions
+        if decision.derivation.kind in records.derivations
+        and not set(decision.flags) & set(records.exclude_flags)
+        and (records.agents is None or decision.agent.id in records.agents)
+    ]
+
+
+def plan_calls(
+    decisions: Sequence[Decision], contexts: Mapping[str, Context], study: Study, rubric: Rubric
+) -> list[PlannedCall]:
+    """Every judge call of a study, by decision, then judge, then trial.
+
+    Names are blinded for all agents in ``decisions``, also those that the study leaves out; calls are planned for the
+    decisions that it includes (`eligible`). Rubric, material and decision are rendered and hashed once each.
+
+    Parameters
+    ----------
+    contexts : mapping of context id to Context
+        At least those that the decisions refer to.
+
+    Raises
+    ------
+    InputError
+        A decision's context is missing, or holds anything from after the decision.
+    """
+    chosen = eligible(decisions, study.records)
+    _require_contexts(chosen, contexts)
+    names = blinding_names(decision.agent for decision in decisions)
+    system = Text.of(system_text(rubric))
+    schema = Text.of(_schema_text(rubric))
+    users = _user_messages(chosen, contexts, names, study.records.keep_names)
+    return [
+        _planned(decision, judge, trial, (Message("system", (system,)), users[decision.record_id]), schema)
+        for decision in chosen
+        for judge in study.judges
+        for trial in range(1, judge.trials + 1)
+    ]
+
+
+def _require_contexts(decisions: Sequence[Decision], contexts: Mapping[str, Context]) -> None:
+    """Every decision needs its context."""
+    lost = [decision for decision in decisions if decision.context_id not in contexts]
+    if lost:
+        problems = [
+            Problem(f"record {d.record_id}", f"its context {d.context_id[:12]} is not among them") for d in lost
+        ]
+        raise InputError("contexts", problems)
+
+
+def _user_messages(
+    decisions: Sequence[Decision], contexts: Mapping[str, Context], names: Sequence[str], keep_names: Sequence[str]
+) -> dict[str, Message]:
+    """The user message of every decision by record id; material is rendered once for a context."""
+    by_context: dict[str, list[Decision]] = {}
+    for decision in decisions:
+        by_context.setdefault(decision.context_id, []).append(decision)
+    messages = {}
+    for context_id, members in by_context.items():
+        context = contexts[context_id]
+        _refuse_future(members, context)
+        out = hidden(members, context, names, keep_names)
+        material = Text.of(material_text(context, out))
+        for decision in members:
+            messages[decision.record_id] = Message("user", (material, Text.of(decision_text(decision, out))))
+    return messages
+
+
+def _refuse_future(decisions: Sequence[Decision], context: Context) -> None:
+    """Look at single facts only where the newest one is too new for a decision."""
+    newest = latest(context)
+    for decision in decisions:
+        if newest is not None and newest > decision.decided_at:
+            refuse_future(decision, context)
+
+
+def _planned(
+    decision: Decision, judge: JudgeSpec, trial: int, messages: tuple[Message, ...], schema: Text
+) -> PlannedCall:
+    """One call."""
+    call = CallSpec(
+        model=judge.model,
+        messages=messages,
+        template=_template()[0],
+        trial=trial,
+        seed=judge.seed,
+        temperature=judge.temperature,
+        effort=judge.effort,
+        schema=schema,
+        args=dict(judge.args),
+    )
+    return PlannedCall(call=call, trajectory=decision.record_id, judge=judge.name, family=judge.family, trial=trial)

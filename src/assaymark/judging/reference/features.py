@@ -1,0 +1,215 @@
+"""What a reference judge notices in a prompt, as numbers. Nothing here knows more than the rendered text says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any
+
+from assaymark.errors import InputError
+from assaymark.judging.evidence import Material, OwnNumbers, audit_texts
+from assaymark.judging.fences import sections
+from assaymark.judging.reading import Cell, Shown, read_decision, read_material
+from assaymark.judging.reference.holdings import forecasts, held, legality, sizes, volatility_ranks
+from assaymark.judging.reference.lexicon import topic_counts
+from assaymark.judging.reference.mentions import mentions
+from assaymark.judging.texts import token_count
+from assaymark.records import Context, EvidenceState, Instrument
+
+Own = tuple[str, str, float, str]
+"""One of a decision's own numbers: instrument or nothing, name, value, unit."""
+
+_BORNE_OUT: tuple[EvidenceState, ...] = ("supported", "derivable", "rule")
+_LABELS = {"weight": "weight allocation"}
+_ACTION_UNITS = {
+    "weight": "ratio",
+    "confidence": "ratio",
+    "expected_return": "ratio",
+    "quantity": "count",
+    "price": "price",
+    "leverage": "multiple",
+    "stop": "price",
+    "target": "price",
+}
+_MOST_DOUBTFUL = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """What can be noticed about one decision. None: the prompt gives nothing to notice it by.
+
+    Rates are words (or numbers) per 100 tokens. Shares lie in 0..1; those of holdings are weighted by size.
+    """
+
+    tokens: int
+    """Length of the judged text."""
+    hedge_rate: float
+    risk_rate: float
+    catalyst_rate: float
+    condition_rate: float
+    contrast_rate: float
+    constraint_rate: float
+    size_rate: float
+    number_rate: float
+    named: float | None
+    """Share of the holdings that the text names."""
+    explained: float | None
+    """Share of the holdings that it names together with a number, an event or a risk."""
+    alternatives: int
+    """Instruments that it names and the decision does not hold."""
+    checkable: float
+    """Conditions with a number, per holding."""
+    grounded: float | None
+    """Share of the numbers, other than the decision's own, that the material bears out."""
+    contradicted: int
+    """Numbers that the material contradicts."""
+    used: float
+    """Numbers that the material bears out, per holding."""
+    rules_cited: int
+    """Numbers that are rules of the task."""
+    sizes_cited: float
+    """Numbers that are the decision's own, per holding."""
+    risk_numbers: int
+    """Numbers in the texts about risk that the material bears out."""
+    order: float | None
+    edge: float | None
+    ranges: float | None
+    arithmetic: float | None
+    legality: float | None
+    effective: float | None
+    largest: float | None
+    groups: float | None
+    volatility: float | None
+    confidence: float | None
+    """Stated confidence, 0..1."""
+    doubtful: tuple[str, ...] = ()
+    """The first numbers that the material does not bear out, as written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The material of a prompt, ready for many decisions."""
+
+    context: Context
+    material: Material
+    instruments: Mapping[str, Instrument]
+    volatility: Mapping[str, float]
+
+
+def notice(parts: Sequence[str]) -> Features:
+    """The features of a prompt, from the texts of its user parts: the material, then the decision.
+
+    Raises
+    ------
+    InputError
+        The parts are not a material and a decision in the form in which this package renders them.
+    """
+    if len(parts) != 2:
+        raise InputError("prompt", [f"a material and a decision are needed (got {len(parts)} parts)"])
+    return _notice(parts[0], parts[1])
+
+
+@lru_cache(maxsize=1024)
+def _notice(material: str, decision: str) -> Features:
+    """One reading serves every judge and trial."""
+    return features(_seen(material), read_decision(sections(decision)))
+
+
+@lru_cache(maxsize=16)
+def _seen(text: str) -> Seen:
+    """One indexed material serves every decision of its context; calls come by context, so a few are kept."""
+    context = read_material(sections(text))
+    return Seen(
+        context=context,
+        material=Material.of(context),
+        instruments={item.id: item for item in context.instruments},
+        volatility=volatility_ranks(context),
+    )
+
+
+def features(seen: Seen, shown: Shown) -> Features:
+    """What can be noticed about a decision against its material."""
+    text = "\n\n".join(rationale.text for rationale in shown.texts)
+    tokens = token_count(text)
+    holdings = held(shown)
+    noticed: dict[str, Any] = {
+        **_rates(text, tokens),
+        **_audit(seen, shown, len(holdings), tokens),
+        **asdict(mentions(text, holdings, seen.instruments)),
+        **asdict(sizes(holdings, seen.instruments, seen.volatility)),
+        **asdict(forecasts(shown, holdings)),
+    }
+    return Features(
+        tokens=tokens,
+        legality=legality(seen.context, shown, holdings),
+        confidence=_confidence(shown),
+        **noticed,
+    )
+
+
+def _rates(text: str, tokens: int) -> dict[str, float]:
+    """Topic words per 100 tokens, under the names of their fields."""
+    return {f"{topic}_rate": 100.0 * count / max(tokens, 1) for topic, count in topic_counts(text).items()}
+
+
+def _confidence(shown: Shown) -> float | None:
+    """The stated confidence of the decision, else the mean of its actions'."""
+    if shown.confidence is not None:
+        return shown.confidence
+    stated = [action.confidence for action in shown.actions if action.confidence is not None]
+    return sum(stated) / len(stated) if stated else None
+
+
+def _audit(seen: Seen, shown: Shown, holdings: int, tokens: int) -> dict[str, Any]:
+    """What the material says about the numbers of the text, under the names of the fields."""
+    texts = [(rationale.kind, rationale.text) for rationale in shown.texts]
+    findings = audit_texts(texts, seen.material, own_numbers(shown, seen.instruments))
+    states = Counter(finding.state for finding in findings)
+    borne_out = sum(states[state] for state in _BORNE_OUT)
+    others = len(findings) - states["own_action"]
+    doubtful = [one.number.quote for one in findings if one.state not in (*_BORNE_OUT, "own_action")]
+    return {
+        "number_rate": 100.0 * len(findings) / max(tokens, 1),
+        "grounded": borne_out / others if others else None,
+        "contradicted": states["contradicted"],
+        "used": borne_out / max(holdings, 1),
+        "rules_cited": states["rule"],
+        "sizes_cited": states["own_action"] / max(holdings, 1),
+        "risk_numbers": sum(one.kind == "risk" and one.state in _BORNE_OUT for one in findings),
+        "doubtful": tuple(doubtful[:_MOST_DOUBTFUL]),
+    }
+
+
+def own_numbers(shown: Shown, instruments: Mapping[str, Instrument]) -> OwnNumbers:
+    """The numbers that the decision itself puts forward, as far as the prompt shows them."""
+    entries = [
+        (action.instrument, _LABELS.get(name, name), value, unit)
+        for action in shown.actions
+        for name, unit in _ACTION_UNITS.items()
+        if (value := getattr(action, name)) is not None
+    ]
+    for path, value in shown.values.items():
+        last = path.rpartition(".")[2]
+        subject = last if last in instruments else ""
+        if isinstance(value, float):
+            entries.append((subject, path.replace(".", "_"), value, _unit(path)))
+    for path, rows in shown.tables.items():
+        entries += [entry for cells in rows for entry in _of_row(path, cells, instruments)]
+    return OwnNumbers.of(dict.fromkeys(entries))
+
+
+def _of_row(path: str, cells: Mapping[str, Cell], instruments: Mapping[str, Instrument]) -> Iterator[Own]:
+    """The numbers of one entry of a stated table; the instrument among its cells is their subject."""
+    subject = next((cell for cell in cells.values() if isinstance(cell, str) and cell in instruments), "")
+    for column, cell in cells.items():
+        if isinstance(cell, float):
+            yield subject, f"{path}_{column}", cell, _unit(column)
+
+
+def _unit(path: str) -> str:
+    """The unit that a stated number's name gives away."""
+    if "pct" in path or "percent" in path:
+        return "percent"
+    return "bps" if path.endswith("bps") else "ratio"

@@ -1,0 +1,80 @@
+"""Which instruments a text speaks of, and whether it says why."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from assaymark.judging.reference.lexicon import speaks_of
+from assaymark.records import Instrument
+
+_SENTENCE = re.compile(r"(?<=[.;!?])\s+|(?<=[。；！？])|\n+")
+_DIGIT = re.compile(r"\d")
+
+
+@dataclass(frozen=True, slots=True)
+class Mentions:
+    """What is said about the holdings. Shares are of all weight held, None without holdings.
+
+    ``alternatives`` counts other instruments that are named; ``checkable`` is conditions with a number per holding.
+    """
+
+    named: float | None
+    explained: float | None
+    alternatives: int
+    checkable: float
+
+
+def mentions(text: str, holdings: Mapping[str, float], instruments: Mapping[str, Instrument]) -> Mentions:
+    """Who is named in ``text``, and in a sentence that gives a number, an event or a risk."""
+    sentences = [sentence for sentence in _SENTENCE.split(text) if sentence]
+    numeric = [bool(_DIGIT.search(sentence)) for sentence in sentences]
+    reasons = "\n".join(
+        one for one, digits in zip(sentences, numeric, strict=True) if digits or speaks_of(one, "catalyst", "risk")
+    )
+    conditions = sum(digits and speaks_of(one, "condition") for one, digits in zip(sentences, numeric, strict=True))
+    items = {item: instruments.get(item) or Instrument(id=item) for item in holdings}
+    lower = text.lower()
+    return Mentions(
+        named=_share({key for key, item in items.items() if is_named(item, text, lower)}, holdings),
+        explained=_share({key for key, item in items.items() if is_named(item, reasons)}, holdings),
+        alternatives=sum(is_named(item, text, lower) for key, item in instruments.items() if key not in holdings),
+        checkable=conditions / max(len(holdings), 1),
+    )
+
+
+def _share(chosen: set[str], holdings: Mapping[str, float]) -> float | None:
+    """The part of all weight that the chosen holdings have."""
+    total = math.fsum(holdings.values())
+    return math.fsum(holdings[item] for item in chosen) / total if total else None
+
+
+def is_named(item: Instrument, text: str, lower: str | None = None) -> bool:
+    """Whether a text names an instrument: its symbol as written, or one of its names in any case.
+
+    >>> is_named(Instrument(id="ENERGY", symbol="XLE"), "More energy."), is_named(Instrument(id="GOLD"), "Golden times")
+    (True, False)
+    """
+    lower = text.lower() if lower is None else lower
+    if item.symbol and _stands_in(item.symbol, text):
+        return True
+    names = dict.fromkeys((item.id, item.id.replace("_", " "), item.name, *item.aliases))
+    return any(_stands_in(name.lower(), lower) for name in names if len(name) > 2 and name != item.symbol)
+
+
+def _stands_in(name: str, text: str) -> bool:
+    """Whether a name stands in a text as a word of its own."""
+    at = text.find(name)
+    while at >= 0:
+        end = at + len(name)
+        if not _is_word(text[at - 1 : at] if at else "") and not _is_word(text[end : end + 1]):
+            return True
+        at = text.find(name, at + 1)
+    return False
+
+
+def _is_word(char: str) -> bool:
+    """Whether a neighbouring character makes a name part of a longer word; unspaced scripts never do."""
+    return char.isascii() and char.isalnum()

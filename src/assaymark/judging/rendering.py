@@ -1,0 +1,266 @@
+"""Records as the text that a judge reads: the material of a context, and a decision. Nothing else of them gets in.
+
+Left out on purpose: who decided, when, in which episode and record; when a fact became available (it is not later
+than the decision, or rendering is refused); everything that happened afterwards.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import groupby
+
+from assaymark.errors import InputError, Problem
+from assaymark.judging.fences import row
+from assaymark.judging.texts import judged_rationales
+from assaymark.records import JSON, Action, Context, Decision, Fact, Series
+
+Block = tuple[str, str]
+"""A section's label and content."""
+
+ACTION_NUMBERS = (
+    "weight",
+    "quantity",
+    "price",
+    "leverage",
+    "stop",
+    "target",
+    "confidence",
+    "expected_return",
+)
+"""The numeric fields of an action, in the order of their columns; a column appears where any action has a value."""
+
+_INSTRUMENT = ("instrument", "symbol", "name", "class", "group", "also called")
+
+STATED_WORDS = frozenset(("selected", "rejected", "held", "agent", "arena"))
+"""Words of structured parts that are shown beside numbers and instruments."""
+
+_MOST_SHOWN = 5
+_DENSE = 0.5
+
+
+@lru_cache(maxsize=4096)
+def moment(when: datetime) -> str:
+    """A time in UTC, RFC 3339."""
+    return when.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def refuse_future(decision: Decision, context: Context) -> None:
+    """Refuse a context that holds anything from after the decision.
+
+    Raises
+    ------
+    InputError
+        A fact was available, or a bar closed, later than ``decided_at``.
+    """
+    late = [
+        Problem(f"fact {fact.id}", f"available at {moment(fact.available_at)}, after the decision")
+        for fact in context.facts
+        if fact.available_at > decision.decided_at
+    ]
+    late += [
+        Problem(f"series {series.instrument}", f"has a bar of {moment(max(series.times))}, after the decision")
+        for series in context.series
+        if series.times and max(series.times) > decision.decided_at
+    ]
+    if late:
+        more = [f"and {len(late) - _MOST_SHOWN} more"] if len(late) > _MOST_SHOWN else []
+        where = f"record {decision.record_id}, decided at {moment(decision.decided_at)}"
+        raise InputError(where, [*late[:_MOST_SHOWN], *more])
+
+
+def latest(context: Context) -> datetime | None:
+    """When the last fact became available or the last bar closed; None without facts and bars."""
+    times = [fact.available_at for fact in context.facts]
+    times += [max(series.times) for series in context.series if series.times]
+    return max(times, default=None)
+
+
+# --- the material ---------------------------------------------------------------------------------------------------
+
+
+def material_blocks(context: Context) -> list[Block]:
+    """The sections that all decisions of one context share, in their order; empty ones are left out."""
+    blocks = [
+        ("situation", _situation(context)),
+        ("constraints", _lines(("kind", "limit", "unit", "scope"), _constraints(context))),
+        (
+            "instruments",
+            _lines(("instrument", "symbol", "name", "class", "group", "also called"), _instruments(context)),
+        ),
+        ("holdings", _lines(("instrument", "units"), _positions(context))),
+        ("facts", _facts(context.facts)),
+        ("series", "\n".join(_series(series) for series in context.series)),
+        ("prompt", context.prompt),
+    ]
+    return [(label, content) for label, content in blocks if content]
+
+
+def _lines(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table with a head; nothing if it has no rows."""
+    body = [row(cells) for cells in rows]
+    return "\n".join([row(head), *body]) if body else ""
+
+
+def _situation(context: Context) -> str:
+    """What the material is, as pairs."""
+    pairs = [("cutoff", moment(context.cutoff)), ("completeness", context.completeness)]
+    if context.profile:
+        pairs.append(("profile", context.profile))
+    if context.portfolio:
+        held = context.portfolio
+        pairs += [("currency", held.currency), ("cash", _number(held.cash)), ("nav", _number(held.nav))]
+    return "\n".join(row(pair) for pair in pairs)
+
+
+def _number(value: float | None) -> str:
+    """A number with every digit it has; nothing for None."""
+    return "" if value is None else repr(value)
+
+
+def _constraints(context: Context) -> Iterable[Sequence[str]]:
+    for limit in context.constraints:
+        yield limit.kind, _number(limit.limit), limit.unit, limit.scope
+
+
+def _instruments(context: Context) -> Iterable[Sequence[str]]:
+    for item in context.instruments:
+        yield item.id, item.symbol or "", item.name, item.asset_class, item.group, "; ".join(item.aliases)
+
+
+def _positions(context: Context) -> Iterable[Sequence[str]]:
+    positions = context.portfolio.positions if context.portfolio else {}
+    for instrument in sorted(positions):
+        yield instrument, _number(positions[instrument])
+
+
+def _facts(facts: Sequence[Fact]) -> str:
+    """Facts as wide tables where they form one (a row per instrument), the others one by one."""
+    wide: dict[tuple[str, str], list[Fact]] = defaultdict(list)
+    for fact in facts:
+        if fact.instrument and not fact.note and not isinstance(fact.value, str):
+            wide[fact.source, moment(fact.as_of) if fact.as_of else ""].append(fact)
+    tables, shown = [], set()
+    for (source, as_of), members in wide.items():
+        grid = {(fact.instrument, _column(fact)): fact for fact in reversed(members)}
+        instruments = dict.fromkeys(fact.instrument for fact in members)
+        columns = dict.fromkeys(_column(fact) for fact in members)
+        if len(grid) >= _DENSE * len(instruments) * len(columns) and len(grid) > 1:
+            tables.append(_table(source, as_of, list(instruments), list(columns), grid))
+            shown |= {id(fact) for fact in grid.values()}
+    rest = [fact for fact in facts if id(fact) not in shown]
+    return "\n".join([*tables, *_single_facts(rest)])
+
+
+def _column(fact: Fact) -> str:
+    """The column of a fact in a wide table."""
+    return f"{fact.field} [{fact.unit}]"
+
+
+def _table(
+    source: str, as_of: str, instruments: list[str], columns: list[str], grid: Mapping[tuple[str, str], Fact]
+) -> str:
+    """One wide table: a line that says what it is, a head, a line per instrument."""
+    lines = [row(("table", str(len(instruments)), source, as_of)), row(("instrument", *columns))]
+    for instrument in instruments:
+        found = (grid.get((instrument, column)) for column in columns)
+        lines.append(row((instrument, *("" if fact is None else repr(fact.value) for fact in found))))
+    return "\n".join(lines)
+
+
+def _single_facts(facts: Sequence[Fact]) -> list[str]:
+    """Facts one by one, under the sentence they were read from where there is one."""
+    if not facts:
+        return []
+    lines = [row(("kind", "instrument", "field", "value", "unit", "as of", "source"))]
+    for note, members in groupby(facts, key=lambda fact: fact.note):
+        lines.append(row(("note", note)))
+        for fact in members:
+            value = fact.value if isinstance(fact.value, str) else repr(fact.value)
+            kind = "text" if isinstance(fact.value, str) else "fact"
+            as_of = moment(fact.as_of) if fact.as_of else ""
+            lines.append(row((kind, fact.instrument, fact.field, value, fact.unit, as_of, fact.source)))
+    return lines
+
+
+def _series(series: Series) -> str:
+    """The bars of one instrument, oldest first."""
+    names = [name for name in ("open", "high", "low", "close", "volume") if getattr(series, name)]
+    columns = [getattr(series, name) for name in names]
+    lines = [row(("bars", str(len(series.times)), series.instrument, str(series.interval_s))), row(("time", *names))]
+    lines += [row((moment(when), *(repr(column[at]) for column in columns))) for at, when in enumerate(series.times)]
+    return "\n".join(lines)
+
+
+# --- the decision ---------------------------------------------------------------------------------------------------
+
+
+def decision_blocks(decision: Decision, known: Collection[str] = ()) -> list[Block]:
+    """The sections of one decision: what it does, what it states in numbers, and each judged text.
+
+    Of the structured parts only numbers are shown, and single words that are instruments (``known``) or belong to
+    `STATED_WORDS`: anything else there may say who decided, or in which run.
+    """
+    texts = [(rationale.kind, rationale.text) for rationale in judged_rationales(decision)]
+    return [("actions", _actions(decision.actions)), ("stated", _stated(decision, known)), *texts]
+
+
+def _actions(actions: Sequence[Action]) -> str:
+    """A table of the actions with the columns that any of them fills."""
+    filled = [name for name in ACTION_NUMBERS if any(getattr(action, name) is not None for action in actions)]
+    rows = [
+        (action.instrument, action.kind, *(_number(getattr(action, name)) for name in filled)) for action in actions
+    ]
+    return "\n".join(row(cells) for cells in [("instrument", "action", *filled), *rows])
+
+
+def _stated(decision: Decision, known: Collection[str]) -> str:
+    """Confidence and the structured parts: single values first, then every list of alike entries as a table."""
+    parts = _Parts(known)
+    if decision.confidence is not None:
+        parts.add("confidence", decision.confidence)
+    for name in sorted(decision.stages):
+        parts.add(name, decision.stages[name])
+    return "\n".join([*parts.values, *parts.tables])
+
+
+class _Parts:
+    """The lines of structured parts as they are collected."""
+
+    def __init__(self, known: Collection[str]) -> None:
+        self.known = known
+        self.values: list[str] = []
+        self.tables: list[str] = []
+
+    def add(self, path: str, value: JSON) -> None:
+        """One part: a value, an object of parts, a list of parts, or a list of alike entries."""
+        if isinstance(value, Mapping):
+            for key in sorted(value):
+                self.add(f"{path}.{key}", value[key])
+        elif isinstance(value, (list, tuple)):
+            self._add_list(path, value)
+        elif (cell := self._cell(value)) is not None:
+            self.values.append(row(("value", path, cell)))
+
+    def _add_list(self, path: str, items: Sequence[JSON]) -> None:
+        """Entries become a table of their numbers and known words, other items are parts of their own."""
+        entries = [item for item in items if isinstance(item, Mapping)]
+        if len(entries) < len(items):
+            for at, item in enumerate(items):
+                self.add(f"{path}.{at}", item)
+            return
+        rows = [{key: cell for key in entry if (cell := self._cell(entry[key])) is not None} for entry in entries]
+        columns = list(dict.fromkeys(key for found in rows for key in found))
+        if columns:
+            body = [row([found.get(key, "") for key in columns]) for found in rows]
+            self.tables.append("\n".join([row(("table", str(len(body)), path)), row(columns), *body]))
+
+    def _cell(self, value: JSON) -> str | None:
+        """A number or a known word as a cell; None for what is not shown."""
+        if isinstance(value, bool):
+            return str(value).lower()
+        if isinstance(value, (int, float)):
+            return repr(value)
+        return value if isinstance(value, str) and (value in self.known or value in STATED_WORDS) else None

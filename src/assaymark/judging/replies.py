@@ -1,0 +1,228 @@
+"""A judge's reply as a judgment: parsed strictly, recorded whatever it is, never guessed at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
+
+from assaymark.engine.calls import Reply
+from assaymark.judging.rubric import SCALE, Rubric
+from assaymark.records import JSON, Judgment, JudgmentStatus
+
+if TYPE_CHECKING:
+    from assaymark.judging.prompts import PlannedCall
+
+Lookahead = Literal["pass", "fail", "unsure"]
+
+MOST_CHARACTERS = 100_000
+"""A longer reply is invalid unread."""
+MOST_EVIDENCE = 12
+"""A reply may quote at most this often."""
+MOST_QUOTED = 2_000
+"""A quotation or comment may have at most this many characters."""
+
+_REQUIRED = ("scores", "evidence", "lookahead_check")
+_OPTIONAL = ("comment",)
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """A reply that has exactly the form that was asked for."""
+
+    scores: Mapping[str, int]
+    evidence: tuple[str, ...]
+    lookahead_check: Lookahead
+    comment: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Invalid:
+    """A reply that has not, and why: a short line without anything of the reply but a few printable characters."""
+
+    reason: str
+
+
+class _Rejected(ValueError):
+    """Not the form that was asked for; the message becomes the recorded reason."""
+
+
+def reply_schema(rubric: Rubric) -> dict[str, JSON]:
+    """The JSON schema of a reply, in the subset that providers with structured output accept.
+
+    All keys are required there; `parse_reply` also takes a reply without a comment.
+    """
+    point = {"type": "integer", "enum": list(SCALE)}
+    properties: dict[str, JSON] = {
+        "scores": _object({name: dict(point) for name in rubric.names}),
+        "evidence": {"type": "array", "items": {"type": "string"}},
+        "lookahead_check": {"type": "string", "enum": list(get_args(Lookahead))},
+        "comment": {"type": ["string", "null"]},
+    }
+    return _object(properties)
+
+
+def _object(properties: dict[str, JSON]) -> dict[str, JSON]:
+    """The schema of an object with exactly these keys."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def parse_reply(text: str, rubric: Rubric) -> Parsed | Invalid:
+    """What a judge's reply says, or why it says nothing.
+
+    The whole reply must be one JSON object; white space may surround it, a code fence or a sentence may not. Taking
+    those off would be a first guess at what was meant, and every later one would change the instrument. Duplicate
+    keys, numbers that JSON does not know, scores that are not whole numbers on the scale, missing and extra keys make
+    the reply invalid as a whole. Nothing in ``text`` can make this raise.
+
+    >>> from assaymark.judging.rubric import load_rubric
+    >>> parse_reply('{"scores": {}}', load_rubric("v1.0"))
+    Invalid(reason="keys are missing: 'evidence', 'lookahead_check'")
+    """
+    if len(text) > MOST_CHARACTERS:
+        return Invalid(f"longer than {MOST_CHARACTERS} characters (got {len(text)})")
+    try:
+        return _checked(_loaded(text), rubric)
+    except _Rejected as exc:
+        return Invalid(str(exc))
+
+
+def _loaded(text: str) -> JSON:
+    """One strict JSON value."""
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_int)
+    except json.JSONDecodeError as exc:
+        raise _Rejected(f"not one JSON object: {exc.msg[:1].lower()}{exc.msg[1:]} at character {exc.pos}") from None
+    except RecursionError:
+        raise _Rejected("nested too deeply") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, unless a key comes twice."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise _Rejected(f"key {_shown(key)} comes more than once")
+        found[key] = value
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise _Rejected(f"{name} is not JSON")
+
+
+def _int(digits: str) -> int:
+    """An integer of sane length: converting 100,000 digits takes long and cannot be a score."""
+    if len(digits) > 20:
+        raise _Rejected(f"an integer with {len(digits)} digits")
+    return int(digits)
+
+
+def _shown(value: object) -> str:
+    """A value for a reason: cut short, printable ASCII only."""
+    seen = ascii(value)
+    return seen if len(seen) <= 60 else seen[:57] + "..."
+
+
+def _checked(raw: JSON, rubric: Rubric) -> Parsed:
+    """The parts of a reply, each checked."""
+    if not isinstance(raw, dict):
+        raise _Rejected(f"not a JSON object (got {type(raw).__name__})")
+    _check_keys(raw, _REQUIRED, _OPTIONAL, "keys")
+    return Parsed(
+        scores=_scores(raw["scores"], rubric),
+        evidence=_evidence(raw["evidence"]),
+        lookahead_check=_lookahead(raw["lookahead_check"]),
+        comment=None if raw.get("comment") is None else _string(raw["comment"], "comment"),
+    )
+
+
+def _check_keys(raw: Mapping[str, Any], required: tuple[str, ...], optional: tuple[str, ...], what: str) -> None:
+    """Exactly these keys."""
+    missing = [key for key in required if key not in raw]
+    if missing:
+        raise _Rejected(f"{what} are missing: {', '.join(map(_shown, missing))}")
+    extra = [key for key in raw if key not in required and key not in optional]
+    if extra:
+        raise _Rejected(f"{what} are unknown: {', '.join(map(_shown, extra[:3]))}")
+
+
+def _scores(raw: JSON, rubric: Rubric) -> dict[str, int]:
+    """A whole number on the scale for each dimension of the rubric, in its order."""
+    if not isinstance(raw, dict):
+        raise _Rejected(f"scores must be an object (got {_shown(raw)})")
+    _check_keys(raw, rubric.names, (), "dimensions")
+    for name in rubric.names:
+        # bool is an int to Python, and 4.0 is equal to 4: neither is a whole number that somebody wrote.
+        if type(raw[name]) is not int or raw[name] not in SCALE:
+            raise _Rejected(f"{name} must be a whole number from {SCALE[0]} to {SCALE[-1]} (got {_shown(raw[name])})")
+    return {name: raw[name] for name in rubric.names}
+
+
+def _evidence(raw: JSON) -> tuple[str, ...]:
+    """A short list of strings."""
+    if not isinstance(raw, list):
+        raise _Rejected(f"evidence must be a list (got {_shown(raw)})")
+    if len(raw) > MOST_EVIDENCE:
+        raise _Rejected(f"evidence has {len(raw)} entries, at most {MOST_EVIDENCE} are allowed")
+    return tuple(_string(item, "evidence") for item in raw)
+
+
+def _lookahead(raw: JSON) -> Lookahead:
+    """One of the three words."""
+    for word in get_args(Lookahead):
+        if raw == word:
+            found: Lookahead = word
+            return found
+    raise _Rejected(f"lookahead_check must be pass, fail or unsure (got {_shown(raw)})")
+
+
+def _string(raw: JSON, what: str) -> str:
+    """A string of bounded length that UTF-8 can carry."""
+    if not isinstance(raw, str):
+        raise _Rejected(f"{what} must be text (got {_shown(raw)})")
+    if len(raw) > MOST_QUOTED:
+        raise _Rejected(f"{what} has {len(raw)} characters, at most {MOST_QUOTED} are allowed")
+    if any("\ud800" <= char <= "\udfff" for char in raw):
+        raise _Rejected(f"{what} holds half of a surrogate pair")
+    return raw
+
+
+def judgment(planned: PlannedCall, reply: Reply, rubric: Rubric) -> Judgment:
+    """The judgment that a reply to a planned call amounts to.
+
+    A refusal is ``refused`` and a reply that was cut off is ``invalid``, whatever text came with it.
+    """
+    if reply.finish == "refusal":
+        return _judgment(planned, rubric, "refused", reason="the model refused to answer")
+    if reply.finish == "length":
+        return _judgment(planned, rubric, "invalid", reason="cut off at the length limit")
+    parsed = parse_reply(reply.text, rubric)
+    if isinstance(parsed, Invalid):
+        return _judgment(planned, rubric, "invalid", reason=parsed.reason)
+    return _judgment(planned, rubric, "ok", parsed=parsed)
+
+
+def _judgment(
+    planned: PlannedCall,
+    rubric: Rubric,
+    status: JudgmentStatus,
+    *,
+    parsed: Parsed | None = None,
+    reason: str | None = None,
+) -> Judgment:
+    """The record, with scores only if there are any."""
+    return Judgment(
+        trajectory=planned.trajectory,
+        judge=planned.judge,
+        family=planned.family,
+        rubric=rubric.version,
+        trial=planned.trial,
+        status=status,
+        scores={name: float(score) for name, score in parsed.scores.items()} if parsed else {},
+        call_key=planned.call.key,
+        evidence=parsed.evidence if parsed else (),
+        lookahead_check=parsed.lookahead_check if parsed else None,
+        reason=reason,
+    )

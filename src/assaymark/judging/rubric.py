@@ -1,0 +1,117 @@
+"""Rubrics: what the judges are asked, with a text for every point of every scale."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.records import AGGREGATE, problems_of
+
+SCALE = (1, 2, 3, 4, 5)
+"""The points of every dimension's scale, worst first."""
+
+_Line = Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x1f]+$")]
+
+
+class _Strict(BaseModel):
+    """Base of the parts of a rubric file: immutable, strict types, unknown keys refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class Dimension(_Strict):
+    """One question with five anchors. ``anchors[0]`` describes a 1, ``anchors[4]`` a 5."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    question: _Line
+    anchors: Annotated[tuple[_Line, ...], Field(min_length=len(SCALE), max_length=len(SCALE))]
+
+
+class Rubric(_Strict):
+    """A version of the grading rules: its dimensions in the order in which judges see them.
+
+    >>> rubric = load_rubric("v1.0")
+    >>> rubric.names[0], len(rubric.dimensions)
+    ('action_coherence', 6)
+    """
+
+    version: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]
+    title: _Line
+    dimensions: Annotated[tuple[Dimension, ...], Field(alias="dimension", min_length=1)]
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Rubric:
+        names = self.names
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"each dimension needs a name of its own (got {', '.join(twice)} more than once)")
+        if AGGREGATE in names:
+            raise ValueError(f"{AGGREGATE!r} names the mean over the dimensions and cannot name one of them")
+        return self
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the dimensions, in the rubric's order."""
+        return tuple(dimension.name for dimension in self.dimensions)
+
+    @property
+    def text(self) -> str:
+        """The rubric as judges read it; its bytes enter every prompt and the plan hash."""
+        return "\n\n".join(_dimension_text(dimension) for dimension in self.dimensions)
+
+
+def _dimension_text(dimension: Dimension) -> str:
+    """One dimension as a block of seven lines."""
+    anchors = (f"  {point} = {anchor}" for point, anchor in zip(SCALE, dimension.anchors, strict=True))
+    return "\n".join((dimension.name, f"  {dimension.question}", *anchors))
+
+
+def parse_rubric(text: str, *, source: str = "rubric.toml") -> Rubric:
+    """A rubric from the text of its TOML file.
+
+    Raises
+    ------
+    InputError
+        Not TOML, or fields that are wrong, missing or unknown: all of them at once.
+    """
+    try:
+        raw: Mapping[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as exc:
+        raise InputError(source, [Problem("", f"not TOML: {exc}")]) from None
+    try:
+        return Rubric.model_validate(raw)
+    except ValidationError as exc:
+        raise InputError(source, problems_of(exc)) from None
+
+
+def rubric_names() -> tuple[str, ...]:
+    """The names of the rubrics that come with the package, in alphabetical order."""
+    return tuple(sorted(_shipped()))
+
+
+@cache
+def load_rubric(name: str) -> Rubric:
+    """The rubric ``name`` that comes with the package.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such rubric; the message offers the closest name.
+    """
+    found = _shipped().get(name)
+    if found is None:
+        raise UnknownNameError("rubric", name, rubric_names())
+    return parse_rubric(found.read_text(encoding="utf-8"), source=f"rubric {name}")
+
+
+def _shipped() -> dict[str, Traversable]:
+    """The rubric files of the package by name."""
+    folder = files("assaymark.judging") / "rubrics"
+    return {entry.name.removesuffix(".toml"): entry for entry in folder.iterdir() if entry.name.endswith(".toml")}

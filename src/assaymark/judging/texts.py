@@ -1,0 +1,45 @@
+"""Which of a decision's texts are judged, and how long they are."""
+
+from __future__ import annotations
+
+import re
+
+from assaymark.records import Decision, Rationale, RationaleKind
+
+JUDGED_KINDS: tuple[RationaleKind, ...] = ("summary", "portfolio", "risk", "candidate", "stage")
+"""The kinds of text that judges see, in the order in which they see them.
+
+``arena`` was written by the venue and ``holding`` repeats the actions line by line; neither is judged.
+"""
+
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
+_WIDE_PUNCTUATION = re.compile("[\u3000-\u303f\uff00-\uff0f\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65]")
+
+
+def judged_rationales(decision: Decision) -> tuple[Rationale, ...]:
+    """The texts that judges see, in their order; texts of one kind stay in the order of the record."""
+    return tuple(
+        sorted(
+            (text for text in decision.rationales if text.kind in JUDGED_KINDS),
+            key=lambda text: JUDGED_KINDS.index(text.kind),
+        )
+    )
+
+
+def judged_text(decision: Decision) -> str:
+    """The judged texts as one, with an empty line between them, as the agent wrote them."""
+    return "\n\n".join(rationale.text for rationale in judged_rationales(decision))
+
+
+def token_count(text: str) -> int:
+    """Length of a text in whitespace tokens; each character counts where a script is written without spaces.
+
+    >>> token_count("Buy XLE: oil is scarce.")
+    5
+    >>> token_count("买入 XLE，因为油价上涨")
+    9
+    """
+    if text.isascii():
+        return len(text.split())
+    rest, characters = _UNSPACED.subn(" ", text)
+    return characters + len(_WIDE_PUNCTUATION.sub(" ", rest).split())

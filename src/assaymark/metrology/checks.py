@@ -1,0 +1,121 @@
+"""What every measuring function demands of its input, said once: all problems together, with the value seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from assaymark.errors import InputError, Problem
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+_AXES = {1: "one axis [n]", 2: "two axes"}
+
+
+def fail(source: str, where: str, what: str) -> NoReturn:
+    """Raise the one problem of an argument."""
+    raise InputError(source, [Problem(where, what)])
+
+
+def ratings(source: str, name: str, values: ArrayLike, categories: int, *, ndim: int = 1) -> Ints:
+    """``values`` as whole numbers on 1..categories. The good case is a few reductions; the rest is told in words."""
+    # The reductions are the whole cost of a kappa of a thousand items, so nothing else runs when they are satisfied.
+    x = values if isinstance(values, np.ndarray) else array(source, name, values)
+    if x.dtype.kind not in "iu":
+        x = _whole(source, name, x)
+    if x.ndim != ndim or not x.size:
+        _refuse_shape(source, name, x, ndim)
+    if np.minimum.reduce(x, axis=None) < 1 or np.maximum.reduce(x, axis=None) > categories:
+        bad = x[(x < 1) | (x > categories)]
+        fail(source, name, f"{bad.size} rating(s) off the scale 1..{categories} (first: {bad.flat[0]})")
+    return x if x.dtype == np.int64 else x.astype(np.int64)
+
+
+def categories_of(source: str, categories: int) -> int:
+    """The size of an ordinal scale: a whole number from 2."""
+    if isinstance(categories, bool) or not isinstance(categories, (int, np.integer)) or categories < 2:
+        fail(source, "categories", f"must be a whole number of at least 2 (got {categories!r})")
+    return int(categories)
+
+
+def finite(source: str, name: str, values: ArrayLike, *, ndim: int = 1) -> Floats:
+    """``values`` as finite floats with ``ndim`` axes and at least one element."""
+    x = array(source, name, values)
+    if x.dtype.kind not in "iuf":
+        fail(source, name, f"must be numbers (got {_kind_of(x)})")
+    if x.ndim != ndim or not x.size:
+        _refuse_shape(source, name, x, ndim)
+    x = x.astype(np.float64, copy=False)
+    bad = ~np.isfinite(x)
+    if bad.any():
+        fail(source, name, f"{int(bad.sum())} value(s) are not finite (first at index {_first(bad)}); leave them out")
+    return x
+
+
+def labels(source: str, name: str, values: Sequence[Any] | NDArray[Any], n: int) -> tuple[tuple[Any, ...], Ints]:
+    """The distinct names in ``values``, sorted, and for each item the index of its name."""
+    x = array(source, name, values)
+    if x.ndim != 1 or x.size != n:
+        fail(source, name, f"must have one entry for each of the {n} items (got shape {x.shape})")
+    if x.dtype.kind not in "iuUS" and not (x.dtype.kind == "O" and all(isinstance(item, str) for item in x)):
+        fail(source, name, f"must be names or whole numbers (got {_kind_of(x)})")
+    found, codes = np.unique(x, return_inverse=True)
+    return tuple(found.tolist()), codes.astype(np.int64, copy=False)
+
+
+def probability(source: str, name: str, value: float, *, inclusive: bool = False) -> float:
+    """``value`` strictly between 0 and 1 (or with both ends)."""
+    inside = 0 <= value <= 1 if inclusive else 0 < value < 1
+    if not inside:
+        fail(source, name, f"must lie {'in 0..1' if inclusive else 'strictly between 0 and 1'} (got {value!r})")
+    return float(value)
+
+
+def whole(source: str, name: str, value: float, *, least: int) -> int:
+    """``value`` as a whole number of at least ``least``."""
+    if isinstance(value, bool) or not np.isscalar(value) or value != value or value % 1 != 0 or value < least:
+        fail(source, name, f"must be a whole number of at least {least} (got {value!r})")
+    return int(value)
+
+
+def array(source: str, name: str, values: Any) -> NDArray[Any]:
+    """``values`` as an array, refusing rows of unequal length."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        fail(source, name, "rows have unequal lengths; give a rectangular array")
+
+
+def _whole(source: str, name: str, x: NDArray[Any]) -> NDArray[Any]:
+    """Floats that are whole numbers, as integers."""
+    if x.dtype.kind != "f":
+        fail(source, name, f"must be whole-number ratings (got {_kind_of(x)})")
+    if not np.isfinite(x).all():
+        bad = ~np.isfinite(x)
+        fail(source, name, f"{int(bad.sum())} rating(s) are not finite (first at index {_first(bad)}); leave them out")
+    broken = x != np.floor(x)
+    if broken.any():
+        seen = float(x[broken][0])
+        fail(source, name, f"ratings must be whole (first that is not: {seen!r}); use round_half_up, then clip")
+    # Beyond this, the conversion below would wrap around into the scale.
+    return np.asarray(np.clip(x, -(2**53), 2**53), dtype=np.int64)
+
+
+def _refuse_shape(source: str, name: str, x: NDArray[Any], ndim: int) -> NoReturn:
+    if not x.size:
+        fail(source, name, "is empty; at least one item is needed")
+    fail(source, name, f"must have {_AXES.get(ndim, f'{ndim} axes')} (got shape {x.shape})")
+
+
+def _kind_of(x: NDArray[Any]) -> str:
+    return f"{'objects' if x.dtype.kind == 'O' else x.dtype.name}, such as {x.flat[0]!r}" if x.size else x.dtype.name
+
+
+def _first(mask: Bools) -> str:
+    place = np.argwhere(mask)[0].tolist()
+    return str(place[0]) if len(place) == 1 else str(tuple(place))

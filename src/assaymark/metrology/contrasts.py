@@ -1,0 +1,349 @@
+"""Is one agent above another? Paired differences, tested over clusters, and corrected for how many were looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import special
+
+from assaymark.metrology import checks
+from assaymark.metrology.checks import Bools, Floats, Ints
+from assaymark.metrology.intervals import inverse_distribution, t_quantile
+from assaymark.metrology.resampling import EXACT_CLUSTERS, Resamples, resamples_of
+from assaymark.protocol import GatingTest
+
+Test = Literal["cluster-t", "bootstrap"]
+
+FEW_CLUSTERS = 20
+"""Below this many common clusters the percentile bootstrap rejects true nulls too often to gate on."""
+
+_BLOCK = 8192
+_ZERO = 1e-9  # scores are means of small whole numbers; below this a difference is float noise
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """A mean paired difference with its test. ``low`` and ``high`` are None where no interval can be given."""
+
+    difference: float
+    low: float | None
+    high: float | None
+    p: float
+    n: int
+    clusters: int
+    method: str
+
+
+def gating_test(choice: GatingTest, clusters: int) -> Test:
+    """The test that a pair with so many common clusters is gated on.
+
+    >>> gating_test("auto", 19), gating_test("auto", 20), gating_test("bootstrap", 5)
+    ('cluster-t', 'bootstrap', 'bootstrap')
+    """
+    if choice == "auto":
+        return "cluster-t" if clusters < FEW_CLUSTERS else "bootstrap"
+    return choice
+
+
+def holm(p: ArrayLike) -> Floats:
+    """Holm's step-down adjustment: p-values that may be compared with alpha after looking at all of them.
+
+    Parameters
+    ----------
+    p : float array of shape (m,)
+        Unadjusted p-values in 0..1, in any order. A contrast that could not be tested keeps its place with p = 1.
+
+    Returns
+    -------
+    float array of shape (m,)
+        Adjusted p-values in the order of the input, in 0..1.
+
+    Raises
+    ------
+    InputError
+        Empty, not finite, or outside 0..1.
+
+    References
+    ----------
+    Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scand. J. Statist. 6(2), 65-70.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03]).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    values = checks.finite("holm", "p", p)
+    if (values < 0).any() or (values > 1).any():
+        bad = values[(values < 0) | (values > 1)]
+        checks.fail("holm", "p", f"p-values lie in 0..1 (first that does not: {float(bad[0])!r})")
+    order = np.argsort(values, kind="stable")
+    steps = np.maximum.accumulate(values[order] * np.arange(values.size, 0, -1))
+    adjusted = np.empty_like(values)
+    adjusted[order] = np.minimum(steps, 1.0)
+    return adjusted
+
+
+def cluster_t(differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any], *, level: float = 0.95) -> Contrast:
+    """Two-sided t test of a mean paired difference whose items come in clusters.
+
+    The estimate is the plain mean over items. Its variance is the bias-reduced cluster-robust one (CR2), read on
+    Student's t with Satterthwaite degrees of freedom, which count unequal clusters for less. With equal clusters this
+    is exactly the t test on the cluster means. Simulated on 2 to 12 clusters of 1 to 11 items, with differences that
+    vary within clusters, between them, or both, it rejects true nulls at 2 to 6 %; the usual ratio form (CR1) reaches
+    14 % and the delete-one jackknife 10 %, both on t(G-1).
+
+    One cluster cannot be tested: p is 1 and there is no interval. When all clusters differ by exactly the same
+    amount, t is undefined and only their common sign speaks: p is then 2^(1-G), the exact sign-flip test (1 for no
+    difference).
+
+    Parameters
+    ----------
+    differences : float array of shape (n,)
+        One difference per common item, in score points.
+    clusters : sequence of n names or whole numbers
+        The cluster of each item.
+    level : float
+        Coverage of the interval.
+
+    Returns
+    -------
+    Contrast
+
+    Raises
+    ------
+    InputError
+        Empty, not finite, or lengths that differ.
+
+    References
+    ----------
+    Bell, R. M. and McCaffrey, D. F. (2002). Bias reduction in standard errors for linear regression with multi-stage
+    samples. Survey Methodology 28(2), 169-181.
+
+    Examples
+    --------
+    >>> result = cluster_t([0.4, 0.6, 0.1, 0.3, 0.5], ["a", "a", "b", "b", "c"])
+    >>> f"{result.difference:.2f} [{result.low:.2f}, {result.high:.2f}] p={result.p:.3f} {result.method}"
+    '0.38 [-0.17, 0.93] p=0.093 cluster-t, CR2, t(1.8) over 3 clusters'
+    """
+    sums, counts, n = _by_cluster("cluster_t", differences, clusters)
+    checks.probability("cluster_t", "level", level)
+    return contrast_of(t_test(sums, counts, level=level), 0, n=n)
+
+
+def bootstrap_contrast(
+    differences: ArrayLike,
+    clusters: Sequence[Any] | NDArray[Any],
+    *,
+    level: float = 0.95,
+    resamples: int = 10_000,
+    rng: np.random.Generator | None = None,
+) -> Contrast:
+    """Percentile cluster bootstrap of a mean paired difference: the seed's test (ValueBlindBench section 3.9).
+
+    Too eager with few clusters: at five it calls far more than its share of true nulls significant, which is why
+    `cluster_t` gates below 20. The p-value is 2(k+1)/(B+1) from B draws, k of them in the smaller tail; where all
+    resamples are enumerated (up to 8 clusters) twice the weight of the smaller tail, and at least 2/G^G.
+
+    Parameters
+    ----------
+    differences, clusters, level
+        As for `cluster_t`.
+    resamples : int
+        Draws when there are more than 8 clusters.
+    rng : numpy Generator, optional
+        Required above 8 clusters.
+
+    Returns
+    -------
+    Contrast
+
+    Raises
+    ------
+    InputError
+        Empty, not finite, lengths that differ, or no ``rng`` where one is needed.
+
+    Examples
+    --------
+    >>> result = bootstrap_contrast([0.4, 0.6, 0.1, 0.3, 0.5], ["a", "a", "b", "b", "c"])
+    >>> f"[{result.low:.2f}, {result.high:.2f}] p={result.p:.3f} {result.method}"
+    '[0.20, 0.50] p=0.074 cluster bootstrap, exact: all 10 resamples of 3 clusters'
+    """
+    sums, counts, n = _by_cluster("bootstrap_contrast", differences, clusters)
+    checks.probability("bootstrap_contrast", "level", level)
+    checks.whole("bootstrap_contrast", "resamples", resamples, least=1)
+    (test,) = bootstrap_tests([(sums, counts)], resamples=resamples, rng=rng, level=level, intervals=[True])
+    return contrast_of(test, 0, n=n)
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """The same test on K columns of scores: differences, p-values, and interval ends where there are any [K].
+
+    Ends are NaN where no interval can be given; they become None before anybody sees them.
+    """
+
+    difference: Floats
+    p: Floats
+    low: Floats
+    high: Floats
+    clusters: int
+    method: tuple[str, ...]
+
+
+def contrast_of(tests: Tested, column: int, *, n: int) -> Contrast:
+    """One column of several tests as the public result."""
+    low, high = float(tests.low[column]), float(tests.high[column])
+    known = not np.isnan(low)
+    return Contrast(
+        difference=float(tests.difference[column]),
+        low=low if known else None,
+        high=high if known else None,
+        p=float(tests.p[column]),
+        n=n,
+        clusters=tests.clusters,
+        method=tests.method[column],
+    )
+
+
+def t_test(sums: Floats, counts: Ints, *, level: float = 0.95) -> Tested:
+    """`cluster_t` on cluster sums [G, K] and cluster sizes [G]."""
+    g, n = counts.size, counts.sum()
+    mean = sums.sum(axis=0) / n
+    difference = settle(mean)
+    if g < 2:
+        nothing = np.full_like(difference, np.nan)
+        method = ("cluster-t: one common cluster cannot be tested, p = 1",) * difference.size
+        return Tested(difference, np.ones_like(difference), nothing, nothing, g, method)
+    share = counts / n
+    error = np.sqrt(np.square(sums / n - share[:, None] * mean).T @ (1 / (1 - share)))
+    df = effective_df(share)
+    flat = error <= _ZERO
+    t = difference / np.where(flat, 1.0, error)
+    p = np.where(flat, np.where(difference == 0, 1.0, 2.0 ** (1 - g)), 2 * special.stdtr(df, -np.abs(t)))
+    half = np.where(flat, np.nan, t_quantile(0.5 + level / 2, df) * error)
+    usual, exact = f"cluster-t, CR2, t({df:.3g}) over {g} clusters", f"clusters differ equally: exact sign flip over {g}"
+    method = tuple(exact if same else usual for same in flat)
+    return Tested(difference, p, difference - half, difference + half, g, method)
+
+
+def effective_df(share: Floats) -> float:
+    """Satterthwaite degrees of freedom of the CR2 variance of a mean, from the share of items in each cluster.
+
+    G-1 for equal clusters, near 1 when one cluster holds nearly everything; the working model is independent items.
+
+    >>> round(effective_df(np.full(5, 0.2)), 9), round(effective_df(np.array([0.1, 0.3, 0.6])), 3)
+    (4.0, 1.4)
+    """
+    weight = share**2 / (1 - share)
+    return float(1.0 / (np.square(share).sum() + weight.sum() ** 2 - np.square(weight).sum()))
+
+
+def bootstrap_tests(
+    parts: Sequence[tuple[Floats, Ints]],
+    *,
+    resamples: int,
+    rng: np.random.Generator | None,
+    level: float,
+    intervals: Sequence[bool],
+) -> list[Tested]:
+    """`bootstrap_contrast` on several pairs (cluster sums [G, K], sizes [G]), all with equal G and on the same draws.
+
+    Interval ends, which need every resampled mean kept, are computed for the pairs asked for.
+    """
+    g = parts[0][1].size
+    drawn = tuple(resamples_of(g, resamples, rng, "bootstrap_contrast"))
+    return [
+        _bootstrap_test(sums, counts, drawn, level if wanted else None)
+        for (sums, counts), wanted in zip(parts, intervals, strict=True)
+    ]
+
+
+def _bootstrap_test(sums: Floats, counts: Ints, drawn: Sequence[Resamples], level: float | None) -> Tested:
+    """p-values of one pair's columns and, where ``level`` is given, their interval ends."""
+    g, width, size = counts.size, sums.shape[1], sum(chunk.size for chunk in drawn)
+    mass = drawn[0].mass
+    below, above = np.zeros(width), np.zeros(width)
+    means = np.empty((width, 0 if level is None else size))
+    for start, times in _blocks(drawn):
+        totals = sums.T @ times
+        below += _weigh(totals <= _ZERO, mass)
+        above += _weigh(totals >= -_ZERO, mass)
+        if level is not None:
+            means[:, start : start + times.shape[1]] = totals / (counts @ times)
+    p = _tail_p(np.minimum(below, above), g, None if mass is not None else size)
+    low, high = np.full((2, width), np.nan) if level is None else _percentiles(means, mass, level)
+    kind = "multinomial:" if mass is None else "exact: all"
+    method = f"cluster bootstrap, {kind} {size} resamples of {g} clusters"
+    return Tested(settle(sums.sum(axis=0) / counts.sum()), p, low, high, g, (method,) * width)
+
+
+def _blocks(drawn: Sequence[Resamples]) -> Iterator[tuple[int, Floats]]:
+    """The resamples as [G, rows] floats in blocks that stay in the cache, each with its first row; exact ones whole."""
+    start = 0
+    for chunk in drawn:
+        rows = chunk.size if chunk.exact else _BLOCK
+        for first in range(0, chunk.size, rows):
+            times = chunk.times[first : first + rows].T.astype(np.float64)
+            yield start, times
+            start += times.shape[1]
+
+
+def _weigh(hits: Bools, mass: Floats | None) -> Floats:
+    """How many resamples, or how much mass, each row of hits has."""
+    return np.count_nonzero(hits, axis=1).astype(np.float64) if mass is None else np.asarray(hits @ mass)
+
+
+def default_resamples(contrasts: int, alpha: float) -> int:
+    """Draws enough for Holm over so many contrasts: the larger of 10,000 and 40 m / alpha.
+
+    >>> default_resamples(36, 0.05)
+    28800
+    """
+    return max(10_000, int(np.ceil(40 * contrasts / alpha - 1e-9)))
+
+
+def smallest_p(test: Test, clusters: int, resamples: int) -> float:
+    """The smallest p-value that a test can give at all on so many clusters. The t test has no floor from two on.
+
+    >>> smallest_p("bootstrap", 5, 1000), round(smallest_p("bootstrap", 12, 1000), 6), smallest_p("cluster-t", 5, 1000)
+    (0.00064, 0.001998, 0.0)
+    """
+    if clusters < 2:
+        return 1.0
+    if test == "cluster-t":
+        return 0.0
+    return 2.0 / clusters**clusters if clusters <= EXACT_CLUSTERS else 2.0 / (resamples + 1)
+
+
+def settle(differences: Floats) -> Floats:
+    """Differences with float noise around zero set to zero."""
+    return np.where(np.abs(differences) <= _ZERO, 0.0, differences)
+
+
+def _percentiles(means: Floats, mass: Floats | None, level: float) -> tuple[Floats, Floats]:
+    tail = (1 - level) / 2
+    low, high = (np.array([inverse_distribution(row, mass, q) for row in means]) for q in (tail, 1 - tail))
+    return low, high
+
+
+def _tail_p(tail: Floats, clusters: int, drawn: int | None) -> Floats:
+    """Two-sided p from the smaller tail: its weight where resamples were enumerated, else its number of draws."""
+    if drawn is None:
+        draws = float(clusters) ** clusters
+        return np.minimum(1.0, np.maximum(2 * tail, 2.0) / draws)
+    return np.minimum(1.0, 2 * (tail + 1) / (drawn + 1))
+
+
+def _by_cluster(
+    source: str, differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any]
+) -> tuple[Floats, Ints, int]:
+    """Sums [G, 1] and sizes [G] of differences by cluster."""
+    values = checks.finite(source, "differences", differences)
+    names, codes = checks.labels(source, "clusters", clusters, values.size)
+    sums = np.bincount(codes, weights=values, minlength=len(names))
+    counts = np.bincount(codes, minlength=len(names))
+    return sums[:, None].astype(np.float64, copy=False), counts.astype(np.int64, copy=False), values.size

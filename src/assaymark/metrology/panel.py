@@ -1,0 +1,137 @@
+"""A score table made ready for analysis: panel scores with and without each family, and sums by pair of agents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from assaymark.errors import NotMeasurableError
+from assaymark.metrology.checks import Bools, Floats, Ints
+from assaymark.metrology.effects import Design
+from assaymark.metrology.stability import drops_of
+from assaymark.metrology.table import ScoreTable
+from assaymark.protocol import Study
+from assaymark.records import Measurement
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Where two agents met: paired differences (first minus second) summed by common cluster.
+
+    ``sums`` [G, columns] and ``cycles`` [G] are over the common clusters, whose indices are in ``clusters``.
+    """
+
+    first: int
+    second: int
+    clusters: Ints
+    sums: Floats
+    cycles: Ints
+
+    @property
+    def n(self) -> int:
+        """Number of common cycles."""
+        return int(self.cycles.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Everything that the measurements share. Columns are names x (whole panel, then each family left out).
+
+    ``scores`` [n, J, K] are the judges' scores with the aggregate in front, ``drops`` maps a family to its place among
+    the blocks of K columns (the whole panel is block 0).
+    """
+
+    table: ScoreTable
+    study: Study
+    scores: Floats
+    drops: Mapping[str, int]
+    columns: Floats
+    design: Design
+    meetings: tuple[Meeting, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Aggregate and dimensions."""
+        return self.table.names
+
+    @property
+    def whole(self) -> Floats:
+        """Panel score [n, K]: mean over all judges."""
+        return self.columns[:, : len(self.names)]
+
+    def block(self, family: str) -> slice:
+        """The columns in which ``family`` is left out."""
+        width = len(self.names)
+        return slice(self.drops[family] * width, (self.drops[family] + 1) * width)
+
+    def measure(self, name: str, labels: Mapping[str, str], **parts: Any) -> Measurement:
+        """A measurement on this table, carrying its digest."""
+        return Measurement(name=name, labels=labels, inputs=self.table.digest, **parts)
+
+    @property
+    def missing(self) -> str | None:
+        """Why nothing about the panel can be measured, or None."""
+        return None if self.table.n else "not measurable: no trajectory has a usable score from every judge"
+
+
+def panel_of(table: ScoreTable, study: Study) -> Panel:
+    """Panel scores, the design of agents and cycles, and every pair's meetings."""
+    scores = table.stacked
+    try:
+        kept = drops_of(table.families)
+    except NotMeasurableError:
+        kept = {}
+    blocks = [scores.mean(axis=1), *(scores[:, keep].mean(axis=1) for keep in kept.values())]
+    columns = np.concatenate(blocks, axis=1)
+    cluster = np.zeros(len(table.cycles), dtype=np.int64)
+    cluster[table.cycle] = table.cluster
+    design = Design.of(columns, table.agent, table.cycle, cluster, len(table.agents))
+    return Panel(
+        table=table,
+        study=study,
+        scores=scores,
+        drops={family: k for k, family in enumerate(kept, start=1)},
+        columns=columns,
+        design=design,
+        meetings=tuple(_meetings(table, columns, cluster)),
+    )
+
+
+def _meetings(table: ScoreTable, columns: Floats, cluster: Ints) -> list[Meeting]:
+    """Every pair of agents, in order; several decisions of one agent in one cycle count as their mean."""
+    order = np.argsort(cluster, kind="stable")
+    means, present = _cells(table, columns)
+    means, present, cluster = means[:, order], present[:, order], cluster[order]
+    found = []
+    for a, b in combinations(range(len(table.agents)), 2):
+        common = np.flatnonzero(present[a] & present[b])
+        clusters, starts, cycles = np.unique(cluster[common], return_index=True, return_counts=True)
+        differences = means[a, common] - means[b, common]
+        # reduceat wants at least one segment.
+        sums = np.add.reduceat(differences, starts, axis=0) if starts.size else differences
+        found.append(Meeting(a, b, clusters, sums, cycles))
+    return found
+
+
+def _cells(table: ScoreTable, columns: Floats) -> tuple[Floats, Bools]:
+    """Mean score [A, C, columns] of each agent in each cycle, and whether there is one [A, C]."""
+    a, c, k = len(table.agents), len(table.cycles), columns.shape[1]
+    place = table.agent * c + table.cycle
+    counts = np.bincount(place, minlength=a * c)
+    sums = np.zeros((a * c, k))
+    np.add.at(sums, place, columns)
+    means = sums / np.maximum(counts, 1)[:, None]
+    return means.reshape(a, c, k), counts.reshape(a, c) > 0
+
+
+def state_of(error: NotMeasurableError) -> str:
+    """The reason in an error as the state of a measurement.
+
+    >>> state_of(NotMeasurableError("kappa is undefined: both judges are constant"))
+    'undefined: both judges are constant'
+    """
+    return f"undefined: {str(error).rpartition('undefined: ')[2]}"

@@ -1,0 +1,324 @@
+"""From judgments to arrays: which trajectories every judge scored, and what each judge gave them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from assaymark.errors import InputError, Problem
+from assaymark.metrology.checks import Floats, Ints
+from assaymark.records import AGGREGATE, Decision, Judgment
+
+SCALE = (1.0, 5.0)
+"""Rubric scores lie on this range (ValueBlindBench section 3.6)."""
+
+_LISTED = 20  # problems named before the rest is only counted
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """What became of one judge's calls: usable, not parseable, refused; and the reasons given for the last two."""
+
+    ok: int
+    invalid: int
+    refused: int
+    reasons: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """All calls."""
+        return self.ok + self.invalid + self.refused
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoreTable:
+    """Scores of the trajectories that every judge scored, with everything that analyses group them by.
+
+    ``agent``, ``cycle``, ``cluster`` and ``format`` are indices [n] into the sorted names beside them; ``scores``
+    [n, J, D] are means over a judge's usable trials. ``weights`` [D] sum to 1. ``trials`` holds each judge's aggregate
+    score in every trial [m, T], for the trajectories on which all its trials were usable. ``replicates`` holds, for
+    each agent, the panel aggregates of every cycle it decided more than once. ``left_out`` names the trajectories that
+    lack a usable score from some judge. ``digest`` is a short hash of all of it.
+    """
+
+    trajectories: tuple[str, ...]
+    agents: tuple[str, ...]
+    agent: Ints
+    cycles: tuple[str, ...]
+    cycle: Ints
+    clusters: tuple[str, ...]
+    cluster: Ints
+    formats: tuple[str, ...]
+    format: Ints
+    judges: tuple[str, ...]
+    families: tuple[str, ...]
+    dimensions: tuple[str, ...]
+    weights: Floats
+    scores: Floats
+    trials: Mapping[str, Floats]
+    replicates: Mapping[str, tuple[tuple[float, ...], ...]]
+    calls: Mapping[str, Calls]
+    lengths: Floats | None
+    left_out: tuple[str, ...]
+    digest: str
+
+    @property
+    def n(self) -> int:
+        """Number of trajectories that enter panel analyses."""
+        return len(self.trajectories)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The aggregate, then every dimension: the last axis of `stacked`."""
+        return (AGGREGATE, *self.dimensions)
+
+    @property
+    def stacked(self) -> Floats:
+        """Scores [n, J, 1 + D] with each judge's aggregate, the weighted mean of its dimensions, in front."""
+        return np.concatenate([(self.scores @ self.weights)[..., None], self.scores], axis=2)
+
+
+def score_table(
+    judgments: Iterable[Judgment],
+    decisions: Iterable[Decision],
+    *,
+    weights: Mapping[str, float] | None = None,
+    lengths: Mapping[str, int] | None = None,
+) -> ScoreTable:
+    """Judgments of one rubric as arrays, in the order of trajectory ids.
+
+    A judge's score of a trajectory is the mean over its usable trials. Only first replicates enter; further ones feed
+    the noise floor. A trajectory without a usable score from every judge of the panel is left out of panel analyses
+    and listed. Agents are those of the decisions, scored or not, so that the number of contrasts to correct for never
+    depends on what the judges did.
+
+    Parameters
+    ----------
+    judgments : of one rubric
+        Every call, also the invalid and refused ones.
+    decisions : the decisions under study
+        Judgments on other trajectories are an error.
+    weights : mapping of dimension to weight, optional
+        Weights of the aggregate, not negative; default: all equal.
+    lengths : mapping of trajectory to token count, optional
+        Length of each judged text exactly as the judges saw it.
+
+    Returns
+    -------
+    ScoreTable
+
+    Raises
+    ------
+    InputError
+        Two rubrics, dimensions that differ between judgments, a judge with two families, a trial that occurs twice,
+        scores off the scale, unknown trajectories, a cycle in two clusters, or weights that do not fit: all at once.
+    """
+    records = list(decisions)
+    known = {decision.record_id: decision for decision in records}
+    calls = sorted(judgments, key=lambda j: (j.trajectory, j.judge, j.trial))
+    problems = [*_judgment_problems(calls, known), *_decision_problems(records)]
+    if not calls:
+        problems.append(Problem("", "none given; judge the trajectories first"))
+    judges = {call.judge: call.family for call in calls}
+    dimensions = tuple(sorted({name for call in calls if call.status == "ok" for name in call.scores}))
+    share, wrong = _weights(dimensions, weights)
+    problems += wrong
+    if problems:
+        raise InputError("judgments", _listed(problems))
+    order = tuple(sorted(judges))
+    trials = _scores(calls, dimensions)
+    first = [key for key, decision in sorted(known.items()) if decision.replicate == 1]
+    complete = [key for key in first if all((key, judge) in trials for judge in order)]
+    scores = np.array(
+        [[_mean_trial(trials[key, judge]) for judge in order] for key in complete],
+        dtype=np.float64,
+    ).reshape(len(complete), len(order), len(dimensions))
+    rows = [known[key] for key in complete]
+    agents, agent = _index([d.agent.id for d in rows], {known[key].agent.id for key in first})
+    cycles, cycle = _index([d.cycle for d in rows])
+    clusters, cluster = _index([d.cluster for d in rows])
+    formats, format_ = _index([d.format for d in rows])
+    seen = set(complete)
+    table = ScoreTable(
+        trajectories=tuple(complete),
+        agents=agents,
+        agent=agent,
+        cycles=cycles,
+        cycle=cycle,
+        clusters=clusters,
+        cluster=cluster,
+        formats=formats,
+        format=format_,
+        judges=order,
+        families=tuple(judges[judge] for judge in order),
+        dimensions=dimensions,
+        weights=share,
+        scores=scores,
+        trials={judge: _trial_aggregates(judge, first, calls, trials, share) for judge in order},
+        replicates=_replicates(known.values(), order, trials, share),
+        calls={judge: _calls([call for call in calls if call.judge == judge]) for judge in order},
+        lengths=None if lengths is None else _lengths(complete, lengths),
+        left_out=tuple(key for key in first if key not in seen),
+        digest=_digest(calls, share, rows, lengths),
+    )
+    for part in (agent, cycle, cluster, format_, scores, share):
+        part.setflags(write=False)
+    return table
+
+
+Trials = Mapping[tuple[str, str], Mapping[int, Floats]]
+
+
+def _scores(calls: Sequence[Judgment], dimensions: Sequence[str]) -> Trials:
+    """Usable scores [D] by (trajectory, judge), then by trial."""
+    found: dict[tuple[str, str], dict[int, Floats]] = defaultdict(dict)
+    for call in calls:
+        if call.status == "ok":
+            found[call.trajectory, call.judge][call.trial] = np.array([call.scores[name] for name in dimensions])
+    return dict(found)
+
+
+def _mean_trial(trials: Mapping[int, Floats]) -> Floats:
+    """Mean over the usable trials of one judge on one trajectory."""
+    first, *rest = trials.values()
+    return np.mean([first, *rest], axis=0) if rest else first
+
+
+def _index(values: Sequence[str], also: Iterable[str] = ()) -> tuple[tuple[str, ...], Ints]:
+    """The distinct values, sorted, and the place of each value among them."""
+    names = tuple(sorted({*values, *also}))
+    place = {name: k for k, name in enumerate(names)}
+    return names, np.array([place[value] for value in values], dtype=np.int64)
+
+
+def _trial_aggregates(
+    judge: str, keys: Sequence[str], calls: Sequence[Judgment], trials: Trials, weights: Floats
+) -> Floats:
+    """One judge's aggregate in every trial [m, T], where all of its trials were usable."""
+    numbers = sorted({call.trial for call in calls if call.judge == judge})
+    found = [trials.get((key, judge), {}) for key in keys]
+    rows = [[float(row[t] @ weights) for t in numbers] for row in found if len(row) == len(numbers)]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(numbers))
+
+
+def _replicates(
+    decisions: Iterable[Decision], judges: Sequence[str], trials: Trials, weights: Floats
+) -> dict[str, tuple[tuple[float, ...], ...]]:
+    """Panel aggregates of the cycles that an agent decided more than once, by agent."""
+    groups: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+    for decision in sorted(decisions, key=lambda d: d.record_id):
+        found = [trials.get((decision.record_id, judge)) for judge in judges]
+        if found and all(found):
+            scores = [_mean_trial(one) @ weights for one in found if one]
+            groups[decision.agent.id, decision.cycle].setdefault(decision.replicate, float(np.mean(scores)))
+    by_agent: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+    for (agent, _), scores_of in sorted(groups.items()):
+        if len(scores_of) > 1:
+            by_agent[agent].append(tuple(scores_of[k] for k in sorted(scores_of)))
+    return {agent: tuple(found) for agent, found in by_agent.items()}
+
+
+def _calls(calls: Sequence[Judgment]) -> Calls:
+    status = Counter(call.status for call in calls)
+    reasons = Counter(call.reason or "no reason recorded" for call in calls if call.status != "ok")
+    return Calls(status["ok"], status["invalid"], status["refused"], dict(sorted(reasons.items())))
+
+
+def _lengths(keys: Sequence[str], lengths: Mapping[str, int]) -> Floats:
+    missing = [key for key in keys if key not in lengths]
+    if missing:
+        raise InputError("lengths", _listed([Problem(key, "no token count for this trajectory") for key in missing]))
+    return np.array([lengths[key] for key in keys], dtype=np.float64)
+
+
+def _digest(
+    calls: Sequence[Judgment], weights: Floats, rows: Sequence[Decision], lengths: Mapping[str, int] | None
+) -> str:
+    """Sixteen hex digits over everything that analyses read, made once."""
+    found = hashlib.sha256()
+    for call in calls:
+        scores = sorted(call.scores.items())
+        found.update(repr((call.trajectory, call.judge, call.family, call.trial, call.status, scores)).encode())
+    for row in rows:
+        found.update(repr((row.record_id, row.agent.id, row.cycle, row.cluster, row.format)).encode())
+    found.update(repr((weights.tolist(), sorted((lengths or {}).items()))).encode())
+    return found.hexdigest()[:16]
+
+
+# --- what can be wrong ----------------------------------------------------------------------------------------------
+
+
+def _weights(dimensions: Sequence[str], weights: Mapping[str, float] | None) -> tuple[Floats, list[Problem]]:
+    """Weights that sum to 1 in the order of the dimensions, or what is wrong with those given."""
+    d = len(dimensions)
+    equal = np.full(d, 1.0 / max(d, 1))
+    if weights is None or not d:
+        return equal, []
+    problems = [Problem("weights", f"no weight for dimension {name!r}") for name in dimensions if name not in weights]
+    problems += [
+        Problem("weights", f"{name!r} is not a dimension of the judgments ({', '.join(dimensions)})")
+        for name in sorted(set(weights) - set(dimensions))
+    ]
+    given = np.array([weights.get(name, 0.0) for name in dimensions], dtype=np.float64)
+    if not np.isfinite(given).all() or (given < 0).any() or given.sum() <= 0:
+        problems.append(Problem("weights", f"must be finite, not negative and not all zero (got {dict(weights)})"))
+    return (equal if problems else given / given.sum()), problems
+
+
+def _judgment_problems(calls: Sequence[Judgment], known: Mapping[str, Decision]) -> list[Problem]:
+    """Everything that would make the table ambiguous."""
+    problems = [
+        Problem(name, f"must be the same in all judgments (got {', '.join(found)})")
+        for name, found in (
+            ("rubric", sorted({call.rubric for call in calls})),
+            ("dimensions", sorted({"+".join(sorted(call.scores)) for call in calls if call.status == "ok"})),
+        )
+        if len(found) > 1
+    ]
+    families: dict[str, set[str]] = defaultdict(set)
+    for call in calls:
+        families[call.judge].add(call.family)
+    problems += [
+        Problem(judge, f"one judge has one family (got {', '.join(sorted(found))})")
+        for judge, found in sorted(families.items())
+        if len(found) > 1
+    ]
+    for key, times in Counter((call.trajectory, call.judge, call.trial) for call in calls).items():
+        if times > 1:
+            problems.append(Problem(_place(*key), f"one result for each trial (got {times})"))
+    for call in calls:
+        if call.trajectory not in known:
+            problems.append(Problem(call.trajectory, "judged, but not among the decisions"))
+        bad = {k: v for k, v in call.scores.items() if not SCALE[0] <= v <= SCALE[1]}
+        if call.status == "ok" and (bad or not call.scores):
+            place = _place(call.trajectory, call.judge, call.trial)
+            problems.append(Problem(place, f"usable scores lie in 1..5 (got {bad or 'none'})"))
+    return problems
+
+
+def _decision_problems(decisions: Sequence[Decision]) -> list[Problem]:
+    """Ids that occur twice, and cycles in two clusters, which could not be resampled with either of them."""
+    ids = Counter(decision.record_id for decision in decisions)
+    twice = [Problem(key, f"one decision for each record id (got {k})") for key, k in sorted(ids.items()) if k > 1]
+    clusters: dict[str, set[str]] = defaultdict(set)
+    for decision in decisions:
+        clusters[decision.cycle].add(decision.cluster)
+    return twice + [
+        Problem(cycle, f"a cycle lies in one cluster (got {', '.join(sorted(found))})")
+        for cycle, found in sorted(clusters.items())
+        if len(found) > 1
+    ]
+
+
+def _place(trajectory: str, judge: str, trial: int) -> str:
+    return f"{trajectory}, {judge}, trial {trial}"
+
+
+def _listed(problems: Sequence[Problem]) -> list[Problem]:
+    """The first problems; a broken file has thousands, and nobody reads them."""
+    rest = len(problems) - _LISTED
+    return list(problems) if rest <= 0 else [*problems[:_LISTED], Problem("", f"and {rest} more")]

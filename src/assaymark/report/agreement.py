@@ -1,0 +1,265 @@
+"""Do the judges agree? Kappa by dimension against the gates, within formats, by pair, and how the scale was used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assaymark.claims import agreement_status
+from assaymark.records import AGGREGATE, Measurement
+from assaymark.report.book import Book
+from assaymark.report.figures import ForestRow, Gates, ScaleRow, forest, scale_use
+from assaymark.report.formats import clean, count, interval, listing, number, plural, shown, span, state_words, words
+
+KAPPA = "kappa.mean_pairwise"
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementRow:
+    """One dimension in the table beside the figure, every cell already in words."""
+
+    title: str
+    kappa: str
+    bootstrap: str
+    companion: str
+    n: str
+    clusters: str
+    fleiss: str
+    redundancy: str
+    gate: str
+
+
+@dataclass(frozen=True, slots=True)
+class FormatRow:
+    """Agreement within one submission format."""
+
+    title: str
+    format: str
+    kappa: str
+    n: str
+    clusters: str
+    gate: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure at both widths, with the question it answers and its caption."""
+
+    title: str
+    caption: str
+    wide: str
+    narrow: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementView:
+    """The section. ``scale`` and ``pairs`` are empty when the records do not carry contingency tables."""
+
+    answer: str
+    forest: Figure | None
+    rows: tuple[AgreementRow, ...]
+    formats: tuple[FormatRow, ...]
+    pair_heads: tuple[str, ...]
+    pair_rows: tuple[tuple[str, tuple[str, ...]], ...]
+    scale: Figure | None
+    notes: tuple[str, ...]
+
+
+def agreement_view(book: Book) -> AgreementView:
+    """The whole section from the measurements of a run."""
+    measured = [(d, book.one(KAPPA, dimension=d)) for d in book.dimensions]
+    found = [(d, m) for d, m in measured if m is not None]
+    ordered = sorted(found, key=lambda pair: (pair[0] != AGGREGATE, pair[1].value is None, -(pair[1].value or 0.0)))
+    heads, pairs = _pairs(book, ordered)
+    return AgreementView(
+        answer=_answer(book, found),
+        forest=_forest(book, ordered) if ordered else None,
+        rows=tuple(_row(book, d, m) for d, m in ordered),
+        formats=_formats(book),
+        pair_heads=heads,
+        pair_rows=pairs,
+        scale=_scale(book, ordered),
+        notes=_notes(book, ordered),
+    )
+
+
+def _answer(book: Book, found: Sequence[tuple[str, Measurement]]) -> str:
+    if not found:
+        return "Agreement was not measured."
+    if all(m.value is None for _, m in found):
+        return f"Agreement is {state_words(found[0][1])}."
+    dimensions = [d for d, _ in found if d != AGGREGATE]
+    by = {s: [book.title(d) for d in dimensions if book.status(d) == s] for s in ("publish", "methodology", "halt")}
+    parts = []
+    if AGGREGATE in dict(found):
+        parts.append(f"On the aggregate the gate says {book.status(AGGREGATE)}.")
+    if dimensions:
+        parts.append(f"{words(len(by['publish'])).capitalize()} of {plural(len(dimensions), 'dimension')} may publish.")
+    if by["methodology"]:
+        parts.append(f"{_names(by['methodology'])}: a finding about the judges, not a headline.")
+    if by["halt"]:
+        parts.append(f"{_names(by['halt'])}: halted.")
+    return " ".join(parts)
+
+
+def _names(titles: Sequence[str]) -> str:
+    text = listing([title[:1].lower() + title[1:] for title in titles])
+    return text[:1].upper() + text[1:]
+
+
+def _pair(low: object, high: object) -> tuple[float, float] | None:
+    return (float(low), float(high)) if isinstance(low, (int, float)) and isinstance(high, (int, float)) else None
+
+
+def _forest_row(book: Book, dimension: str, item: Measurement) -> ForestRow:
+    return ForestRow(
+        title=book.title(dimension),
+        value=item.value,
+        interval=_pair(item.low, item.high),
+        companion=_pair(item.detail.get("t_low"), item.detail.get("t_high")),
+        status=book.status(dimension),
+        state=state_words(item),
+        pooled=dimension == AGGREGATE,
+    )
+
+
+def _forest(book: Book, found: Sequence[tuple[str, Measurement]]) -> Figure:
+    rows = [_forest_row(book, d, m) for d, m in found]
+    gates = book.run.study.gates
+    desc = "; ".join(f"{r.title}: {_said(r)}" for r in rows)
+    title = "Agreement between judges on each score, against the gates"
+    wide, narrow = forest("kappa", rows, Gates(gates.halt, gates.publish), title, desc)
+    sizes = sorted({m.n for _, m in found})
+    n = count(sizes[-1]) if sizes else "no"
+    caption = (
+        f"Mean pairwise quadratic-weighted κ, where 1 is full agreement and 0 is chance; n = {n} "
+        f"{clean(found[0][1].n_of, 40)}. Thick bar: the plan’s interval from resampled clusters. "
+        f"Thin line: t interval over the clusters. Square: one dimension. Diamond: the aggregate."
+    )
+    return Figure("How far is each score from a gate?", caption, wide, narrow)
+
+
+def _said(row: ForestRow) -> str:
+    if row.value is None:
+        return row.state
+    return f"{interval(row.value, *(row.interval or (None, None)))}, {row.status or 'no gate'}"
+
+
+def _row(book: Book, dimension: str, item: Measurement) -> AgreementRow:
+    companion = _pair(item.detail.get("t_low"), item.detail.get("t_high"))
+    bootstrap = _pair(item.low, item.high)
+    return AgreementRow(
+        title=book.title(dimension),
+        kappa=shown(item),
+        bootstrap=span(*bootstrap) if bootstrap else "no interval",
+        companion=span(*companion) if companion else "no interval",
+        n=count(item.n),
+        clusters=_clusters(item),
+        fleiss=shown(book.one("kappa.fleiss", dimension=dimension)),
+        redundancy=shown(book.one("redundancy", dimension=dimension)),
+        gate=book.status(dimension) or "no gate",
+    )
+
+
+def _clusters(item: Measurement) -> str:
+    clusters = item.detail.get("clusters")
+    return count(clusters) if isinstance(clusters, int) else "not stated"
+
+
+def _formats(book: Book) -> tuple[FormatRow, ...]:
+    order = {name: at for at, name in enumerate(book.dimensions)}
+    found = [m for m in book.every(KAPPA) if "format" in m.labels]
+    found.sort(key=lambda m: (order.get(m.labels.get("dimension", ""), len(order)), m.id))
+    return tuple(_format_row(book, m) for m in found)
+
+
+def _format_row(book: Book, item: Measurement) -> FormatRow:
+    gates = book.run.study.gates
+    few = item.state.startswith("too few")
+    status = agreement_status(item.value, publish=gates.publish, halt=gates.halt)
+    return FormatRow(
+        title=book.title(item.labels.get("dimension", "")),
+        format=clean(item.labels["format"], 60),
+        kappa="no number" if item.value is None else interval(item.value, item.low, item.high),
+        n=count(item.n),
+        clusters=_clusters(item),
+        gate=state_words(item) if few or item.value is None else status,
+    )
+
+
+def _pairs(
+    book: Book, found: Sequence[tuple[str, Measurement]]
+) -> tuple[tuple[str, ...], tuple[tuple[str, tuple[str, ...]], ...]]:
+    names = sorted({name for _, m in found for name in m.detail.get("pairs", {})})
+    rows = []
+    for dimension, item in found:
+        pairs = item.detail.get("pairs", {})
+        cells = tuple(_kappa_cell(pairs.get(name)) for name in names)
+        rows.append((book.title(dimension), cells))
+    return tuple(_pair_title(name) for name in names), tuple(rows) if names else ()
+
+
+def _kappa_cell(value: object) -> str:
+    return number(float(value)) if isinstance(value, (int, float)) else "not defined"
+
+
+def _pair_title(name: str) -> str:
+    return " and ".join(clean(part, 40) for part in name.split("|"))
+
+
+def _scale(book: Book, found: Sequence[tuple[str, Measurement]]) -> Figure | None:
+    judges = [judge.name for judge in book.run.study.judges]
+    rows = [ScaleRow(book.title(d), tuple(_marginal(m, judge) for judge in judges)) for d, m in found]
+    rows = [row for row in rows if any(row.shares)]
+    if not rows or len(judges) > 12:
+        return None
+    titles = [clean(judge, 60) for judge in judges]
+    wide, narrow = scale_use("scale", titles, rows, "How each judge used the marks 1 to 5", _scale_desc(titles, rows))
+    caption = "Share of the trajectories that each judge gave each mark, trials averaged and rounded as for κ."
+    return Figure("Which marks did each judge give?", caption, wide, narrow)
+
+
+def _scale_desc(judges: Sequence[str], rows: Sequence[ScaleRow]) -> str:
+    parts = []
+    for row in rows:
+        given = [
+            f"{judge} mostly {max(range(len(s)), key=lambda at, s=s: s[at]) + 1}"  # type: ignore[misc]
+            for judge, s in zip(judges, row.shares, strict=True)
+            if s
+        ]
+        parts.append(f"{row.title}: {', '.join(given)}")
+    return "; ".join(parts)
+
+
+def _marginal(item: Measurement, judge: str) -> tuple[float, ...] | None:
+    """A judge's share of each mark, from the first contingency table that the judge is part of."""
+    tables = item.detail.get("tables", {})
+    for name in sorted(tables):
+        pair = name.split("|")
+        if judge not in pair:
+            continue
+        table = tables[name]
+        sums = [sum(row) for row in table] if pair[0] == judge else [sum(column) for column in zip(*table, strict=True)]
+        total = sum(sums)
+        return tuple(value / total for value in sums) if total else None
+    return None
+
+
+def _notes(book: Book, found: Sequence[tuple[str, Measurement]]) -> tuple[str, ...]:
+    notes = []
+    fleiss = book.one("kappa.fleiss", dimension=AGGREGATE)
+    if fleiss is not None:
+        notes.append(f"Unweighted Fleiss κ on the aggregate is {shown(fleiss)}. It is reported and gates nothing.")
+    overlap = book.one("redundancy", dimension=AGGREGATE)
+    if overlap is not None:
+        notes.append(
+            f"Redundancy, the mean correlation between two judges’ scores, is {shown(overlap)}. How many independent "
+            "judges the panel is worth needs texts of known quality and was not measured."
+        )
+    clusters = [m.detail["clusters"] for _, m in found if isinstance(m.detail.get("clusters"), int)]
+    if clusters and min(clusters) < 20:
+        notes.append(
+            f"With {plural(min(clusters), 'cluster')} a resampling interval is narrower than its level says; the thin "
+            "line is the one to trust. The gate itself compares the point estimate with the cut-offs."
+        )
+    return tuple(notes)

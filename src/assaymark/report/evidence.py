@@ -1,0 +1,246 @@
+"""The evidence ledger: every number in the rationales against what its author could see."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from assaymark.records import Decision, Evidence, EvidenceState, Measurement
+from assaymark.report.agreement import Figure
+from assaymark.report.book import Book
+from assaymark.report.figures import BarCell, BarRow, bar_table
+from assaymark.report.formats import clean, count, counted, percent, signed, state_words
+from assaymark.report.paging import row_bytes
+
+STATES: Final[tuple[EvidenceState, ...]] = (
+    "supported", "derivable", "rule", "own_action", "not_verifiable", "contradicted",
+)  # fmt: skip
+STATE_WORDS: Final[Mapping[EvidenceState, str]] = {
+    "supported": "supported",
+    "derivable": "derivable",
+    "rule": "rule",
+    "own_action": "own action",
+    "not_verifiable": "not verifiable",
+    "contradicted": "contradicted",
+}
+STATE_MEANINGS: Final[Mapping[EvidenceState, str]] = {
+    "supported": "the number stands in the material the agent was given",
+    "derivable": "it follows from given numbers by arithmetic",
+    "rule": "it restates a limit or rule the agent was given",
+    "own_action": "it describes the agent’s own order",
+    "not_verifiable": "the stored material neither holds nor excludes it",
+    "contradicted": "the material gives another value for the same thing",
+}
+FIRST_ROWS: Final = 100
+_ROW_BYTES: Final = 330
+_UNITS: Final = {
+    "percent": "\u00a0%",
+    "bps": " bps",
+    "usd": " USD",
+    "multiple": " ×",
+    "none": "",
+    "count": "",
+    "price": "",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerRow:
+    """One number of one rationale, ready to show."""
+
+    agent: str
+    record: str
+    kind: str
+    quote: str
+    number: str
+    subject: str
+    against: str
+    state: EvidenceState
+    word: str
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the row will take on a page."""
+        texts = (self.agent, self.record, self.kind, self.quote, self.number, self.subject, self.against)
+        return row_bytes(_ROW_BYTES, texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A filter button: the key it filters by, its word, and how many rows of the page it shows."""
+
+    key: str
+    word: str
+    count: str
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceView:
+    """The section: the figure, what else was counted, and the first rows of the ledger."""
+
+    answer: str
+    figure: Figure | None
+    meanings: tuple[tuple[EvidenceState, str, str], ...]
+    notes: tuple[str, ...]
+    first: tuple[LedgerRow, ...]
+    filters: tuple[Filter, ...]
+    total: str
+
+
+def ledger_rows(book: Book) -> tuple[LedgerRow, ...]:
+    """All rows, by time of decision, then agent, record and place in the text."""
+    decisions = {d.record_id: d for d in book.run.decisions}
+    ordered = sorted(book.run.evidence, key=lambda e: _time_key(e, decisions.get(e.decision)))
+    return tuple(_ledger_row(item, decisions.get(item.decision)) for item in ordered)
+
+
+def _time_key(item: Evidence, decision: Decision | None) -> tuple[float, str, str, int, int]:
+    when = decision.decided_at.timestamp() if decision else float("inf")
+    return when, decision.agent.id if decision else "", item.decision, item.part, item.start
+
+
+def _ledger_row(item: Evidence, decision: Decision | None) -> LedgerRow:
+    facts = [clean(fact, 48) for fact in item.facts[:2]]
+    more = f" and {len(item.facts) - 2} more" if len(item.facts) > 2 else ""
+    return LedgerRow(
+        agent=clean(decision.agent.id, 80) if decision else "unknown",
+        record=clean(item.decision, 60),
+        kind=item.kind,
+        quote=clean(item.quote, 220),
+        number=written_number(item.number, item.unit),
+        subject=clean(item.subject, 48),
+        against=f"{clean(item.rule, 60)}{': ' if facts else ''}{', '.join(facts)}{more}",
+        state=item.state,
+        word=STATE_WORDS[item.state],
+    )
+
+
+def written_number(value: float, unit: str) -> str:
+    """A number as a text wrote it, with its unit.
+
+    >>> written_number(4.25, "bps"), written_number(-41200.0, "usd"), written_number(18.4, "price")
+    ('4.25 bps', '−41,200 USD', '18.4')
+    """
+    text = f"{value:,.10g}" if abs(value) < 1e15 else f"{value:.6g}"
+    return text.replace("-", "−") + _UNITS.get(unit, f" {clean(unit, 20)}")
+
+
+def filters(rows: Sequence[LedgerRow]) -> tuple[Filter, ...]:
+    """The buttons above some rows: all, then each state that occurs."""
+    seen = Counter(row.state for row in rows)
+    found = [state for state in STATES if seen[state]]
+    every = Filter("", "All", count(len(rows)))
+    return (every, *(Filter(state, STATE_WORDS[state].capitalize(), count(seen[state])) for state in found))
+
+
+def evidence_view(book: Book, rows: Sequence[LedgerRow]) -> EvidenceView:
+    """The whole section; ``rows`` are those of `ledger_rows`."""
+    first = tuple(rows[:FIRST_ROWS])
+    return EvidenceView(
+        answer=_answer(book, rows),
+        figure=_figure(book, rows) if rows else None,
+        meanings=tuple((state, STATE_WORDS[state], STATE_MEANINGS[state]) for state in STATES),
+        notes=_notes(book),
+        first=first,
+        filters=filters(first),
+        total=counted(len(rows), "number"),
+    )
+
+
+def _answer(book: Book, rows: Sequence[LedgerRow]) -> str:
+    if not rows:
+        return "No number was found in the rationales."
+    shares = _shares(book, None, Counter(row.state for row in rows))
+    found = sum(shares[state] for state in STATES if state not in ("not_verifiable", "contradicted"))
+    return (
+        f"Of {counted(len(rows), 'number')} in the rationales, {percent(found)} can be traced to what the agent had, "
+        f"{percent(shares['not_verifiable'])} cannot be verified, and {percent(shares['contradicted'])} contradict it."
+    )
+
+
+def _shares(book: Book, agent: str | None, seen: Mapping[EvidenceState, int]) -> dict[EvidenceState, float]:
+    """Measured shares; where a share was not measured, the share of the rows themselves."""
+    total = sum(seen.values())
+    labels = {} if agent is None else {"agent": agent}
+    found: dict[EvidenceState, float] = {}
+    for state in STATES:
+        measured = book.value("evidence.share", state=state, **labels)
+        found[state] = measured if measured is not None else (seen.get(state, 0) / total if total else 0.0)
+    return found
+
+
+def _figure(book: Book, rows: Sequence[LedgerRow]) -> Figure:
+    agents = {d.record_id: d.agent.id for d in book.run.decisions}
+    by_agent: dict[str, Counter[EvidenceState]] = {}
+    for item in book.run.evidence:
+        by_agent.setdefault(agents.get(item.decision, "unknown"), Counter())[item.state] += 1
+    everything = Counter(row.state for row in rows)
+    groups: list[tuple[str, str | None, Mapping[EvidenceState, int]]] = [("All agents", None, everything)]
+    groups += [(clean(agent, 80), agent, by_agent[agent]) for agent in sorted(by_agent)]
+    bars = [
+        BarRow(
+            title=title,
+            n=count(sum(seen.values())),
+            cells=tuple(BarCell(share, percent(share)) for share in _shares(book, agent, seen).values()),
+            total=agent is None,
+        )
+        for title, agent, seen in groups
+    ]
+    columns = [STATE_WORDS[state].capitalize() for state in STATES]
+    desc = "; ".join(f"{bar.title}: {_cells_words(bar, columns)}" for bar in bars)
+    wide, narrow = bar_table("states", columns, bars, "Share of numbers in each state, overall and by agent", desc)
+    caption = "Share of an agent’s numbers in each state; agents in alphabetical order. A full column is 100 %."
+    return Figure("Where do the numbers come from?", caption, wide, narrow)
+
+
+def _cells_words(bar: BarRow, columns: Sequence[str]) -> str:
+    return ", ".join(f"{cell.text} {word.lower()}" for cell, word in zip(bar.cells, columns, strict=True))
+
+
+def _notes(book: Book) -> tuple[str, ...]:
+    partial = (
+        "Where the stored context is partial, a number that is not found may have stood in the part that is missing. "
+        "It then counts as not verifiable and never as contradicted, so few contradictions are no praise there."
+    )
+    made = (_no_number(book), _chance(book), _forecasts(book), partial)
+    return tuple(note for note in made if note)
+
+
+def _no_number(book: Book) -> str:
+    item = book.one("evidence.no_number_share")
+    if item is None or item.value is None:
+        return "" if item is None else f"Share of records without a number: {state_words(item)}."
+    return f"{percent(item.value)} of {counted(item.n, 'record')} hold no number at all and so cannot be checked here."
+
+
+def _chance(book: Book) -> str:
+    item = book.one("evidence.chance_corrected")
+    if item is None:
+        return ""
+    if item.value is None:
+        return f"Support beyond chance: {state_words(item)}."
+    return (
+        f"Support beyond chance is {signed(item.value)}: 0 is what accidental matches alone would give, "
+        f"1 is every number{_observed(item)}."
+    )
+
+
+def _observed(item: Measurement) -> str:
+    observed, chance = item.detail.get("observed"), item.detail.get("chance")
+    if not isinstance(observed, (int, float)) or not isinstance(chance, (int, float)):
+        return ""
+    return f" ({percent(float(observed))} found, {percent(float(chance))} by chance; n = {count(item.n)})"
+
+
+def _forecasts(book: Book) -> str:
+    item = book.one("forecast.mismatch")
+    if item is None:
+        return ""
+    if item.value is None:
+        return f"Arithmetic of stated forecasts: {state_words(item)}."
+    return (
+        f"{percent(item.value)} of {counted(item.n, 'stated portfolio forecast')} differ from the weighted sum of "
+        "their own parts."
+    )

@@ -1,0 +1,29 @@
+"""The marks of the pages: pure functions from rows to SVG text.
+
+Each figure takes rows that already say what may be shown, and gives its SVG at the width of a screen and of a phone.
+Colours are classes of the page's style sheet, so a figure follows dark mode, forced colours and print by itself.
+"""
+
+from assaymark.report.figures.bars import BarCell, BarRow, bar_table
+from assaymark.report.figures.forest import ForestRow, Gates, forest
+from assaymark.report.figures.scale import ScaleRow, scale_use
+from assaymark.report.figures.score import ScoreAxis, score_axis, score_head, score_strip
+from assaymark.report.figures.slope import Slope, SlopeEnd, slope
+
+__all__ = [
+    "BarCell",
+    "BarRow",
+    "ForestRow",
+    "Gates",
+    "ScaleRow",
+    "ScoreAxis",
+    "Slope",
+    "SlopeEnd",
+    "bar_table",
+    "forest",
+    "scale_use",
+    "score_axis",
+    "score_head",
+    "score_strip",
+    "slope",
+]

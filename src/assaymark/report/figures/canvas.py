@@ -1,0 +1,110 @@
+"""What every figure is drawn with: escaped text, rounded numbers, hatches, and the frame with its text alternative.
+
+svg.py writes text and attributes as they are given. Nothing from a record may reach it except through `label` and
+`frame`, which escape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Literal
+
+import svg
+
+WIDE = 1120
+HALF = 524
+NARROW = 350
+Anchor = Literal["start", "middle", "end"]
+
+
+def num(value: float) -> float:
+    """A coordinate with one decimal, as short as it can be written.
+
+    >>> num(3.0), num(2.349)
+    (3, 2.3)
+    """
+    rounded = round(value, 1)
+    return int(rounded) if rounded == int(rounded) else rounded
+
+
+def label(x: float, y: float, text: str, kind: str = "", anchor: Anchor = "start") -> svg.Text:
+    """A text at a point; ``kind`` is its class in the style sheet.
+
+    >>> str(label(1, 2, "<b>", "s"))
+    '<text class="s" x="1" y="2">&lt;b&gt;</text>'
+    """
+    return svg.Text(
+        x=num(x),
+        y=num(y),
+        text=escape(text),
+        class_=[kind] if kind else None,
+        text_anchor=None if anchor == "start" else anchor,
+    )
+
+
+def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> svg.Line:
+    """A straight line of a class."""
+    return svg.Line(x1=num(x1), y1=num(y1), x2=num(x2), y2=num(y2), class_=[kind])
+
+
+def rect(x: float, y: float, width: float, height: float, kind: str, fill: str | None = None) -> svg.Rect:
+    """A rectangle of a class; ``fill`` may name a hatch."""
+    return svg.Rect(
+        x=num(x), y=num(y), width=num(max(width, 0)), height=num(max(height, 0)), class_=kind.split(), fill=fill
+    )
+
+
+def path(moves: str, kind: str) -> svg.Element:
+    """A path from its written moves."""
+    return svg.Path(class_=kind.split(), extra={"d": moves})
+
+
+def hatch(name: str, kind: str = "hatch") -> svg.Defs:
+    """A diagonal hatch that marks can be filled with as ``url(#name)``. The name must be unique on the page."""
+    stroke = svg.Line(x1=0, y1=0, x2=0, y2=6, class_=[kind])
+    pattern = svg.Pattern(
+        id=name,
+        width=6,
+        height=6,
+        patternUnits="userSpaceOnUse",
+        patternTransform=[svg.Rotate(45)],
+        elements=[stroke],
+    )
+    return svg.Defs(elements=[pattern])
+
+
+def frame(
+    name: str, title: str, desc: str, size: tuple[float, float], elements: Sequence[svg.Element], kind: str
+) -> str:
+    """The finished figure: a picture with a title and a description for those who cannot see it.
+
+    ``kind`` is ``wide``, ``narrow`` or ``both``: the style sheet shows one of the first two.
+    """
+    width, height = size
+    return svg.SVG(
+        xmlns=None,
+        id=name,
+        class_=["fig", kind],
+        viewBox=svg.ViewBoxSpec(0, 0, num(width), num(height)),
+        width=num(width),
+        height=num(height),
+        elements=[
+            svg.Title(id=f"{name}-t", text=escape(title)),
+            svg.Desc(id=f"{name}-d", text=escape(desc)),
+            *elements,
+        ],
+        extra={"role": "img", "aria-labelledby": f"{name}-t {name}-d"},
+    ).as_str()
+
+
+class Scale:
+    """A linear axis from data to pixels; values outside are held at its ends."""
+
+    def __init__(self, low: float, high: float, left: float, right: float) -> None:
+        self.low, self.high, self.left, self.right = low, high, left, right
+
+    def __call__(self, value: float) -> float:
+        """Where a value lies."""
+        inside = min(max(value, self.low), self.high)
+        return self.left + (inside - self.low) / (self.high - self.low) * (self.right - self.left)

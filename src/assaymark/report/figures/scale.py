@@ -1,0 +1,73 @@
+"""How each judge used the marks of the scale: five small bars a judge and dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import svg
+
+from assaymark.report.figures.canvas import NARROW, WIDE, frame, label, line, path
+from assaymark.report.formats import fit, percent
+
+_HEIGHT = 28.0
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleRow:
+    """One dimension: for each judge the share of each mark, lowest mark first, or None where it is not known."""
+
+    title: str
+    shares: tuple[tuple[float, ...] | None, ...]
+
+
+def scale_use(name: str, judges: Sequence[str], rows: Sequence[ScaleRow], title: str, desc: str) -> tuple[str, str]:
+    """The figure for a screen and for a phone. One height scale for all; each cell’s tallest bar has its percent."""
+    wide = _grid(f"{name}-w", judges, rows, title, desc, wide=True)
+    return wide, _grid(f"{name}-n", judges, rows, title, desc, wide=False)
+
+
+def _grid(name: str, judges: Sequence[str], rows: Sequence[ScaleRow], title: str, desc: str, *, wide: bool) -> str:
+    width, left = (WIDE, 196.0) if wide else (NARROW, 0.0)
+    cell = (width - left) / max(len(judges), 1)
+    inner = cell - (28 if wide else 12)
+    step = 50.0 if wide else 70.0
+    tallest = max(share for row in rows for shares in row.shares if shares for share in shares)
+    parts: list[svg.Element] = [
+        label(left + at * cell, 14, fit(judge, inner, 13), "tb") for at, judge in enumerate(judges)
+    ]
+    y = 22.0
+    for row in rows:
+        parts.append(label(0, y + 38 if wide else y + 18, fit(row.title, 186 if wide else NARROW, 13), ""))
+        base = y + step - 8
+        for at, shares in enumerate(row.shares):
+            parts += _cell(left + at * cell, base, inner, shares, tallest)
+        y += step
+    for at in range(len(judges)):
+        parts += _marks(left + at * cell, y + 8, inner)
+    return frame(name, title, desc, (width, y + 16), parts, "wide" if wide else "narrow")
+
+
+def _cell(x: float, base: float, width: float, shares: tuple[float, ...] | None, tallest: float) -> list[svg.Element]:
+    if shares is None:
+        return [label(x, base - 4, "no marks", "tk")]
+    slot = width / len(shares)
+    # One path for all bars of a cell keeps the page small.
+    bars = "".join(
+        f"M{x + at * slot + 1:.1f} {base:.1f}v{-max(_HEIGHT * share / tallest, 1):.1f}h{slot - 2:.1f}V{base:.1f}z"
+        for at, share in enumerate(shares)
+        if share > 0
+    )
+    top = max(range(len(shares)), key=lambda at: shares[at])
+    parts: list[svg.Element] = [line(x, base, x + width, base, "axis"), path(bars, "bar2")]
+    if slot >= 17:
+        y = base - _HEIGHT * shares[top] / tallest - 4
+        parts.append(label(x + (top + 0.5) * slot, y, percent(shares[top]), "tk", "middle"))
+    return parts
+
+
+def _marks(x: float, y: float, width: float) -> list[svg.Element]:
+    slot = width / 5
+    if slot < 9:
+        return [label(x, y, "1", "tk"), label(x + width, y, "5", "tk", "end")]
+    return [label(x + (at + 0.5) * slot, y, str(at + 1), "tk", "middle") for at in range(5)]

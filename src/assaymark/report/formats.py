@@ -1,0 +1,262 @@
+"""Every number and word on the pages takes its form here. The examples are the test.
+
+A minus is a minus sign, ranges are said with "to", a percent sign has a space before it, and what is undefined is said
+in words. Texts from records pass through `clean`, which makes control and direction characters visible.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Final
+
+from assaymark.records import Measurement
+
+MINUS: Final = "−"
+NBSP: Final = "\u00a0"
+WITHHELD: Final = "withheld"
+_SMALL: Final = (
+    "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+)  # fmt: skip
+# C0 and C1 controls, lone surrogates, and the characters that turn the direction of text.
+_UNSAFE: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
+)
+_SPACES: Final = re.compile(r"\s+")
+
+
+def clean(text: str, limit: int | None = None) -> str:
+    """A text from a record, safe to show: one line, no control or direction characters, at most ``limit`` long.
+
+    >>> clean("a\\x1b[31mb\\u202ec")
+    'a�[31mb�c'
+    >>> clean("one  two\\nthree", 8)
+    'one two…'
+    """
+    # Most texts are plain already; a long ledger would spend half its time in the two expressions.
+    plain = text.isprintable() and "  " not in text
+    flat = text.strip() if plain else _UNSAFE.sub("\ufffd", _SPACES.sub(" ", text)).strip()
+    return flat if limit is None or len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
+
+
+def number(value: float, digits: int = 2) -> str:
+    """A statistic with fixed decimals and a true minus; nothing is ever a negative zero.
+
+    >>> number(-0.231), number(0.7168), number(-0.001)
+    ('−0.23', '0.72', '0.00')
+    """
+    text = f"{value:,.{digits}f}"
+    if not text.strip("-0.,"):
+        text = text.lstrip("-")
+    return text.replace("-", MINUS)
+
+
+def signed(value: float, digits: int = 2) -> str:
+    """A difference, always with its sign, except zero.
+
+    >>> signed(0.018, 3), signed(-2.81), signed(0.0)
+    ('+0.018', '−2.81', '0.00')
+    """
+    text = number(value, digits)
+    return f"+{text}" if value > 0 and text.strip("0.,") else text
+
+
+def count(value: int) -> str:
+    """A count with thousands separators.
+
+    >>> count(14500)
+    '14,500'
+    """
+    return f"{value:,}"
+
+
+def words(value: int) -> str:
+    """Small counts as words, larger ones as digits.
+
+    >>> words(5), words(40), words(0), words(1250)
+    ('five', '40', 'no', '1,250')
+    """
+    return _SMALL[value] if 0 <= value < len(_SMALL) else count(value)
+
+
+def plural(value: int, noun: str, many: str | None = None) -> str:
+    """A count in words with its noun.
+
+    >>> plural(1, "judge"), plural(3, "family", "families"), plural(0, "agent"), plural(1250, "decision")
+    ('one judge', 'three families', 'no agents', '1,250 decisions')
+    """
+    return f"{words(value)} {noun if value == 1 else many or noun + 's'}"
+
+
+def counted(value: int, noun: str, many: str | None = None) -> str:
+    """A count in digits with its noun.
+
+    >>> counted(1, "claim"), counted(1250, "claim")
+    ('1 claim', '1,250 claims')
+    """
+    return f"{count(value)} {noun if value == 1 else many or noun + 's'}"
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share in [0, 1] as percent. A share that is not 0 or 1 is never shown as 0 % or 100 %.
+
+    The spaces do not break, so that a number never loses its sign at the end of a line.
+
+    >>> [percent(share).replace(NBSP, " ") for share in (0.84, 0.0004, 0.9999, 0.0, 1.0)]
+    ['84 %', '< 1 %', '> 99 %', '0 %', '100 %']
+    >>> percent(0.006, 1).replace(NBSP, " ")
+    '0.6 %'
+    """
+    least = 10.0**-digits
+    shown = round(100 * share, digits)
+    if share > 0 and shown < least:
+        return f"<{NBSP}{least:.{digits}f}{NBSP}%"
+    if share < 1 and shown > 100 - least:
+        return f">{NBSP}{100 - least:.{digits}f}{NBSP}%"
+    return f"{number(shown, digits)}{NBSP}%"
+
+
+def interval(value: float, low: float | None, high: float | None, digits: int = 2) -> str:
+    """A value with its interval.
+
+    >>> interval(0.64, 0.604, 0.671), interval(-0.1, -0.32, 0.12), interval(0.5, None, None)
+    ('0.64 (0.60 to 0.67)', '−0.10 (−0.32 to 0.12)', '0.50 (no interval)')
+    """
+    if low is None or high is None:
+        return f"{number(value, digits)} (no interval)"
+    return f"{number(value, digits)} ({span(low, high, digits)})"
+
+
+def span(low: float, high: float, digits: int = 2) -> str:
+    """A range.
+
+    >>> span(3.891, 4.09)
+    '3.89 to 4.09'
+    """
+    return f"{number(low, digits)} to {number(high, digits)}"
+
+
+def p_value(p: float) -> str:
+    """A p-value as it is read.
+
+    >>> p_value(0.00002), p_value(0.0412), p_value(1.0), p_value(0.3)
+    ('p < .001', 'p = .041', 'p = 1', 'p = .300')
+    """
+    if p < 0.001:
+        return "p < .001"
+    return "p = 1" if p >= 0.9995 else f"p = {p:.3f}".replace("0.", ".", 1)
+
+
+def alpha(value: float) -> str:
+    """A significance level without its leading zero.
+
+    >>> alpha(0.05)
+    '.05'
+    """
+    return f"{value:g}".removeprefix("0")
+
+
+def ordinal_span(first: int, last: int) -> str:
+    """A place or a run of places.
+
+    >>> ordinal_span(1, 1), ordinal_span(2, 4)
+    ('1', '2 to 4')
+    """
+    return str(first) if first == last else f"{first} to {last}"
+
+
+def listing(items: Sequence[str], *, last: str = "and") -> str:
+    """Names in a sentence.
+
+    >>> listing(["a"]), listing(["a", "b"]), listing(["a", "b", "c"])
+    ('a', 'a and b', 'a, b and c')
+    """
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} {last} {items[-1]}"
+
+
+def state_words(measurement: Measurement) -> str:
+    """Why there is no number, in words.
+
+    >>> m = Measurement(name="x", labels={}, value=None, n=0, n_of="", method="", state="undefined: one trial")
+    >>> state_words(m)
+    'not defined: one trial'
+    """
+    text = clean(measurement.state)
+    if text.startswith("undefined"):
+        return "not defined" + text.removeprefix("undefined")
+    return text if text and text != "ok" else "not measured"
+
+
+def shown(measurement: Measurement | None, digits: int = 2) -> str:
+    """A measurement's value, or in words why there is none.
+
+    >>> shown(None)
+    'not measured'
+    """
+    if measurement is None:
+        return "not measured"
+    return state_words(measurement) if measurement.value is None else number(measurement.value, digits)
+
+
+def hash_groups(digest: str, groups: int = 8) -> str:
+    """A hash in groups of eight, so that eyes can compare it.
+
+    >>> hash_groups("0123456789abcdef0123", 2)
+    '01234567 89abcdef'
+    """
+    return " ".join(digest[at : at + 8] for at in range(0, min(len(digest), 8 * groups), 8))
+
+
+def short_hash(digest: str) -> str:
+    """The two ends of a hash.
+
+    >>> short_hash("a41f7c029b6e11d45a83f0c7e0d39c2e")
+    'a41f7c02…e0d39c2e'
+    """
+    return digest if len(digest) <= 20 else f"{digest[:8]}…{digest[-8:]}"
+
+
+def sentence(text: str) -> str:
+    """A text with a capital and a full stop.
+
+    >>> sentence("too few records"), sentence("What then?")
+    ('Too few records.', 'What then?')
+    """
+    stripped = text.strip()
+    if not stripped:
+        return ""
+    return stripped[0].upper() + stripped[1:] + ("" if stripped[-1] in ".!?" else ".")
+
+
+def text_width(text: str, size: float) -> float:
+    """Roughly how wide a text will be, in the unit of ``size``; a little generous. Wide scripts take a full em.
+
+    >>> text_width("Alder", 10) < text_width("Dogwood", 10)
+    True
+    """
+    ems = 0.0
+    for char in text:
+        if unicodedata.east_asian_width(char) in "WF":
+            ems += 1.0
+        elif char in " .,:;'|ijlI!-()":
+            ems += 0.34
+        else:
+            ems += 0.68 if char.isupper() or char in "mwMW%@" else 0.57
+    return ems * size
+
+
+def fit(text: str, width: float, size: float) -> str:
+    """The text cut with an ellipsis so that it fits a width.
+
+    >>> fit("Dogwood", 500, 13), fit("Dogwood of the northern hills", 60, 13)
+    ('Dogwood', 'Dogwood…')
+    """
+    if text_width(text, size) <= width:
+        return text
+    cut = text
+    while cut and text_width(cut + "…", size) > width:
+        cut = cut[:-1]
+    return cut.rstrip() + "…"

@@ -1,0 +1,80 @@
+"""What the report is made from: one frozen record of an assay, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from assaymark.protocol import Study
+from assaymark.records import AGGREGATE, Decision, Evidence, Measurement, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RubricView:
+    """The rubric as a reader meets it: its name, its title, and its dimensions as (id, title) in rubric order."""
+
+    name: str
+    title: str
+    dimensions: tuple[tuple[str, str], ...]
+
+    def dimension_title(self, dimension: str) -> str:
+        """How a dimension is called in a table or figure; an unknown one keeps its id without underscores.
+
+        >>> RubricView(name="r", title="R", dimensions=(("sizing", "Position sizing"),)).dimension_title("sizing")
+        'Position sizing'
+        """
+        if dimension == AGGREGATE:
+            return "All together"
+        return dict(self.dimensions).get(dimension) or dimension.replace("_", " ").capitalize()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlantedView:
+    """A reference judge and what was planted in it: ``question`` is what it is a model of, ``planted`` the flaws."""
+
+    name: str
+    family: str
+    question: str
+    planted: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssayRun:
+    """Everything that the pages and the terminal show about one run.
+
+    Parameters
+    ----------
+    study, plan_hash, locked_at
+        The plan, its sha256, and the date of its lock as text (None: never locked).
+    rubric : RubricView
+    verdicts, measurements, decisions, evidence
+        The records of the run. Order does not matter; the report sorts.
+    invalid : mapping of judge name to number of replies without a usable score
+    calls : int
+        Judge calls that were answered.
+    in_flight_bound : int
+        The most calls that are paid twice after a hard kill.
+    reference_panel : tuple of PlantedView
+        One per built-in judge; empty when every judge is a language model.
+    import_notes : tuple of str
+        What the records lack, in words.
+    excluded : mapping of reason to number of records left out
+    family_size : int or None
+        Contrasts in the Holm family of the dimensions; None when none were tested.
+    """
+
+    study: Study
+    plan_hash: str
+    locked_at: str | None
+    rubric: RubricView
+    verdicts: tuple[Verdict, ...]
+    measurements: tuple[Measurement, ...]
+    decisions: tuple[Decision, ...]
+    evidence: tuple[Evidence, ...]
+    invalid: Mapping[str, int] = field(default_factory=dict)
+    calls: int = 0
+    in_flight_bound: int = 0
+    reference_panel: tuple[PlantedView, ...] = ()
+    import_notes: tuple[str, ...] = ()
+    excluded: Mapping[str, int] = field(default_factory=dict)
+    family_size: int | None = None

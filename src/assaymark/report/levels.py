@@ -1,0 +1,248 @@
+"""The three levels of the first screen: what may be said, what only with its condition, what not.
+
+A view of a withheld claim never holds its sentence: it says what is not said, without the direction the panel saw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from assaymark.records import AGGREGATE, Level, Measurement, Verdict
+from assaymark.report.book import Book
+from assaymark.report.formats import clean, count, counted, listing, number, shown
+from assaymark.report.paging import row_bytes
+from assaymark.report.withheld import WithheldGroup, withheld_groups, withheld_phrase
+
+LEVELS: Final[tuple[Level, ...]] = ("headline", "qualified", "no-claim")
+TAGS: Final = {"headline": "Headline", "qualified": "Qualified", "no-claim": "No claim"}
+TITLES: Final = {
+    "headline": "You may say this",
+    "qualified": "Say it only with its condition",
+    "no-claim": "Not to be said from this evidence",
+}
+TALLY: Final = {"headline": "may be said", "qualified": "only with a condition", "no-claim": "not to be said"}
+_EMPTY: Final = {
+    "headline": "No claim reaches this level in this run.",
+    "qualified": "No claim stands at this level.",
+    "no-claim": "Nothing was withheld.",
+}
+_RANK: Final = {"no-claim": 0, "qualified": 1, "headline": 2}
+_FIELDS: Final = (("agreement", "Agreement"), ("stability", "Stability"), ("adversarial", "Controls"))
+_MORE: Final = 20
+_ROW_BYTES: Final = 700
+# Heights in CSS pixels on a wide screen: two levels and the third's heading must start above the 900th.
+_ROOM, _HEADLINE_HEIGHT, _QUALIFIED_HEIGHT = 440, 76, 102
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a verdict's tuple; ``binding`` if it decided the level."""
+
+    name: str
+    text: str
+    binding: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """What becomes of a verdict under the rules that the plan did not lock; ``loses`` if one of them is stricter."""
+
+    text: str
+    loses: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimView:
+    """One claim as a page shows it. ``quote`` is the licensed sentence and ``copy`` its clipboard text, else None."""
+
+    level: Level
+    tag: str
+    dimension: str
+    quote: str | None
+    text: str
+    condition: str | None
+    fields: tuple[Field, ...]
+    chip: Chip | None
+    copy: str | None
+    reasons: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the claim will take on a page."""
+        texts = (self.quote or "", self.text, self.condition or "", self.copy or "", *self.reasons)
+        return row_bytes(_ROW_BYTES, texts)
+
+
+@dataclass(frozen=True, slots=True)
+class LevelView:
+    """One level: how many claims stand at it, those shown at once, those one click away, and how many remain."""
+
+    level: Level
+    title: str
+    tag: str
+    total: int
+    of: str
+    empty: str
+    shown: tuple[ClaimView, ...]
+    more: tuple[ClaimView, ...]
+    groups: tuple[WithheldGroup, ...]
+    more_groups: tuple[WithheldGroup, ...]
+    rest: int
+
+
+def level_views(book: Book) -> tuple[LevelView, ...]:
+    """The three levels in order, each with the claims that fit its part of the first screen."""
+    by_level = {level: _sorted(book, level) for level in LEVELS}
+    headlines, qualified = _room(len(by_level["headline"]), len(by_level["qualified"]))
+    return (
+        _permitted_level(book, "headline", by_level["headline"], headlines),
+        _permitted_level(book, "qualified", by_level["qualified"], qualified),
+        _withheld_level(book, len(by_level["no-claim"])),
+    )
+
+
+def claim_view(book: Book, verdict: Verdict) -> ClaimView:
+    """How one verdict is shown. For no-claim the sentence, its reasons and its condition stay behind."""
+    level = verdict.publication_level
+    said = level != "no-claim"
+    statement, condition = clean(verdict.claim.statement, 400), clean(verdict.condition or "", 400)
+    return ClaimView(
+        level=level,
+        tag=TAGS[level],
+        dimension=book.title(verdict.claim.dimension),
+        quote=statement if said else None,
+        text="" if said else withheld_phrase(book, verdict),
+        condition=condition or None if said else None,
+        fields=_fields(book, verdict),
+        chip=_chip(verdict) if said else None,
+        copy=_copy(statement, condition, verdict.plan_hash) if said else None,
+        reasons=tuple(clean(reason, 400) for reason in verdict.reasons) if said else (),
+    )
+
+
+def all_claims(book: Book) -> tuple[ClaimView, ...]:
+    """Every verdict: the aggregate first, then the dimensions; agents in alphabetical order within."""
+    order = {name: at for at, name in enumerate(book.dimensions)}
+    verdicts = sorted(book.run.verdicts, key=lambda v: _place(v, order))
+    return tuple(claim_view(book, verdict) for verdict in verdicts)
+
+
+def _place(verdict: Verdict, order: dict[str, int]) -> tuple[int, str, bool, tuple[str, ...], str]:
+    claim = verdict.claim
+    at = order.get(claim.dimension, len(order))
+    return at, claim.dimension, len(claim.subjects) > 1, tuple(sorted(claim.subjects)), claim.id
+
+
+def _sorted(book: Book, level: Level) -> list[Verdict]:
+    """Rank 1 and neighbours on the aggregate first, then firsts on each dimension, then the rest; then by name."""
+    opening = _opening(book)
+    order = {name: at for at, name in enumerate(book.dimensions)}
+    chosen = [v for v in book.run.verdicts if v.publication_level == level]
+    return sorted(chosen, key=lambda v: (v.claim.id not in opening, len(v.claim.subjects) > 1, _place(v, order)))
+
+
+def opening_verdicts(book: Book) -> tuple[Verdict, ...]:
+    """The claims that open the page, permitted ones first, agents in alphabetical order within."""
+    opening = _opening(book)
+    return tuple(v for level in LEVELS for v in _sorted(book, level) if v.claim.id in opening)
+
+
+def _opening(book: Book) -> set[str]:
+    """Ids of the claims that open the page. Neighbours are found by point estimate, which is not shown."""
+    levels = {agent: book.value("score.effect", dimension=AGGREGATE, agent=agent) for agent in book.agents}
+    order = sorted((a for a in book.agents if levels[a] is not None), key=lambda a: (-(levels[a] or 0.0), a))
+    adjacent = {frozenset(pair) for pair in pairwise(order)}
+    return {
+        v.claim.id
+        for v in book.on(AGGREGATE)
+        if (len(v.claim.subjects) == 1 and v.claim.subjects[0] in order[:1]) or frozenset(v.claim.subjects) in adjacent
+    }
+
+
+def _room(headlines: int, qualified: int) -> tuple[int, int]:
+    """How many claims of the first two levels fit above the third.
+
+    >>> _room(2, 3), _room(0, 40), _room(9, 9), _room(0, 0)
+    ((2, 2), (0, 4), (3, 2), (0, 0))
+    """
+    some_qualified = min(qualified, 2)
+    heads = min(headlines, max((_ROOM - some_qualified * _QUALIFIED_HEIGHT) // _HEADLINE_HEIGHT, 1))
+    left = _ROOM - heads * _HEADLINE_HEIGHT
+    return heads, min(qualified, left // _QUALIFIED_HEIGHT)
+
+
+def _permitted_level(book: Book, level: Level, verdicts: Sequence[Verdict], room: int) -> LevelView:
+    views = [claim_view(book, verdict) for verdict in verdicts[: room + _MORE]]
+    return LevelView(
+        level=level,
+        title=TITLES[level],
+        tag=TAGS[level],
+        total=len(verdicts),
+        of=_of(len(verdicts), book),
+        empty=_EMPTY[level],
+        shown=tuple(views[:room]),
+        more=tuple(views[room:]),
+        groups=(),
+        more_groups=(),
+        rest=max(len(verdicts) - room - _MORE, 0),
+    )
+
+
+def _withheld_level(book: Book, total: int) -> LevelView:
+    groups = withheld_groups(book)
+    return LevelView(
+        level="no-claim",
+        title=TITLES["no-claim"],
+        tag=TAGS["no-claim"],
+        total=total,
+        of=_of(total, book),
+        empty=_EMPTY["no-claim"],
+        shown=(),
+        more=(),
+        groups=groups[:3],
+        more_groups=groups[3:],
+        rest=0,
+    )
+
+
+def _of(total: int, book: Book) -> str:
+    return f"{count(total)} of {counted(len(book.run.verdicts), 'claim')}"
+
+
+def _fields(book: Book, verdict: Verdict) -> tuple[Field, ...]:
+    kappa = book.one("kappa.mean_pairwise", dimension=verdict.claim.dimension)
+    texts = {
+        "agreement": verdict.agreement_status + _kappa_note(kappa),
+        "stability": verdict.stability_status,
+        "adversarial": verdict.adversarial_status,
+    }
+    return tuple(Field(title, texts[name], name in verdict.binding) for name, title in _FIELDS)
+
+
+def _kappa_note(kappa: Measurement | None) -> str:
+    return f" (κ {number(kappa.value)})" if kappa is not None and kappa.value is not None else f" ({shown(kappa)})"
+
+
+def _chip(verdict: Verdict) -> Chip | None:
+    if not verdict.fragility:
+        return None
+    worse = {
+        rule: level
+        for rule, level in sorted(verdict.fragility.items())
+        if _RANK[level] < _RANK[verdict.publication_level]
+    }
+    others = len(verdict.fragility)
+    if not worse:
+        return Chip(f"Holds under all {others} other rules" if others > 1 else "Holds under the other rule", False)
+    lowest = min(worse.values(), key=_RANK.__getitem__)
+    rules = [clean(rule, 60) for rule, level in worse.items() if level == lowest]
+    under = listing(rules, last="or") if len(rules) < 3 else f"{len(rules)} of {others} other rules"
+    return Chip(f"{TAGS[lowest]} under {under}", True)
+
+
+def _copy(statement: str, condition: str, plan_hash: str) -> str:
+    said = f"“{statement}”" + (f" {condition}" if condition else "")
+    return f"{said} (assaymark, plan {clean(plan_hash)})"

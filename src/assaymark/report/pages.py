@@ -1,0 +1,242 @@
+"""From a run to its pages: self-contained HTML that asks the network for nothing.
+
+Everything from records is escaped by the templates (autoescape is on for all of them). The one script is allowed by
+its hash, so a script that came in with a record cannot run even if an escape were missing.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from assaymark import __version__
+from assaymark.report.agreement import agreement_view
+from assaymark.report.board import board
+from assaymark.report.book import Book
+from assaymark.report.evidence import Filter, LedgerRow, evidence_view, filters, ledger_rows
+from assaymark.report.formats import clean, count, counted, listing, short_hash
+from assaymark.report.fragility import fragility_view
+from assaymark.report.inputs import AssayRun
+from assaymark.report.levels import LEVELS, TAGS, TALLY, ClaimView, all_claims, level_views
+from assaymark.report.measured import MeasuredRow, measured_rows
+from assaymark.report.paging import paged
+from assaymark.report.plan import plan_view
+from assaymark.report.stability import stability_view
+
+_NAV: Final = (
+    ("verdicts", "index.html", "Verdicts"),
+    ("claims", "claims.html", "All claims"),
+    ("measurements", "measurements.html", "Measurements"),
+    ("ledger", "ledger/page-001.html", "Ledger"),
+    ("plan", "index.html#plan", "Plan"),
+)
+
+
+def render_pages(run: AssayRun) -> Mapping[str, str]:
+    """Every page of a run, as relative path -> HTML. Equal runs give equal bytes.
+
+    Parameters
+    ----------
+    run : AssayRun
+        The records. Nothing else is read: no clock, no files of the run, no network.
+
+    Returns
+    -------
+    mapping of str to str
+        ``index.html`` (at most 200 KB, 45 KB gzipped), ``claims.html`` and ``measurements.html`` (continued as
+        ``claims-002.html`` and so on), and ``ledger/page-001.html`` onwards, each at most 1 MB.
+    """
+    book = Book.of(run)
+    rows = ledger_rows(book)
+    pages = {"index.html": _index(book, rows)}
+    pages.update(_claims(book))
+    pages.update(_measurements(book))
+    pages.update(_ledger(book, rows))
+    return pages
+
+
+# --- pages ----------------------------------------------------------------------------------------------------------
+
+
+def _index(book: Book, rows: Sequence[LedgerRow]) -> str:
+    run = book.run
+    levels = [v.publication_level for v in run.verdicts]
+    titles = [book.title(name) for name, _ in run.rubric.dimensions]
+    return _render(
+        "index.html",
+        book,
+        "verdicts",
+        "What may be said",
+        tally=[(level, count(levels.count(level)), TALLY[level]) for level in LEVELS],
+        claims_total=count(len(levels)),
+        levels=level_views(book),
+        plan=plan_view(book),
+        plan_hash=clean(run.plan_hash),
+        rubric={
+            "name": clean(run.rubric.name, 80),
+            "title": clean(run.rubric.title, 160),
+            "dimensions": listing(titles) or "none",
+        },
+        board=board(book),
+        agreement=agreement_view(book),
+        stability=stability_view(book),
+        fragility=fragility_view(book),
+        evidence=evidence_view(book, rows),
+    )
+
+
+def _claims(book: Book) -> Iterator[tuple[str, str]]:
+    pages = paged(all_claims(book))
+    names = _names("claims", len(pages))
+    for at, rows in enumerate(pages):
+        yield (
+            names[at],
+            _render(
+                "claims.html",
+                book,
+                "claims",
+                "All claims",
+                rows=rows,
+                filters=_level_filters(rows),
+                total=counted(len(rows), "claim"),
+                pager=_pager(names, at),
+            ),
+        )
+
+
+def _measurements(book: Book) -> Iterator[tuple[str, str]]:
+    pages = paged(measured_rows(book))
+    names = _names("measurements", len(pages))
+    for at, rows in enumerate(pages):
+        yield (
+            names[at],
+            _render(
+                "measurements.html",
+                book,
+                "measurements",
+                "Every measurement",
+                rows=rows,
+                filters=_kind_filters(rows),
+                total=counted(len(rows), "measurement"),
+                pager=_pager(names, at),
+            ),
+        )
+
+
+def _ledger(book: Book, rows: Sequence[LedgerRow]) -> Iterator[tuple[str, str]]:
+    pages = paged(rows)
+    names = [f"page-{at:03d}.html" for at in range(1, len(pages) + 1)]
+    done = 0
+    for at, part in enumerate(pages):
+        html = _render(
+            "ledger.html",
+            book,
+            "ledger",
+            "The evidence ledger",
+            root="../",
+            rows=part,
+            filters=filters(part),
+            total=counted(len(part), "number"),
+            span=_span(done, len(part), len(rows)),
+            pager=_pager(names, at),
+        )
+        done += len(part)
+        yield f"ledger/{names[at]}", html
+
+
+def _span(done: int, here: int, total: int) -> str:
+    return f"Rows {count(done + 1)} to {count(done + here)} of {count(total)}." if here else "It is empty."
+
+
+def _names(stem: str, pages: int) -> list[str]:
+    return [f"{stem}.html", *(f"{stem}-{at:03d}.html" for at in range(2, pages + 1))]
+
+
+def _level_filters(rows: Sequence[ClaimView]) -> tuple[Filter, ...]:
+    seen = Counter(row.level for row in rows)
+    return (
+        Filter("", "All", count(len(rows))),
+        *(Filter(level, TAGS[level], count(seen[level])) for level in LEVELS if seen[level]),
+    )
+
+
+def _kind_filters(rows: Sequence[MeasuredRow]) -> tuple[Filter, ...]:
+    seen = Counter((row.key, row.title) for row in rows)
+    return (Filter("", "All", count(len(rows))), *(Filter(key, title, count(n)) for (key, title), n in seen.items()))
+
+
+def _pager(names: Sequence[str], at: int) -> Markup:
+    """Links between the parts of a long table; nothing for a single page."""
+    if len(names) < 2:
+        return Markup("")
+    links = Markup("").join(
+        Markup('<b aria-current="page">{}</b>').format(place + 1)
+        if place == at
+        else Markup('<a href="{}">{}</a>').format(name, place + 1)
+        for place, name in enumerate(names)
+    )
+    return Markup('<nav class="pager" aria-label="Parts">Part {}</nav>').format(links)
+
+
+# --- the frame ------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _environment() -> Environment:
+    loader = PackageLoader("assaymark.report", "templates")
+    return Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    """A style sheet or script, without the spaces that only its author needs."""
+    environment = _environment()
+    assert environment.loader is not None
+    source, _, _ = environment.loader.get_source(environment, name)
+    lines = (line.strip() for line in source.splitlines())
+    return re.sub(r"\n+", "\n", "\n".join(lines)).strip()
+
+
+@cache
+def content_security_policy() -> str:
+    """Nothing may be loaded, inline styles may apply, and exactly one script may run: ours, by its hash."""
+    digest = base64.b64encode(hashlib.sha256(_asset("page.js").encode()).digest()).decode()
+    return (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _render(template: str, book: Book, here: str, title: str, *, root: str = "", **values: Any) -> str:
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            csp=content_security_policy(),
+            css=_asset("page.css"),
+            js=_asset("page.js"),
+            here=here,
+            title=title,
+            study=clean(book.run.study.title or book.run.study.name, 120),
+            nav=_NAV,
+            root=root,
+            version=__version__,
+            short_hash=short_hash(clean(book.run.plan_hash)),
+            **values,
+        )
+    )

@@ -1,0 +1,288 @@
+"""The plan and the panel: what was fixed in advance, who judged, and what the records lack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from assaymark.records import AGGREGATE, Measurement
+from assaymark.report.book import Book
+from assaymark.report.formats import (
+    alpha,
+    clean,
+    count,
+    counted,
+    hash_groups,
+    listing,
+    number,
+    percent,
+    plural,
+    sentence,
+    shown,
+    state_words,
+)
+
+NEVER_SAID: Final = (
+    "Which agent invests best, or will earn more. That a place would hold under another rubric, with other judges, "
+    "or in another market."
+)
+_MEANINGS: Final[Mapping[str, str]] = {
+    "gates.publish": "κ from here on may carry a headline",
+    "gates.halt": "κ below this halts every order",
+    "gates.format_min_records": "records a format needs for a gate of its own",
+    "gates.format_min_clusters": "clusters a format needs for a gate of its own",
+    "gates.repetition_stability": "least repetition stability of a judge asked more than once",
+    "inference.gating_test": "test that decides significance; auto is cluster t below 20 common clusters",
+    "inference.alpha": "error rate of each Holm family",
+    "inference.level": "level of every interval",
+    "inference.resamples": "resamples of the cluster bootstrap; none set means max(10,000, 40 m / α)",
+    "inference.ddof": "degrees of freedom in repetition stability",
+    "inference.mde_sd": "assumed standard deviation of a paired difference",
+    "inference.mde_power": "power of the planning effect",
+    "inference.allow_hopeless": "whether a plan that can never reject may be locked",
+    "stability.rho": "rank correlation below which a left-out family counts as a change",
+    "claims.first": "whether every “ranks first” is a candidate",
+    "claims.pairs": "whether every pair is a candidate",
+    "claims.dimensions": "scores that claims are made on; none set means all",
+    "records.derivations": "kinds of record that are judged",
+    "records.exclude_flags": "records with these flags are left out",
+    "records.agents": "agents that take part; none set means all",
+    "records.keep_names": "names that blinding leaves in place",
+    "rubric.name": "rubric the judges apply",
+    "rubric.weights": "weights of the aggregate; none set means equal",
+    "seed": "seed of everything random",
+}
+_PARTS: Final = ("gates", "inference", "stability", "claims", "records", "rubric")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A line of the aside: a term, its value, a smaller note, and whether the value is code."""
+
+    term: str
+    value: str
+    note: str = ""
+    code: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """One locked value and what it decides."""
+
+    field: str
+    value: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRow:
+    """One judge of the panel. ``planted`` is empty for a language model."""
+
+    name: str
+    family: str
+    model: str
+    trials: str
+    invalid: str
+    conflict: str
+    question: str
+    planted: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FloorRow:
+    """One noise floor or side check, its value or why there is none."""
+
+    about: str
+    value: str
+    n: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanView:
+    """Everything the plan, panel and records sections show."""
+
+    study_line: str
+    reference: str
+    plan_facts: tuple[Fact, ...]
+    panel_facts: tuple[Fact, ...]
+    never: str
+    rows: tuple[PlanRow, ...]
+    judges: tuple[JudgeRow, ...]
+    floors: tuple[FloorRow, ...]
+    missing: tuple[str, ...]
+    excluded: tuple[tuple[str, str], ...]
+
+
+def plan_view(book: Book) -> PlanView:
+    """The plan's parts of the page."""
+    return PlanView(
+        study_line=_study_line(book),
+        reference=_reference(book),
+        plan_facts=tuple(_plan_facts(book)),
+        panel_facts=tuple(_panel_facts(book)),
+        never=NEVER_SAID,
+        rows=tuple(_plan_rows(book)),
+        judges=tuple(_judges(book)),
+        floors=tuple(_floors(book)),
+        missing=tuple(sentence(clean(note, 600)) for note in book.run.import_notes),
+        excluded=tuple((clean(why, 160), count(n)) for why, n in sorted(book.run.excluded.items())),
+    )
+
+
+def _study_line(book: Book) -> str:
+    study = book.run.study
+    clusters = len({decision.cluster for decision in book.run.decisions})
+    parts = [
+        plural(len(book.agents), "agent"),
+        plural(len(book.run.decisions), "decision"),
+        *([plural(clusters, "cluster")] if clusters else []),
+        plural(len(study.judges), "judge") + " from " + plural(len(study.families), "family", "families"),
+    ]
+    return f"{clean(study.title or study.name, 160)}: {', '.join(parts)}."
+
+
+def _reference(book: Book) -> str:
+    built_in = {view.name for view in book.run.reference_panel}
+    if not built_in:
+        return ""
+    judges = [judge.name for judge in book.run.study.judges]
+    if built_in.issuperset(judges):
+        return (
+            "Every judge is a built-in grader with documented flaws planted in it. "
+            "Nothing here describes a language model."
+        )
+    named = listing([clean(name, 60) for name in judges if name in built_in])
+    are = "is a built-in grader" if len(built_in) == 1 else "are built-in graders"
+    return f"{named} {are} with documented flaws planted, no language model."
+
+
+# --- the aside ------------------------------------------------------------------------------------------------------
+
+
+def _plan_facts(book: Book) -> Iterator[Fact]:
+    run = book.run
+    yield Fact("Plan hash", hash_groups(clean(run.plan_hash)), code=True)
+    yield Fact("Locked", clean(run.locked_at, 80) if run.locked_at else "not locked")
+    size = run.family_size
+    holm = "no contrast was tested" if size is None else f"{counted(size, 'contrast')} in the Holm family"
+    yield Fact("Claims", f"{count(len(run.verdicts))} fixed in advance", holm)
+    yield _mde(book)
+
+
+def _mde(book: Book) -> Fact:
+    item = book.one("mde", dimension=AGGREGATE)
+    if item is None or item.value is None:
+        return Fact("Could detect", shown(item))
+    return Fact("Could detect", f"{number(item.value)} points", _mde_inputs(item))
+
+
+def _mde_inputs(item: Measurement) -> str:
+    parts = [f"n = {count(item.n)} {clean(item.n_of, 40)}"]
+    if isinstance(item.detail.get("sd"), (int, float)):
+        parts.append(f"sd {item.detail['sd']:g}")
+    if isinstance(item.detail.get("alpha"), (int, float)):
+        parts.append(f"α {alpha(item.detail['alpha'])}/{item.detail.get('comparisons', 1)}")
+    if isinstance(item.detail.get("power"), (int, float)):
+        parts.append(f"power {percent(item.detail['power'])}")
+    return ", ".join(parts)
+
+
+def _panel_facts(book: Book) -> Iterator[Fact]:
+    run = book.run
+    names = ", ".join(clean(judge.name, 60) for judge in run.study.judges)
+    families = counted(len(run.study.families), "family", "families")
+    yield Fact("Judges", f"{count(len(run.study.judges))} from {families}", names)
+    yield _conflict(book)
+    overlap = book.one("redundancy", dimension=AGGREGATE)
+    yield Fact("Overlap", shown(overlap), "mean correlation between two judges’ scores")
+    invalid = sum(run.invalid.values())
+    share = f" ({percent(invalid / run.calls, 1)})" if run.calls else ""
+    replies = f"{counted(run.calls, 'call')}, {count(invalid)} invalid{share}"
+    yield Fact("Replies", replies, "an invalid reply is never asked again")
+    bound = f"at most {counted(run.in_flight_bound, 'call')}"
+    yield Fact("Paid twice", bound, "after a hard kill; a drained stop repeats none")
+
+
+def _conflict(book: Book) -> Fact:
+    agents = set(book.families.values()) - {""}
+    shared = [family for family in book.run.study.families if family in agents]
+    if not shared:
+        return Fact("Conflict", "none", "no judge shares a family with an agent")
+    of = counted(len(book.run.study.families), "judge family", "judge families")
+    names = ", ".join(clean(family, 60) for family in shared)
+    return Fact("Conflict", f"{len(shared)} of {of} also made agents", names)
+
+
+# --- tables ---------------------------------------------------------------------------------------------------------
+
+
+def _plan_rows(book: Book) -> Iterator[PlanRow]:
+    plan: dict[str, Any] = book.run.study.model_dump(mode="json")
+    for part in _PARTS:
+        for name, value in plan[part].items():
+            field = f"{part}.{name}"
+            yield PlanRow(field, plan_value(value), _MEANINGS.get(field, ""))
+    yield PlanRow("seed", plan_value(plan["seed"]), _MEANINGS["seed"])
+
+
+def plan_value(value: object) -> str:
+    """A value of the plan in words.
+
+    >>> plan_value(None), plan_value(True), plan_value(["a", "b"]), plan_value(0.4), plan_value({"a": 2.0})
+    ('none set', 'yes', 'a, b', '0.4', 'a 2')
+    """
+    if value is None:
+        return "none set"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:g}".replace("-", "−")
+    if isinstance(value, dict):
+        return ", ".join(f"{clean(str(key), 60)} {plan_value(item)}" for key, item in value.items()) or "none"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(plan_value(item) for item in value) or "none"
+    return clean(str(value), 200)
+
+
+def _judges(book: Book) -> Iterator[JudgeRow]:
+    planted = {view.name: view for view in book.run.reference_panel}
+    for judge in book.run.study.judges:
+        view = planted.get(judge.name)
+        own = sorted(clean(agent, 60) for agent, family in book.families.items() if family == judge.family)
+        yield JudgeRow(
+            name=clean(judge.name, 80),
+            family=clean(judge.family, 80),
+            model=clean(judge.model, 120),
+            trials=str(judge.trials),
+            invalid=_invalid(book, judge.name),
+            conflict=f"made by the family of {listing(own)}" if own else "none",
+            question=clean(view.question, 300) if view else "",
+            planted=tuple(clean(flaw, 300) for flaw in view.planted) if view else (),
+        )
+
+
+def _invalid(book: Book, judge: str) -> str:
+    invalid = count(book.run.invalid.get(judge, 0))
+    share = book.one("judge.invalid_share", judge=judge)
+    if share is None or share.value is None:
+        return invalid
+    return f"{invalid} of {count(share.n)} ({percent(share.value, 1)})"
+
+
+def _floors(book: Book) -> Iterator[FloorRow]:
+    gate = number(book.run.study.gates.repetition_stability)
+    for item in book.every("noise.repetition_stability"):
+        about = f"{clean(item.labels.get('judge', ''), 60)}, repeated (ddof {clean(item.labels.get('ddof', '?'), 8)})"
+        yield FloorRow(about, shown(item, 3), _n(item), f"repetition stability; the plan asks for {gate}")
+    for item in book.every("noise.agent_floor"):
+        about = f"{clean(item.labels.get('agent', ''), 60)}, replicates"
+        yield FloorRow(about, shown(item, 3), _n(item), "spread of the same agent on the same question, in points")
+    for item in book.every("score.length_correlation"):
+        value = state_words(item) if item.value is None else number(item.value)
+        yield FloorRow("Length and score", value, _n(item), "correlation of the length of a text with its panel score")
+
+
+def _n(item: Measurement) -> str:
+    return f"{count(item.n)} {clean(item.n_of, 40)}".strip()

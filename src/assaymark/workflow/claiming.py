@@ -1,0 +1,95 @@
+"""`assaymark claim`: measurements in, verdicts and their certificates out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from assaymark import __version__
+from assaymark.claims import certificate, certificate_name, decide_claims, index
+from assaymark.errors import PlanError
+from assaymark.records import Measurement, Verdict
+from assaymark.workflow.folder import RunFolder, json_text, replace_files, write_json
+from assaymark.workflow.locking import Locked, open_locked
+from assaymark.workflow.tables import JUDGMENTS, MEASUREMENTS, VERDICTS, Store
+
+FORMAT: Final = "assaymark verdicts 1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """Who judged: names by family, and whether any of them is a reference judge with planted properties."""
+
+    judges: Mapping[str, str]
+    reference: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictFile:
+    """``verdicts.json``: the verdicts of one run and the measurements they rest on.
+
+    It holds no time and no random name: the same records, plan and replies make the same bytes.
+    """
+
+    format: str
+    software: str
+    study: str
+    title: str
+    plan_hash: str
+    rubric: str
+    panel: Panel
+    tally: Mapping[str, int]
+    verdicts: tuple[Verdict, ...]
+    measurements: Mapping[str, Measurement] = field(default_factory=dict)
+
+
+def claim(folder: RunFolder) -> VerdictFile:
+    """Decide every candidate claim; writes the table, ``verdicts.json`` and one certificate a verdict.
+
+    Raises
+    ------
+    PlanError
+        The measurements were made under another plan.
+    LedgerError
+        There are no measurements yet: measure first.
+    """
+    locked = open_locked(folder)
+    store = Store(folder)
+    measurements = store.read(MEASUREMENTS)
+    verdicts = decide_claims(measurements, locked.study, locked.plan_hash)
+    if foreign := {verdict.plan_hash for verdict in verdicts} - {locked.plan_hash}:
+        raise PlanError(f"verdicts of another plan: {', '.join(sorted(foreign))}")
+    file = verdict_file(locked, verdicts, measurements)
+    known = index(measurements)
+    basis = {"plan": locked.plan_hash, "judgments": store.digest(JUDGMENTS), "measurements": store.digest(MEASUREMENTS)}
+    store.write(VERDICTS, verdicts, basis)
+    replace_files(
+        folder.certificates,
+        {certificate_name(verdict): json_text(certificate(verdict, known, locked.study)) for verdict in verdicts},
+    )
+    write_json(folder.verdicts, file)
+    return file
+
+
+def verdict_file(locked: Locked, verdicts: Sequence[Verdict], measurements: Sequence[Measurement]) -> VerdictFile:
+    """The contents of ``verdicts.json``."""
+    study = locked.study
+    used = {name for verdict in verdicts for name in verdict.measurements}
+    tally = Counter(verdict.publication_level for verdict in verdicts)
+    return VerdictFile(
+        format=FORMAT,
+        software=f"assaymark {__version__}",
+        study=study.name,
+        title=study.title,
+        plan_hash=locked.plan_hash,
+        rubric=study.rubric.name,
+        panel=Panel(
+            judges={judge.name: judge.family for judge in study.judges},
+            reference=any(judge.model.startswith("reference/") for judge in study.judges),
+        ),
+        tally={level: tally.get(level, 0) for level in ("headline", "qualified", "no-claim")},
+        verdicts=tuple(verdicts),
+        measurements={item.id: item for item in measurements if item.id in used},
+    )

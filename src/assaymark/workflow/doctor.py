@@ -1,0 +1,78 @@
+"""`assaymark doctor`: what is installed, which keys are present (never their values), and what can run."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final
+
+from assaymark import __version__
+
+CORE: Final = (
+    "numpy",
+    "scipy",
+    "pyarrow",
+    "duckdb",
+    "sqlalchemy",
+    "pydantic",
+    "zstandard",
+    "pyyaml",
+    "typer",
+    "rich",
+    "jinja2",
+    "svg.py",
+)
+KEYS: Final = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the examination: what was looked at, whether it is there, and what that means."""
+
+    what: str
+    present: bool
+    detail: str
+    needed: bool = True
+
+
+def examine(environment: Mapping[str, str], installed: Callable[[str], str | None] | None = None) -> list[Finding]:
+    """Look at the interpreter, the packages and the keys. Values of keys are not read beyond "is it empty".
+
+    Parameters
+    ----------
+    environment : mapping
+        Environment variables, usually ``os.environ``.
+    installed : callable, optional
+        Package name to version or None; the installed distributions by default.
+    """
+    lookup = installed or _installed
+    findings = [Finding("assaymark", True, f"{__version__} on Python {platform.python_version()}")]
+    for name in CORE:
+        found = lookup(name)
+        detail = found or "missing; install assaymark again with pip"
+        findings.append(Finding(name, found is not None, detail))
+    for key in KEYS:
+        present = bool(environment.get(key))
+        detail = "set (this version makes no call with it)" if present else "not set (not needed by this version)"
+        findings.append(Finding(key, present, detail, needed=False))
+    return findings
+
+
+def can_run(findings: list[Finding], models: list[str]) -> list[str]:
+    """What works on this machine, in words."""
+    if any(not finding.present for finding in findings if finding.needed):
+        return ["nothing until the missing packages above are installed"]
+    return [
+        "assaymark demo: yes, with no key, no file and no network",
+        "import: capitalbench, generic CSV or JSONL",
+        f"judges: {', '.join(models)}",
+    ]
+
+
+def _installed(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None

@@ -1,0 +1,190 @@
+"""The run folder: where everything of one study lies, and the only way files are written there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from assaymark.errors import InputError, LedgerError, PlanError, Problem
+from assaymark.records import JSON, to_json
+
+_TEMPORARY: Final = ".partial"
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """The folder of one run. Its layout is part of the product: see ``docs/run-folder.md``."""
+
+    path: Path
+
+    @property
+    def plan(self) -> Path:
+        """The study file as it was given."""
+        return self.path / "plan.toml"
+
+    @property
+    def lock(self) -> Path:
+        """The lock: plan hash, digests of texts and tables, preflight."""
+        return self.path / "study.lock"
+
+    @property
+    def ledger(self) -> Path:
+        """Every call, attempt, reply and source byte."""
+        return self.path / "ledger.db"
+
+    @property
+    def tables(self) -> Path:
+        """Parquet tables and their manifest."""
+        return self.path / "tables"
+
+    @property
+    def verdicts(self) -> Path:
+        """The machine-readable deliverable."""
+        return self.path / "verdicts.json"
+
+    @property
+    def certificates(self) -> Path:
+        """One small file per verdict."""
+        return self.path / "certificates"
+
+    @property
+    def report(self) -> Path:
+        """The pages."""
+        return self.path / "report"
+
+    def require(self) -> RunFolder:
+        """This folder, if records were imported into it.
+
+        Raises
+        ------
+        InputError
+            It does not exist, or holds no records; says which command makes them.
+        """
+        if not self.path.is_dir():
+            raise InputError(str(self.path), [Problem("", "no such run folder; make one with: assaymark import")])
+        if not (self.tables / "manifest.json").is_file():
+            raise InputError(
+                str(self.path), [Problem("", f"no records here; run: assaymark import FORMAT PATH --out {self.path}")]
+            )
+        return self
+
+
+def write_atomic(path: Path, data: bytes | str) -> None:
+    """Write a file so that a reader sees the old bytes or the new ones, never a part: temp, fsync, rename.
+
+    Raises
+    ------
+    LedgerError
+        The file system refused (no room, no permission); the old file is untouched.
+    """
+    raw = data.encode() if isinstance(data, str) else data
+    temporary = path.with_name(path.name + _TEMPORARY)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as handle:
+            handle.write(raw)
+            handle.flush()
+            os.fsync(handle.fileno())
+        temporary.replace(path)
+        _sync_folder(path.parent)
+    except OSError as exc:
+        temporary.unlink(missing_ok=True)
+        raise LedgerError(f"cannot write {path}: {exc.strerror or exc}") from None
+
+
+def json_text(value: JSON) -> str:
+    """``value`` as JSON with sorted keys, one entry a line so that two runs can be compared with diff."""
+    return json.dumps(to_json(value), indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write_json(path: Path, value: JSON) -> None:
+    """Write ``value`` as `json_text`."""
+    write_atomic(path, json_text(value))
+
+
+def replace_files(folder: Path, files: Mapping[str, str | bytes]) -> None:
+    """Make ``folder`` hold exactly ``files`` (names relative to it); what an earlier run left is removed last.
+
+    Files are replaced one by one, each atomically, so a kill leaves whole files of the old or the new run; the caller
+    records completion elsewhere afterwards.
+    """
+    for name, data in files.items():
+        write_atomic(folder / name, data)
+    wanted = {folder / name for name in files}
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path not in wanted:
+            path.unlink()
+
+
+def read_text(path: Path, what: str) -> str:
+    """The text of a file that a person named.
+
+    Raises
+    ------
+    InputError
+        It is missing, a folder, unreadable, or not UTF-8.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(str(path), [Problem("", f"no such {what}")]) from None
+    except UnicodeDecodeError as exc:
+        raise InputError(str(path), [Problem(f"byte {exc.start}", f"this {what} is not UTF-8 text")]) from None
+    except OSError as exc:
+        raise InputError(str(path), [Problem("", f"cannot read this {what}: {exc.strerror or exc}")]) from None
+
+
+def read_json(path: Path, what: str) -> JSON:
+    """A JSON file that assaymark wrote.
+
+    Raises
+    ------
+    LedgerError
+        It is damaged.
+    """
+    try:
+        return json.loads(read_text(path, what))
+    except json.JSONDecodeError as exc:
+        raise LedgerError(f"{path}: this {what} is damaged at line {exc.lineno} ({exc.msg})") from None
+
+
+def file_sha256(path: Path) -> str:
+    """sha256 of a file's bytes."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[None]:
+    """Create ``path`` for the work inside; if that fails, a folder that was not there before is removed again."""
+    existed = path.exists()
+    if existed and not path.is_dir():
+        raise PlanError(f"{path} is a file; --out needs a folder")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        if not existed:
+            _remove_tree(path)
+        raise
+
+
+def _remove_tree(path: Path) -> None:
+    for child in sorted(path.rglob("*"), reverse=True):
+        child.unlink() if child.is_file() or child.is_symlink() else child.rmdir()
+    path.rmdir()
+
+
+def _sync_folder(path: Path) -> None:
+    """Make a rename durable; needed on POSIX, where the directory entry is a write of its own."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,74 @@
+"""`assaymark import`: other people's files into a run folder, source bytes and all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from assaymark.engine import Ledger
+from assaymark.errors import InputError, PlanError, Problem
+from assaymark.importers import ImportReport, importer
+from assaymark.records import Context, Decision, Outcome, sha256_text
+from assaymark.workflow.folder import RunFolder, new_folder
+from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, content_digest
+
+
+def import_records(
+    format: str, path: Path, folder: RunFolder, *, keep_going: bool = False, progress: Progress = silent
+) -> ImportReport:
+    """Read the files of a format below ``path`` into a run folder.
+
+    The source bytes go into the ledger first, so that the tables can be made again from it. Nothing is written
+    unless the import succeeds, or ``keep_going`` allows the good records of a bad file.
+
+    Raises
+    ------
+    InputError
+        Files are missing or wrong: every problem of a file at once.
+    PlanError
+        The folder holds a plan that was locked on other records.
+    """
+    chosen = importer(format)
+    data = {name: _bytes(path / name) for name in chosen.files(path)}
+    imported = chosen.read(data, keep_going=keep_going, progress=progress)
+    if not imported.decisions:
+        raise InputError(str(path), [Problem("", "no decision could be imported"), *imported.report.problems])
+    with new_folder(folder.path):
+        with Ledger.open(folder.ledger) as ledger:
+            for name, raw in data.items():
+                ledger.add_source(name, raw, format)
+        store_records(folder, imported.decisions, imported.contexts, imported.outcomes)
+    return imported.report
+
+
+def store_records(
+    folder: RunFolder, decisions: Iterable[Decision], contexts: Mapping[str, Context], outcomes: Iterable[Outcome]
+) -> None:
+    """Write the three tables of imported records; the same records again change nothing.
+
+    Raises
+    ------
+    PlanError
+        A plan was locked here on other records.
+    """
+    store = Store(folder)
+    made = {
+        CONTEXTS: CONTEXTS.to_arrow(contexts.values()),
+        DECISIONS: DECISIONS.to_arrow(decisions),
+        OUTCOMES: OUTCOMES.to_arrow(outcomes),
+    }
+    basis = {"records": sha256_text("\n".join(content_digest(arrow) for arrow in made.values()))}
+    if all(store.done(table, basis) for table in made):
+        return
+    if folder.lock.is_file():
+        raise PlanError(f"{folder.path} holds a plan that is locked on its records; import these into a new run folder")
+    for table, arrow in made.items():
+        store.write_arrow(table, arrow, basis)
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as exc:
+        raise InputError(str(path), [Problem("", f"cannot be read: {exc.strerror or exc}")]) from None

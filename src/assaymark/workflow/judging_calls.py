@@ -1,0 +1,114 @@
+"""`assaymark judge`: every selected decision before every judge, and every number in its text against its material."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from assaymark.engine import Ledger, Model, RunSummary, run_calls
+from assaymark.errors import LedgerError, ModelError
+from assaymark.judging import PlannedCall, judgment, numeric_ledger, plan_calls
+from assaymark.judging.evidence.material import Material
+from assaymark.records import Context, Decision, Evidence, Judgment
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.locking import Locked, open_locked, select
+from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.tables import DECISIONS, EVIDENCE, JUDGMENTS, Store
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeResult:
+    """What judging did: ``summary`` is None when everything was there already."""
+
+    judgments: int
+    evidence: int
+    summary: RunSummary | None
+
+
+def judge(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> JudgeResult:
+    """Grade every selected decision with every judge of the locked plan, and ledger its numbers.
+
+    A call that has a reply in the ledger is never made again. Replies that do not parse are recorded as invalid.
+
+    Raises
+    ------
+    ModelError
+        Calls failed for good, or the run was asked to stop; what was answered is kept, and the same command goes on.
+    """
+    locked = open_locked(folder)
+    store = Store(folder)
+    basis: dict[str, str | None] = {"plan": locked.plan_hash}
+    summary = None
+    if not (store.done(JUDGMENTS, basis) and store.done(EVIDENCE, basis)):
+        decisions = select(store.read(DECISIONS), locked.study).decisions
+        contexts = store.contexts()
+        if not store.done(EVIDENCE, basis):
+            store.write(EVIDENCE, ledger_all(decisions, contexts, progress=progress), basis)
+        if not store.done(JUDGMENTS, basis):
+            judgments, summary = _grade(folder, locked, decisions, contexts, models, progress)
+            store.write(JUDGMENTS, judgments, basis)
+    return JudgeResult(store.rows(JUDGMENTS), store.rows(EVIDENCE), summary)
+
+
+def ledger_all(
+    decisions: Sequence[Decision], contexts: Mapping[str, Context], *, progress: Progress = silent
+) -> list[Evidence]:
+    """The numeric evidence ledger of every decision; the material of a context is indexed once."""
+    order = sorted(decisions, key=lambda decision: decision.context_id)
+    found: list[Evidence] = []
+    current: tuple[str, Material] | None = None
+    for done, decision in enumerate(order):
+        if current is None or current[0] != decision.context_id:
+            current = (decision.context_id, Material.of(contexts[decision.context_id]))
+        found += numeric_ledger(decision, contexts[decision.context_id], material=current[1])
+        progress("reading numbers", done + 1, len(order))
+    return found
+
+
+def _grade(
+    folder: RunFolder,
+    locked: Locked,
+    decisions: Sequence[Decision],
+    contexts: Mapping[str, Context],
+    models: Mapping[str, Model],
+    progress: Progress,
+) -> tuple[list[Judgment], RunSummary]:
+    planned = plan_calls(decisions, contexts, locked.study, locked.rubric)
+    engine = locked.study.engine
+    with Ledger.open(folder.ledger) as ledger:
+        ledger.plan(item.call for item in planned)
+        summary = run_calls(
+            ledger,
+            [item.call for item in planned],
+            models,
+            concurrency=engine.concurrency,
+            deadline_s=engine.deadline_s,
+            attempts=engine.attempts,
+            backoff_s=engine.backoff_s,
+            progress=lambda done, total: progress("asking the judges", done, total),
+        )
+        _complete(summary, folder)
+        return _parsed(planned, ledger, locked), summary
+
+
+def _complete(summary: RunSummary, folder: RunFolder) -> None:
+    """Stop here unless every call has its reply."""
+    again = f"run it again to go on: assaymark judge {folder.path}"
+    if summary.interrupted:
+        raise ModelError(f"stopped as asked; every reply so far is kept. To go on: {again}", retryable=True)
+    if summary.failed:
+        first = min(summary.failed, key=lambda failure: failure.key)
+        raise ModelError(
+            f"{len(summary.failed)} of {summary.planned} judge calls failed (first: {first.key[:12]}..., "
+            f"{first.reason}); "
+            f"every reply so far is kept, {again}",
+            retryable=True,
+        )
+
+
+def _parsed(planned: Sequence[PlannedCall], ledger: Ledger, locked: Locked) -> list[Judgment]:
+    replies = dict(ledger.replies([item.call.key for item in planned]))
+    missing = sum(item.call.key not in replies for item in planned)
+    if missing:
+        raise LedgerError(f"{missing} replies that were recorded cannot be found in the ledger; it is damaged")
+    return [judgment(item, replies[item.call.key], locked.rubric) for item in planned]

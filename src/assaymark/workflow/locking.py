@@ -1,0 +1,230 @@
+"""`assaymark lock`: fix the plan, and everything it depends on, before a judge is called."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+
+from assaymark import __version__
+from assaymark.errors import InputError, PlanError, Problem, UnknownNameError
+from assaymark.judging import Rubric, load_rubric, plan_texts
+from assaymark.metrology import Preflight, preflight
+from assaymark.protocol import Study, parse_study, plan_hash
+from assaymark.records import AGGREGATE, JSON, Decision, to_json
+from assaymark.workflow.folder import RunFolder, read_json, read_text, write_atomic, write_json
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, Store
+
+FORMAT: Final = "assaymark lock 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """A locked plan, checked against the records and texts it was locked on."""
+
+    study: Study
+    rubric: Rubric
+    plan_hash: str
+    locked_at: str
+    preflight: Mapping[str, JSON]
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The decisions a study is about, and how many were left out for which reason."""
+
+    decisions: tuple[Decision, ...]
+    excluded: Mapping[str, int]
+
+
+def select(decisions: Sequence[Decision], study: Study) -> Selection:
+    """The decisions that a study's ``[records]`` asks for, in the order given."""
+    chosen, left = [], Counter[str]()
+    for decision in decisions:
+        reason = _left_out(decision, study)
+        if reason is None:
+            chosen.append(decision)
+        else:
+            left[reason] += 1
+    return Selection(tuple(chosen), dict(sorted(left.items())))
+
+
+def _left_out(decision: Decision, study: Study) -> str | None:
+    if study.records.agents is not None and decision.agent.id not in study.records.agents:
+        return "agent not in the plan"
+    if decision.derivation.kind not in study.records.derivations:
+        return f"derivation {decision.derivation.kind}"
+    return next((f"flag {flag}" for flag in decision.flags if flag in study.records.exclude_flags), None)
+
+
+def lock(folder: RunFolder, study_text: str, source: str, *, now: datetime) -> Locked:
+    """Lock a study on the records of a run folder: validate, run the preflight, fingerprint.
+
+    Locking the same plan again changes nothing. Nothing is written unless everything holds.
+
+    Raises
+    ------
+    InputError
+        The study file is wrong by itself, or names things that the records do not have; every problem at once.
+    PlanError
+        Another plan is locked here already, or this one can never reject anything.
+    """
+    folder.require()
+    study = parse_study(study_text, source=source)
+    store = Store(folder)
+    decisions = store.read(DECISIONS)
+    selection = select(decisions, study)
+    rubric = _checked(study, source, decisions, selection)
+    fingerprint = _fingerprint(study, rubric, store)
+    if folder.lock.is_file():
+        return _same_plan(folder, fingerprint, source)
+    report = _preflight(study, selection, rubric)
+    if report.can_never_reject and not study.inference.allow_hopeless:
+        raise PlanError(f"{source}: {_hopeless(report, study)}")
+    write_atomic(folder.plan, study_text)
+    write_json(
+        folder.lock,
+        {
+            "format": FORMAT,
+            "software": f"assaymark {__version__}",
+            "plan_hash": fingerprint,
+            "locked_at": to_json(now),
+            "tables": _tables(store),
+            "preflight": to_json(report),
+        },
+    )
+    return open_locked(folder)
+
+
+def open_locked(folder: RunFolder) -> Locked:
+    """The locked plan of a run folder.
+
+    Raises
+    ------
+    PlanError
+        There is no lock, or the plan, a text it uses, or the records changed after it: says which.
+    """
+    folder.require()
+    if not folder.lock.is_file():
+        raise PlanError(f"{folder.path} has no locked plan; run: assaymark lock STUDY --out {folder.path}")
+    stored = read_json(folder.lock, "lock")
+    study = parse_study(read_text(folder.plan, "plan"), source=str(folder.plan))
+    store = Store(folder)
+    if (tables := _tables(store)) != stored["tables"]:
+        changed = sorted(name for name in tables if tables[name] != stored["tables"].get(name))
+        raise PlanError(f"{folder.path}: {' and '.join(changed)} changed after the lock; lock a new run folder on them")
+    rubric = load_rubric(study.rubric.name)
+    fingerprint = _fingerprint(study, rubric, store)
+    if fingerprint != stored["plan_hash"]:
+        raise PlanError(
+            f"{folder.plan} was edited after the lock (plan hash {fingerprint[:12]}..., locked "
+            f"{str(stored['plan_hash'])[:12]}...), or the rubric and prompts of this version differ; restore the plan, "
+            "or lock it in a new run folder"
+        )
+    return Locked(study, rubric, fingerprint, stored["locked_at"], stored["preflight"])
+
+
+def _same_plan(folder: RunFolder, fingerprint: str, source: str) -> Locked:
+    locked = open_locked(folder)
+    if locked.plan_hash != fingerprint:
+        raise PlanError(
+            f"{source} differs from the plan locked in {folder.path} (plan hash {fingerprint[:12]}..., locked "
+            f"{locked.plan_hash[:12]}...); a locked plan is not changed: use a new run folder"
+        )
+    return locked
+
+
+def _fingerprint(study: Study, rubric: Rubric, store: Store) -> str:
+    return plan_hash(study, plan_texts(rubric), _tables(store))
+
+
+def _tables(store: Store) -> dict[str, str]:
+    return {table.name: store.content(table) or "absent" for table in (CONTEXTS, DECISIONS)}
+
+
+def _checked(study: Study, source: str, decisions: Sequence[Decision], selection: Selection) -> Rubric:
+    """The rubric of the study, after everything the study names was found."""
+    problems = []
+    agents = {decision.agent.id for decision in decisions}
+    for name in study.records.agents or ():
+        if name not in agents:
+            problems.append(Problem("records.agents", str(UnknownNameError("agent", name, sorted(agents)))))
+    try:
+        rubric = load_rubric(study.rubric.name)
+    except UnknownNameError as exc:
+        raise InputError(source, [*problems, Problem("rubric.name", str(exc))]) from None
+    known = [dimension.name for dimension in rubric.dimensions]
+    for place, names in (("rubric.weights", study.rubric.weights), ("claims.dimensions", study.claims.dimensions)):
+        allowed = known if place == "rubric.weights" else [AGGREGATE, *known]
+        for name in names or ():
+            if name not in allowed:
+                problems.append(Problem(place, str(UnknownNameError("dimension", name, allowed))))
+    if study.rubric.weights is not None and not sum(study.rubric.weights.values()) > 0:
+        problems.append(Problem("rubric.weights", "at least one weight must be above 0"))
+    if not selection.decisions:
+        left = ", ".join(f"{count} by {reason}" for reason, count in selection.excluded.items()) or "none were imported"
+        problems.append(Problem("records", f"no decision is left to judge ({left})"))
+    if problems:
+        raise InputError(source, problems)
+    return rubric
+
+
+def _preflight(study: Study, selection: Selection, rubric: Rubric) -> Preflight:
+    """What the locked tests can conclude on these records."""
+    agents = sorted({decision.agent.id for decision in selection.decisions})
+    clusters: list[int] = []
+    cycles: list[int] = []
+    for one, other in combinations(agents, 2):
+        common = _common(selection.decisions, one, other)
+        cycles.append(len(common))
+        clusters.append(len(set(common.values())))
+    return preflight(
+        study,
+        len(agents),
+        len(rubric.dimensions),
+        np.array(clusters, dtype=int),
+        np.array(cycles, dtype=int),
+        agent_families={decision.agent.family for decision in selection.decisions},
+        rng=np.random.default_rng([study.seed, 0]),
+    )
+
+
+def _hopeless(report: Preflight, study: Study) -> str:
+    """Why a design can conclude nothing, and what to do."""
+    families = ", ".join(
+        f"{name} (smallest adjusted p {report.smallest_adjusted[name]:.3g})" for name in report.hopeless
+    )
+    return (
+        f"this design can never reject anything at alpha {study.inference.alpha}: {families}; use more clusters, fewer "
+        "candidates, more resamples or another gating test, or set inference.allow_hopeless = true to lock it anyway"
+    )
+
+
+def _common(decisions: Sequence[Decision], one: str, other: str) -> dict[str, str]:
+    """The cycles in which both agents decided, each with its cluster."""
+    met: dict[str, set[str]] = {}
+    where = {}
+    for decision in decisions:
+        if decision.agent.id in (one, other):
+            met.setdefault(decision.cycle, set()).add(decision.agent.id)
+            where[decision.cycle] = decision.cluster
+    return {cycle: where[cycle] for cycle, agents in met.items() if len(agents) == 2}
+
+
+def lock_lines(locked: Locked) -> list[str]:
+    """What `assaymark lock` prints: the fingerprint and what the design can conclude."""
+    report = locked.preflight
+    mde = "not defined: no two agents share a cycle" if report["mde"] is None else f"{report['mde']:.3f} rubric points"
+    return [
+        f"plan hash {locked.plan_hash}",
+        f"locked {locked.locked_at}",
+        f"gating test {report['gating']}; {report['contrasts']} contrasts in the family of the dimensions",
+        f"smallest p-value the tests can give: {report['smallest_p']:.2g}",
+        f"minimum detectable effect {mde} (median of {report['median_cycles']} common cycles a pair)",
+        *(f"warning: {text}" for text in report["warnings"]),
+    ]

@@ -1,0 +1,120 @@
+"""`assaymark report`: everything that was measured and decided, as pages and as a terminal summary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import RenderableType
+
+from assaymark.judging import PLANTED
+from assaymark.protocol import JudgeSpec, Study
+from assaymark.records import Context, Decision, Judgment
+from assaymark.report import AssayRun, PlantedView, RubricView, render_pages, terminal_summary
+from assaymark.workflow.folder import RunFolder, replace_files
+from assaymark.workflow.locking import Locked, open_locked, select
+from assaymark.workflow.tables import DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """Where the page lies, and what to show in the terminal."""
+
+    page: Path
+    summary: RenderableType
+
+
+def report(folder: RunFolder) -> Reported:
+    """Write ``report/`` from the records of a finished run.
+
+    Raises
+    ------
+    LedgerError
+        There are no verdicts yet: claim first.
+    """
+    locked = open_locked(folder)
+    run = gather(locked, Store(folder))
+    replace_files(folder.report, render_pages(run))
+    return Reported(folder.report / "index.html", terminal_summary(run))
+
+
+def gather(locked: Locked, store: Store) -> AssayRun:
+    """Everything the pages show, from the tables of a run."""
+    study = locked.study
+    verdicts = {verdict.claim.id: verdict for verdict in store.read(VERDICTS)}
+    judgments = store.read(JUDGMENTS)
+    selection = select(store.read(DECISIONS), study)
+    contexts = store.contexts()
+    return AssayRun(
+        study=study,
+        plan_hash=locked.plan_hash,
+        locked_at=locked.locked_at,
+        rubric=RubricView(
+            name=study.rubric.name,
+            title=locked.rubric.title,
+            dimensions=tuple((item.name, item.name.replace("_", " ").capitalize()) for item in locked.rubric.dimensions),
+        ),
+        verdicts=tuple(verdicts.values()),
+        measurements=tuple(store.read(MEASUREMENTS)),
+        decisions=selection.decisions,
+        evidence=tuple(store.read(EVIDENCE)),
+        invalid=_invalid(judgments),
+        calls=len(judgments),
+        in_flight_bound=in_flight_bound(study),
+        reference_panel=planted_views(study),
+        import_notes=import_notes(selection.decisions, contexts),
+        excluded=selection.excluded,
+        family_size=_family_size(store),
+    )
+
+
+def in_flight_bound(study: Study) -> int:
+    """The most calls that one hard kill can cause to be paid twice: one per open slot of each model."""
+    return study.engine.concurrency * len({judge.model for judge in study.judges})
+
+
+def planted_views(study: Study) -> tuple[PlantedView, ...]:
+    """What is planted in the reference judges of a panel, as the plan sets it; empty when the panel has none."""
+    return tuple(
+        PlantedView(
+            name=judge.name,
+            family=judge.family,
+            question=PLANTED[judge.model].words.partition(";")[0],
+            planted=_planted_words(judge),
+        )
+        for judge in study.judges
+        if judge.model in PLANTED
+    )
+
+
+def _planted_words(judge: JudgeSpec) -> tuple[str, ...]:
+    planted = PLANTED[judge.model]
+    value = {name: float(judge.args.get(name, getattr(planted, name))) for name in ("offset", "noise", "slope", "pivot")}
+    return (
+        f"offset {value['offset']:+.2f} points".replace("-", "−"),
+        f"noise with a standard deviation of {value['noise']:.2f} points",
+        f"{value['slope']:.2f} points for each 100 tokens beyond {value['pivot']:.0f}" if value["slope"] else "blind to length",
+    )
+
+
+def import_notes(decisions: tuple[Decision, ...], contexts: Mapping[str, Context]) -> tuple[str, ...]:
+    """What the records lack, in words, most frequent first."""
+    used = {decision.context_id for decision in decisions}
+    partial = sum(contexts[name].completeness == "partial" for name in used)
+    notes = [f"{partial} of {len(used)} contexts are partial: the agents saw something that is not in the records"]
+    counts = Counter(item for name in used for item in contexts[name].missing)
+    counts.update(item for decision in decisions for item in decision.missing)
+    return tuple(([] if not partial else notes) + [f"{what} ({n} records)" for what, n in counts.most_common(20)])
+
+
+def _invalid(judgments: list[Judgment]) -> dict[str, int]:
+    counts = dict.fromkeys(sorted({item.judge for item in judgments}), 0)
+    for item in judgments:
+        counts[item.judge] += item.status != "ok"
+    return counts
+
+
+def _family_size(store: Store) -> int:
+    return sum(item.name == "contrast" and item.labels["dimension"] != "aggregate" for item in store.read(MEASUREMENTS))

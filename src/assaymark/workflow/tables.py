@@ -1,0 +1,291 @@
+"""Records as Parquet tables with page checksums, and the manifest that says which bytes are whole and for what plan."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from assaymark.errors import LedgerError
+from assaymark.records import (
+    Context,
+    Decision,
+    Evidence,
+    Judgment,
+    Measurement,
+    Outcome,
+    Verdict,
+    canonical_json,
+    parse,
+    sha256_text,
+)
+from assaymark.workflow.folder import RunFolder, file_sha256, read_json, write_atomic, write_json
+
+T = TypeVar("T")
+_TIME: Final = pa.timestamp("us", tz="UTC")
+_TEXTS: Final = pa.map_(pa.string(), pa.string())
+Column = Callable[[Any, str], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Table(Generic[T]):
+    """How one kind of record lies in Parquet.
+
+    ``columns`` are what a reader queries; where they do not hold the whole record, ``record`` is its canonical JSON.
+    ``sort`` gives the row order, so that equal records make equal bytes. Both are handed the record and that JSON,
+    which is made once a row.
+    """
+
+    name: str
+    kind: type[T]
+    columns: Mapping[str, tuple[pa.DataType, Column]]
+    sort: Column
+    flat: bool = False
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The Arrow schema."""
+        fields = [pa.field(name, kind) for name, (kind, _) in self.columns.items()]
+        return pa.schema(fields if self.flat else [*fields, pa.field("record", pa.string())])
+
+    def to_arrow(self, records: Iterable[T]) -> pa.Table:
+        """``records`` as an Arrow table in their fixed order."""
+        rows = [(row, "" if self.flat else canonical_json(row)) for row in records]
+        rows.sort(key=lambda pair: self.sort(*pair))
+        arrays = [pa.array([get(*row) for row in rows], type=kind) for kind, get in self.columns.values()]
+        if not self.flat:
+            arrays.append(pa.array([text for _, text in rows], type=pa.string()))
+        return pa.Table.from_arrays(arrays, schema=self.schema)
+
+    def from_arrow(self, table: pa.Table) -> list[T]:
+        """The records of an Arrow table."""
+        if not self.flat:
+            texts = table.column("record").to_pylist()
+            return [parse(self.kind, text, source=f"{self.name}, row {i}") for i, text in enumerate(texts)]
+        plain = ({k: tuple(v) if isinstance(v, list) else v for k, v in row.items()} for row in table.to_pylist())
+        return [self.kind(**row) for row in plain]
+
+
+def _typed(name: str, kind: pa.DataType) -> tuple[pa.DataType, Column]:
+    return kind, lambda row, _: getattr(row, name)
+
+
+def _strings(*names: str) -> dict[str, tuple[pa.DataType, Column]]:
+    return {name: _typed(name, pa.string()) for name in names}
+
+
+CONTEXTS: Final = Table(
+    "contexts",
+    Context,
+    {
+        "context_id": (pa.string(), lambda _, text: sha256_text(text)),
+        "completeness": _typed("completeness", pa.string()),
+        "cutoff": (_TIME, lambda row, _: row.cutoff.astimezone(UTC)),
+        "facts": (pa.int64(), lambda row, _: len(row.facts)),
+    },
+    sort=lambda _, text: text,
+)
+
+DECISIONS: Final = Table(
+    "decisions",
+    Decision,
+    {
+        **_strings("record_id", "episode_id"),
+        "step": _typed("step", pa.int64()),
+        **_strings("cluster", "context_id", "format"),
+        "decided_at": (_TIME, lambda row, _: row.decided_at.astimezone(UTC)),
+        "agent": (pa.string(), lambda row, _: row.agent.id),
+        "agent_family": (pa.string(), lambda row, _: row.agent.family),
+        "derivation": (pa.string(), lambda row, _: row.derivation.kind),
+        "replicate": _typed("replicate", pa.int64()),
+        "flags": (pa.list_(pa.string()), lambda row, _: list(row.flags)),
+    },
+    sort=lambda row, _: row.record_id,
+)
+
+OUTCOMES: Final = Table(
+    "outcomes",
+    Outcome,
+    {
+        **_strings("record_id", "horizon"),
+        "value": _typed("value", pa.float64()),
+        "benchmark": _typed("benchmark", pa.float64()),
+    },
+    sort=lambda row, _: (row.record_id, row.horizon),
+)
+
+JUDGMENTS: Final = Table(
+    "judgments",
+    Judgment,
+    {
+        **_strings("trajectory", "judge", "family", "rubric"),
+        "trial": _typed("trial", pa.int64()),
+        "status": _typed("status", pa.string()),
+        "scores": (pa.map_(pa.string(), pa.float64()), lambda row, _: sorted(row.scores.items())),
+        "call_key": _typed("call_key", pa.string()),
+        "evidence": (pa.list_(pa.string()), lambda row, _: list(row.evidence)),
+        **_strings("lookahead_check", "reason"),
+    },
+    sort=lambda row, _: (row.trajectory, row.judge, row.trial),
+)
+
+EVIDENCE: Final = Table(
+    "evidence",
+    Evidence,
+    {
+        "decision": _typed("decision", pa.string()),
+        "part": _typed("part", pa.int64()),
+        "kind": _typed("kind", pa.string()),
+        "start": _typed("start", pa.int64()),
+        "quote": _typed("quote", pa.string()),
+        "number": _typed("number", pa.float64()),
+        **_strings("unit", "subject", "state"),
+        "facts": (pa.list_(pa.string()), lambda row, _: list(row.facts)),
+        "rule": _typed("rule", pa.string()),
+    },
+    sort=lambda row, _: (row.decision, row.part, row.start),
+    flat=True,
+)
+
+MEASUREMENTS: Final = Table(
+    "measurements",
+    Measurement,
+    {
+        "name": _typed("name", pa.string()),
+        "labels": (_TEXTS, lambda row, _: sorted(row.labels.items())),
+        **{name: _typed(name, pa.float64()) for name in ("value", "low", "high", "level")},
+        "n": _typed("n", pa.int64()),
+        **_strings("n_of", "method", "state", "unit"),
+    },
+    sort=lambda row, _: row.id,
+)
+
+VERDICTS: Final = Table(
+    "verdicts",
+    Verdict,
+    {
+        "claim": (pa.string(), lambda row, _: row.claim.id),
+        "scope": (pa.string(), lambda row, _: row.claim.scope),
+        "dimension": (pa.string(), lambda row, _: row.claim.dimension),
+        **_strings(
+            "agreement_status", "stability_status", "adversarial_status", "publication_level", "condition", "plan_hash"
+        ),
+    },
+    sort=lambda row, _: row.claim.id,
+)
+
+TABLES: Final[Mapping[str, Table[Any]]] = {
+    table.name: table for table in (CONTEXTS, DECISIONS, OUTCOMES, JUDGMENTS, EVIDENCE, MEASUREMENTS, VERDICTS)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The tables of a run folder.
+
+    The manifest is written before a table is renamed into place and names the old and the new digest, so that a kill
+    between the two is told apart from damage.
+    """
+
+    folder: RunFolder
+
+    def digest(self, table: Table[Any]) -> str | None:
+        """sha256 of a table that is whole, or None if it was never finished."""
+        entry = self._manifest().get(table.name)
+        if entry is None:
+            return None
+        path = self._path(table)
+        actual = file_sha256(path) if path.is_file() else None
+        if actual == entry["sha256"]:
+            return str(actual)
+        if actual is None or actual == entry["previous"]:
+            return None
+        raise LedgerError(
+            f"{path} is damaged: its sha256 is {actual[:12]}..., the manifest says {str(entry['sha256'])[:12]}...; "
+            "delete the file and run the same command again to rebuild it from the ledger"
+        )
+
+    def done(self, table: Table[Any], basis: Mapping[str, str | None]) -> bool:
+        """Whether the table is whole and was made from ``basis`` (plan hash and digests of what it was made from)."""
+        entry = self._manifest().get(table.name)
+        return entry is not None and entry["basis"] == _basis_digest(basis) and self.digest(table) is not None
+
+    def write(self, table: Table[T], records: Iterable[T], basis: Mapping[str, str | None]) -> None:
+        """Replace a table by ``records``."""
+        self.write_arrow(table, table.to_arrow(records), basis)
+
+    def write_arrow(self, table: Table[Any], arrow: pa.Table, basis: Mapping[str, str | None]) -> None:
+        """Replace a table and its manifest entry by rows that `Table.to_arrow` made."""
+        sink = io.BytesIO()
+        pq.write_table(arrow, sink, compression="zstd", write_page_checksum=True, store_schema=True)
+        data = sink.getvalue()
+        path = self._path(table)
+        entry = {
+            "sha256": hashlib.sha256(data).hexdigest(),
+            "previous": file_sha256(path) if path.is_file() else None,
+            "content": content_digest(arrow),
+            "rows": arrow.num_rows,
+            "basis": _basis_digest(basis),
+        }
+        write_json(self.folder.tables / "manifest.json", {**self._manifest(), table.name: entry})
+        write_atomic(path, data)
+
+    def read(self, table: Table[T]) -> list[T]:
+        """The records of a table.
+
+        Raises
+        ------
+        LedgerError
+            The table was never finished, or its bytes are damaged.
+        """
+        if self.digest(table) is None:
+            raise LedgerError(f"{self._path(table)} is not there; run the verb that makes it first")
+        return table.from_arrow(pq.read_table(self._path(table), page_checksum_verification=True))
+
+    def contexts(self) -> dict[str, Context]:
+        """The contexts by their content id, each checked against it."""
+        if self.digest(CONTEXTS) is None:
+            raise LedgerError(f"{self._path(CONTEXTS)} is not there; import records first")
+        rows = pq.read_table(self._path(CONTEXTS), columns=["context_id", "record"], page_checksum_verification=True)
+        found = {}
+        for name, text in zip(rows["context_id"].to_pylist(), rows["record"].to_pylist(), strict=True):
+            if sha256_text(text) != name:
+                raise LedgerError(f"{self._path(CONTEXTS)}: context {name[:12]}... does not match its name")
+            found[name] = parse(Context, text, source=f"context {name[:12]}")
+        return found
+
+    def rows(self, table: Table[Any]) -> int:
+        """How many records a whole table has."""
+        return 0 if self.digest(table) is None else int(self._manifest()[table.name]["rows"])
+
+    def content(self, table: Table[Any]) -> str | None:
+        """sha256 of the records of a whole table, whatever library version wrote its bytes."""
+        return None if self.digest(table) is None else str(self._manifest()[table.name]["content"])
+
+    def _path(self, table: Table[Any]) -> Path:
+        return self.folder.tables / f"{table.name}.parquet"
+
+    def _manifest(self) -> dict[str, Any]:
+        path = self.folder.tables / "manifest.json"
+        return dict(read_json(path, "manifest")) if path.is_file() else {}
+
+
+def content_digest(arrow: pa.Table) -> str:
+    """sha256 of the rows of a table, whatever library version writes their bytes."""
+    if "record" in arrow.column_names:
+        return sha256_text("\n".join(arrow.column("record").to_pylist()))
+    return sha256_text(canonical_json(arrow.to_pylist()))
+
+
+def _basis_digest(basis: Mapping[str, str | None]) -> str:
+    """One digest of everything a table was made from."""
+    return sha256_text(json.dumps(dict(sorted(basis.items()))))

@@ -1,0 +1,52 @@
+"""Scripted models and small prompts for the tests of the engine."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from assaymark.engine import CallSpec, Message, Reply, Text
+
+RUBRIC = Text.of("Score the reasoning from 1 to 5.")
+TEMPLATE = Text.of("template").sha256
+
+
+def call(n: int = 0, *, model: str = "reference/echo", trial: int = 1) -> CallSpec:
+    """The n-th of a family of calls that share a rubric."""
+    return CallSpec(
+        model=model,
+        messages=(Message("system", (RUBRIC,)), Message("user", (Text.of(f"I buy fund {n}."),))),
+        template=TEMPLATE,
+        trial=trial,
+    )
+
+
+def calls(n: int, *, model: str = "reference/echo") -> list[CallSpec]:
+    return [call(i, model=model) for i in range(n)]
+
+
+class Scripted:
+    """Does what a function of the call says; counts who was asked how often, and how many at once."""
+
+    def __init__(self, answer: Callable[[CallSpec], str | Exception], *, wait: float = 0.0) -> None:
+        self.answer, self.wait = answer, wait
+        self.asked: list[str] = []
+        self.now = self.most = 0
+
+    async def complete(self, call: CallSpec) -> Reply:
+        self.asked.append(call.key)
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            await asyncio.sleep(self.wait)
+        finally:
+            self.now -= 1
+        answer = self.answer(call)
+        if isinstance(answer, Exception):
+            raise answer
+        return Reply(text=answer, model="echo-1", fingerprint="fp")
+
+
+def echo() -> Scripted:
+    """Repeats the last message."""
+    return Scripted(lambda call: call.messages[-1].text)

@@ -1,0 +1,434 @@
+"""What the ledger promises: durable groups, one result a key, and no damage read as a result."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+from engine_calls import RUBRIC, call, calls
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from assaymark.engine import CallSpec, End, Ledger, Message, Reply, Text
+from assaymark.engine.objects import INLINE_BYTES
+from assaymark.errors import LedgerError
+
+CALL = call()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "ledger.db"
+
+
+@pytest.fixture
+def ledger(path):
+    with Ledger.open(path) as opened:
+        yield opened
+
+
+def answer(ledger, specs, text="fine", **facts):
+    """Plan, begin and finish these calls."""
+    ledger.plan(specs)
+    reply = Reply(text=text, model="m-1", **facts)
+    ledger.finish([(attempt, reply) for attempt in ledger.begin([spec.key for spec in specs])])
+    return reply
+
+
+def tamper(path, statement, *values):
+    """Change stored bytes behind the ledger's back."""
+    with closing(sqlite3.connect(path)) as raw, raw:
+        assert raw.execute(statement, values).rowcount != 0
+
+
+# --- planning -------------------------------------------------------------------------------------------------------
+
+
+def test_a_call_is_planned_once_and_its_texts_are_stored_once(ledger, path):
+    assert ledger.plan(calls(5)) == 5
+    assert ledger.plan(calls(7)) == 2
+    assert ledger.plan([]) == 0
+    with closing(sqlite3.connect(path)) as raw:
+        assert raw.execute("select count(*) from objects where kind = 'prompt'").fetchone() == (8,)  # rubric, 7 users
+
+
+def test_more_calls_than_a_group(ledger, monkeypatch):
+    monkeypatch.setattr("assaymark.engine.ledger._CALLS_A_GROUP", 3)
+    monkeypatch.setattr("assaymark.engine.ledger._KNOWN_TEXTS", 2)
+    assert ledger.plan(call(n) for n in range(10)) == 10
+
+
+def test_a_planned_call_can_be_read_back(ledger):
+    spec = CallSpec(
+        model="a/b",
+        messages=(Message("system", (RUBRIC,)), Message("user", (Text.of("\ud800 x"), Text.of("y\x00")))),
+        template="t",
+        trial=3,
+        order=1,
+        seed=7,
+        temperature=0.5,
+        effort="low",
+        schema=Text.of('{"type": "object"}'),
+        args={"top_p": 0.9, "bad \udfff": None},
+    )
+    ledger.plan([spec, CALL])
+    assert ledger.call(spec.key) == spec
+    assert ledger.call(CALL.key) == CALL
+
+
+def test_a_call_that_was_not_planned_is_refused(ledger):
+    with pytest.raises(LedgerError, match="no call abc was planned"):
+        ledger.call("abc")
+
+
+def test_a_text_that_is_not_what_its_digest_says_is_refused(ledger):
+    lying = CallSpec(model="a/b", messages=(Message("user", (Text("x", "0" * 64),)),), template="t")
+    with pytest.raises(LedgerError, match=r"a prompt part is named 0+ but its .*sha256 .*Text.of"):
+        ledger.plan([lying])
+
+
+# --- attempts and replies -------------------------------------------------------------------------------------------
+
+
+def test_pending_keeps_order_and_drops_what_is_answered(ledger):
+    specs = calls(1200)  # more than one query asks for at once
+    keys = [spec.key for spec in specs]
+    ledger.plan(specs)
+    answer(ledger, specs[3:1100:2])
+    assert ledger.pending(keys) == keys[:3] + keys[4:1100:2] + keys[1100:]
+
+
+def test_replies_come_in_the_order_asked_and_pass_over_the_open(ledger):
+    specs = calls(4)
+    reply = answer(ledger, specs[:3], input_tokens=5, output_tokens=6, seconds=0.25, fingerprint="fp", finish="length")
+    asked = [specs[i].key for i in (2, 3, 0)]
+    assert list(ledger.replies(asked)) == [(specs[2].key, reply), (specs[0].key, reply)]
+
+
+def test_a_missing_reply_is_an_error(ledger):
+    ledger.plan([CALL])
+    with pytest.raises(LedgerError, match=f"call {CALL.key} has no reply"):
+        ledger.reply(CALL.key)
+
+
+def test_attempts_are_numbered_over_failures(ledger):
+    ledger.plan([CALL])
+    (first,) = ledger.begin([CALL.key])
+    ledger.fail([(first, "timeout", "no reply within 5 s")])
+    (second,) = ledger.begin([CALL.key])
+    assert (first.number, second.number) == (1, 2)
+    assert ledger.attempt_counts([CALL.key, "unknown"]) == {CALL.key: 2}
+    assert [a.number for a in ledger.orphaned()] == [2]
+
+
+def test_what_never_ended_is_orphaned_and_marked_once(ledger):
+    ledger.plan(calls(3))
+    begun = ledger.begin([spec.key for spec in calls(3)])
+    ledger.fail([(begun[0], "failed", "500")])
+    assert {a.key for a in ledger.mark_lost()} == {a.key for a in begun[1:]}
+    assert ledger.mark_lost() == []
+    assert {(a.key, a.outcome) for a in ledger.orphaned()} == {(a.key, "lost") for a in begun[1:]}
+
+
+def test_a_second_reply_does_not_replace_the_first(ledger, path):
+    ledger.plan([CALL])
+    one, two, three = (ledger.begin([CALL.key])[0] for _ in range(3))
+    ledger.finish([(one, Reply(text="first", model="m")), (two, Reply(text="second", model="m"))])
+    ledger.finish([(three, Reply(text="third", model="m"))])
+    assert ledger.reply(CALL.key).text == "first"
+    with closing(sqlite3.connect(path)) as raw:
+        outcomes = raw.execute("select outcome from attempts order by number").fetchall()
+    assert outcomes == [("replied",), ("superseded",), ("superseded",)]
+
+
+def test_a_group_is_all_or_nothing(ledger):
+    ledger.plan([CALL])
+    (attempt,) = ledger.begin([CALL.key])
+    good = End(attempt, "replied", reply=Reply(text="x", model="m"))
+    with pytest.raises(LedgerError, match="FOREIGN KEY"):
+        ledger.commit(begin=["never planned"], ends=[good])
+    assert ledger.pending([CALL.key]) == [CALL.key]
+    assert [a.outcome for a in ledger.orphaned()] == [None]
+
+
+def test_replies_are_there_for_the_next_to_open(path):
+    with Ledger.open(path) as ledger:
+        reply = answer(ledger, [CALL])
+    with Ledger.open(path, create=False) as again:
+        assert again.reply(CALL.key) == reply
+
+
+# --- hostile content ------------------------------------------------------------------------------------------------
+
+HOSTILE = {
+    "empty": "",
+    "nul": "a\x00b\x00",
+    "lone surrogates": "\ud800 \udfff \ud83d\ude00 😀",
+    "brackets": "[" * 200_000,
+    "long integer": "9" * 100_000,
+    "script": "<script>alert(1)</script>' ; drop table replies; --",
+    "newlines": "\r\n\r \u2028 \ufeff",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_replies_come_back_as_they_were(ledger, text):
+    reply = answer(ledger, [CALL], text, fingerprint=text[:50], input_tokens=10**30, seconds=0.0)
+    assert ledger.reply(CALL.key) == reply
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.text(st.characters(codec=None), max_size=600), st.integers(0, 10**9))
+def test_any_text_comes_back_as_it_was(ledger, text, n):
+    spec = call(n, model=f"a/{text[:20]}")
+    if ledger.pending([spec.key]) and not ledger.attempt_counts([spec.key]):
+        reply = answer(ledger, [spec], text)
+        assert ledger.reply(spec.key) == reply
+    assert ledger.call(spec.key) == spec
+
+
+def test_fifty_megabytes_go_to_a_file_and_back(ledger, path):
+    text = os.urandom(25_000_000).hex()
+    reply = answer(ledger, [CALL], text)
+    assert ledger.reply(CALL.key) == reply
+    (file,) = (path.parent / "objects").iterdir()
+    assert file.stat().st_size > INLINE_BYTES
+    assert path.stat().st_size < INLINE_BYTES
+
+
+def test_a_long_dull_text_stays_small_in_the_table(ledger, path):
+    answer(ledger, [CALL], "a" * 50_000_000)
+    assert not (path.parent / "objects").exists()
+    assert len(ledger.reply(CALL.key).text) == 50_000_000
+
+
+def test_error_texts_of_any_content_are_kept_readable(ledger):
+    ledger.plan([CALL])
+    (attempt,) = ledger.begin([CALL.key])
+    ledger.fail([(attempt, "failed", "\ud800 nul \x00 " + "x" * 10_000)])
+    assert ledger.attempt_counts([CALL.key]) == {CALL.key: 1}
+
+
+# --- objects and sources --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", [b"", b"\x00\xff", b"abc" * 5000, os.urandom(2 * INLINE_BYTES)], ids=len)
+def test_an_object_is_named_by_its_bytes(ledger, data):
+    first, second = ledger.put_object(data, "context"), ledger.put_object(data, "context")
+    assert first == second
+    assert ledger.get_object(first) == data
+
+
+def test_an_unknown_object_is_an_error(ledger):
+    with pytest.raises(LedgerError, match="there is no object 00"):
+        ledger.get_object("00")
+
+
+def test_sources_are_listed_once_in_order(ledger):
+    one = ledger.add_source("b.jsonl", b"1", "generic")
+    ledger.add_source("a\udcff.jsonl", b"2", "generic")
+    ledger.add_source("b.jsonl", b"1", "generic")
+    assert [(s.path, s.format) for s in ledger.sources()] == [("b.jsonl", "generic"), ("a\\udcff.jsonl", "generic")]
+    assert ledger.sources()[0].sha256 == one
+    assert ledger.get_object(one) == b"1"
+
+
+# --- damage ---------------------------------------------------------------------------------------------------------
+
+DAMAGE = {
+    "bytes of a reply": ("update objects set bytes = x'00' where kind = 'reply'", "object .* is damaged"),
+    "size of a reply": ("update objects set size = size + 1 where kind = 'reply'", "object .* is damaged"),
+    "kind of value": ("update objects set bytes = cast('text' as text) where kind = 'reply'", "stored as str"),
+    "facts no text": ("update replies set facts = x'ff'", "its facts are no text"),
+    "facts no bytes": ("update replies set facts = cast(facts as text)", "its facts are no text"),
+    "key of another kind": ("update replies set number = x'00'", "does not match its seal"),
+    "codec": ("update objects set codec = 'lzma' where kind = 'reply'", "unknown codec 'lzma'"),
+    "reply gone": ("delete from objects where kind = 'reply'", "its object .* is gone"),
+    "tokens": ("update replies set facts = cast(replace(facts, '41', '42') as blob)", "does not match its seal"),
+    "another reply's text": (
+        "update replies set object = (select sha256 from objects where kind = 'prompt')",
+        "match its seal",
+    ),
+    "time": ("update replies set finished_at = finished_at + 1", "does not match its seal"),
+}
+
+
+@pytest.mark.parametrize("text", ["short", "long and dull " * 100], ids=["raw", "zstd"])
+@pytest.mark.parametrize(("statement", "message"), DAMAGE.values(), ids=DAMAGE)
+def test_damage_to_a_reply_is_never_silent(path, statement, message, text):
+    with Ledger.open(path) as ledger:
+        answer(ledger, [CALL], text, input_tokens=41)
+    tamper(path, statement)
+    with Ledger.open(path) as ledger, pytest.raises(LedgerError, match=message):
+        ledger.reply(CALL.key)
+
+
+@pytest.mark.parametrize("column", ["number = number + 1", "outcome = 'failed'", "started_at = 0", "error = 'x'"])
+def test_damage_to_an_attempt_is_never_silent(path, column):
+    with Ledger.open(path) as ledger:
+        answer(ledger, [CALL])
+    tamper(path, f"update attempts set {column}")
+    with Ledger.open(path) as ledger, pytest.raises(LedgerError, match="attempt . of call .* does not match its seal"):
+        ledger.attempt_counts([CALL.key])
+
+
+def test_damage_to_a_plan_or_a_source_is_never_silent(path):
+    with Ledger.open(path) as ledger:
+        ledger.plan([CALL])
+        ledger.add_source("a", b"1", "generic")
+    tamper(path, "update calls set spec = cast(replace(spec, 'trial\":1', 'trial\":2') as blob)")
+    with Ledger.open(path) as ledger, pytest.raises(LedgerError, match="planned call .* is damaged"):
+        ledger.call(CALL.key)
+    tamper(path, "update calls set spec = cast(spec as text)")
+    tamper(path, "update sources set format = 'other'")
+    with Ledger.open(path) as ledger:
+        with pytest.raises(LedgerError, match="planned call .* is damaged"):
+            ledger.call(CALL.key)
+        with pytest.raises(LedgerError, match="source a is damaged"):
+            ledger.sources()
+
+
+@pytest.mark.parametrize("harm", ["flip", "cut", "gone"])
+def test_damage_to_an_object_file_is_never_silent(ledger, path, harm):
+    sha256 = ledger.put_object(os.urandom(2 * INLINE_BYTES), "context")
+    file = path.parent / "objects" / sha256
+    data = bytearray(file.read_bytes())
+    data[1000] ^= 1
+    {"flip": lambda: file.write_bytes(data), "cut": lambda: file.write_bytes(data[:-1]), "gone": file.unlink}[harm]()
+    with pytest.raises(LedgerError, match=f"object {sha256} is damaged"):
+        ledger.get_object(sha256)
+
+
+def test_a_frame_that_announces_the_world_is_not_believed(ledger, path):
+    sha256 = ledger.put_object(b"dull " * 1000, "context")
+    tamper(path, "update objects set bytes = x'28b52ffde0ffffffffffffff7f000000'")
+    with pytest.raises(LedgerError, match="announces .* bytes where 5000 were stored"):
+        ledger.get_object(sha256)
+
+
+# --- what is no ledger ----------------------------------------------------------------------------------------------
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(path):
+    path.write_bytes(b"not at all" * 100)
+    with pytest.raises(LedgerError, match="is no ledger"):
+        Ledger.open(path)
+    assert path.read_bytes() == b"not at all" * 100
+
+
+def test_a_database_cut_short_is_refused(path):
+    with Ledger.open(path) as ledger:
+        answer(ledger, calls(200))
+    path.write_bytes(path.read_bytes()[:40_000])
+    with pytest.raises(LedgerError, match="is damaged|is no ledger"), Ledger.open(path) as ledger:
+        list(ledger.replies([spec.key for spec in calls(200)]))
+
+
+@pytest.mark.parametrize("table", ["songs (name text)", "meta (colour text)", "meta (name text, value text)"])
+def test_a_strangers_database_is_refused_and_left_alone(path, table):
+    with closing(sqlite3.connect(path)) as raw:
+        raw.execute(f"create table {table}")
+    before = path.read_bytes()
+    with pytest.raises(LedgerError, match="is a database but no ledger of ours"):
+        Ledger.open(path)
+    assert path.read_bytes() == before
+
+
+def test_another_schema_version_is_refused(path):
+    Ledger.open(path).close()
+    tamper(path, "update meta set value = '0' where name = 'schema'")
+    with pytest.raises(LedgerError, match="is a ledger of schema '0' where this version reads '1'"):
+        Ledger.open(path)
+
+
+@pytest.mark.parametrize("found", ["nothing", "an empty file", "a database without tables"])
+def test_an_interrupted_creation_is_finished_by_the_next(path, found):
+    if found == "an empty file":
+        path.touch()
+    if found == "a database without tables":
+        with closing(sqlite3.connect(path)) as raw:
+            raw.execute("PRAGMA journal_mode=WAL")
+    with pytest.raises(LedgerError, match="there is no ledger here"):
+        Ledger.open(path, create=False)
+    with Ledger.open(path) as ledger:
+        assert ledger.plan([CALL]) == 1
+
+
+# --- when the system refuses ----------------------------------------------------------------------------------------
+
+
+def test_a_folder_that_is_not_there(tmp_path):
+    with pytest.raises(LedgerError, match="cannot be opened; check that the folder exists"):
+        Ledger.open(tmp_path / "absent" / "ledger.db")
+
+
+def test_a_ledger_that_may_not_be_written(ledger, monkeypatch):
+    monkeypatch.setattr("assaymark.engine.database._PRAGMAS", ("query_only=ON",))
+    ledger.close()  # the next connection is made anew
+    with pytest.raises(LedgerError, match="cannot be written; check the permissions"):
+        ledger.plan([CALL])
+
+
+def test_a_full_disk_loses_nothing(path, monkeypatch):
+    with Ledger.open(path) as ledger:
+        answer(ledger, calls(3))
+    # SQLite answers a page limit exactly as it answers a full disk.
+    monkeypatch.setattr("assaymark.engine.database._PRAGMAS", ("max_page_count=20",))
+    with Ledger.open(path) as ledger:
+        with pytest.raises(LedgerError, match="the disk is full; what was committed is safe"):
+            ledger.plan(calls(2000))
+        assert ledger.pending([spec.key for spec in calls(3)]) == []
+    monkeypatch.undo()
+    with Ledger.open(path) as ledger:
+        assert ledger.plan(calls(2000)) == 1997
+
+
+def test_a_full_disk_under_a_large_object(ledger, path, monkeypatch):
+    def full(_handle):
+        raise OSError(28, "No space left on device", "x")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(LedgerError, match="the disk is full"):
+        ledger.put_object(os.urandom(2 * INLINE_BYTES), "context")
+    assert not list(path.parent.glob("objects/*"))
+
+
+def test_a_database_held_by_another(ledger, path, monkeypatch):
+    monkeypatch.setattr("assaymark.engine.database.BUSY_S", 0.05)
+    with Ledger.open(path) as second, closing(sqlite3.connect(path, isolation_level=None)) as raw:
+        raw.execute("BEGIN IMMEDIATE")
+        with pytest.raises(LedgerError, match="is held by another process"):
+            second.plan([CALL])
+
+
+# --- the one-run lock -----------------------------------------------------------------------------------------------
+
+
+def test_a_second_run_is_refused_by_name(ledger, path):
+    with Ledger.open(path) as other, ledger.exclusive():
+        with pytest.raises(LedgerError, match=f"another run is using this ledger .process {os.getpid()}."):
+            other.exclusive().__enter__()
+        assert other.plan([CALL]) == 1  # only running calls needs the right
+    with ledger.exclusive():
+        pass
+
+
+def test_the_lock_dies_with_its_holder(ledger, path):
+    code = (
+        "import sys, os, signal; from pathlib import Path; from assaymark.engine.database import exclusive\n"
+        "with exclusive(Path(sys.argv[1])): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, str(path)], check=False)
+    assert ended.returncode == -9
+    with ledger.exclusive():
+        pass
+
+
+def test_a_lock_that_cannot_be_made(tmp_path, ledger):
+    (tmp_path / "ledger.db.lock").mkdir()
+    with pytest.raises(LedgerError, match="the store refused: Is a directory"), ledger.exclusive():
+        pass

@@ -1,0 +1,285 @@
+"""Making calls: once each, within their deadline, a bounded number of times, and drained on a signal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+
+import pytest
+from engine_calls import Scripted, call, calls, echo
+
+from assaymark.engine import Ledger, Reply, run_calls
+from assaymark.errors import LedgerError, ModelError, UnknownNameError
+
+NAME = "reference/echo"
+QUICK = {"backoff_s": 0.001, "deadline_s": 5.0}
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with Ledger.open(tmp_path / "ledger.db") as opened:
+        yield opened
+
+
+def flaky(failures, *, retryable=True):
+    """Fails so many times for each call, then answers."""
+    seen: dict[str, int] = {}
+
+    def answer(call):
+        seen[call.key] = seen.get(call.key, 0) + 1
+        return ModelError("busy", retryable=retryable) if seen[call.key] <= failures else "fine"
+
+    return Scripted(answer)
+
+
+class Deaf:
+    """Hangs, and does not heed the first cancellation."""
+
+    async def complete(self, call):
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            await asyncio.sleep(60)
+
+
+# --- the plain way --------------------------------------------------------------------------------------------------
+
+
+def test_each_call_is_asked_once_and_answered(ledger):
+    model = echo()
+    summary = run_calls(ledger, calls(20) + calls(20), {NAME: model}, concurrency=4, **QUICK)
+    assert sorted(model.asked) == sorted(spec.key for spec in calls(20))
+    assert (summary.planned, summary.already, summary.made, summary.left) == (20, 0, 20, 0)
+    assert summary.in_flight_bound == model.most == 4
+    assert not summary.interrupted
+    reply = ledger.reply(call(3).key)
+    assert (reply.text, reply.model, reply.fingerprint) == ("I buy fund 3.", "echo-1", "fp")
+    assert reply.seconds is not None
+    assert 0 <= reply.seconds < 5
+
+
+def test_a_call_with_a_reply_is_never_asked_again(ledger):
+    run_calls(ledger, calls(5), {NAME: echo()}, **QUICK)
+    model = echo()
+    summary = run_calls(ledger, calls(8), {NAME: model}, **QUICK)
+    assert sorted(model.asked) == sorted(spec.key for spec in calls(8)[5:])
+    assert (summary.already, summary.made) == (5, 3)
+    assert run_calls(ledger, calls(8), {NAME: model}, **QUICK).in_flight_bound == 0
+
+
+def test_each_model_has_a_concurrency_of_its_own(ledger):
+    models = {"a/x": Scripted(lambda call: "", wait=0.01), "a/y": Scripted(lambda call: "", wait=0.01)}
+    asked = [*calls(12, model="a/x"), *calls(2, model="a/y")]
+    summary = run_calls(ledger, asked, models, concurrency=3, **QUICK)
+    assert (models["a/x"].most, models["a/y"].most, summary.in_flight_bound) == (3, 2, 5)
+
+
+def test_the_time_a_model_reports_is_kept(ledger):
+    class Timed:
+        async def complete(self, call):
+            return Reply(text="", model="m", seconds=0.125)
+
+    run_calls(ledger, [call()], {NAME: Timed()}, **QUICK)
+    assert ledger.reply(call().key).seconds == 0.125
+
+
+def test_an_unknown_model_is_refused_before_anything_is_sent(ledger):
+    model = echo()
+    with pytest.raises(UnknownNameError, match="unknown model 'reference/ecco'. Did you mean 'reference/echo'"):
+        run_calls(ledger, [call(), call(model="reference/ecco")], {NAME: model})
+    assert model.asked == []
+
+
+def test_progress_is_told_after_each_commit(ledger):
+    told = []
+    run_calls(ledger, calls(2), {NAME: echo()}, **QUICK)
+    run_calls(ledger, calls(10), {NAME: echo()}, concurrency=2, progress=lambda *seen: told.append(seen), **QUICK)
+    assert told == sorted(told)
+    assert told[-1] == (10, 10)
+
+
+def test_nothing_to_ask(ledger):
+    assert run_calls(ledger, [], {}).planned == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("concurrency", 0),
+        ("attempts", 0),
+        ("backoff_s", -1),
+        ("deadline_s", 0),
+        ("deadline_s", float("nan")),
+    ],
+)
+def test_limits_out_of_range_are_refused(ledger, name, value):
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        run_calls(ledger, [], {}, **{name: value})
+
+
+# --- what goes wrong ------------------------------------------------------------------------------------------------
+
+
+def test_what_may_pass_is_tried_again(ledger):
+    summary = run_calls(ledger, calls(5), {NAME: flaky(2)}, attempts=3, **QUICK)
+    assert (summary.made, summary.retried, summary.failed) == (5, 10, ())
+    assert set(ledger.attempt_counts(spec.key for spec in calls(5)).values()) == {3}
+
+
+def test_attempts_are_bounded_and_the_next_run_asks_again(ledger):
+    model = flaky(5)
+    (failure,) = run_calls(ledger, [call()], {NAME: model}, attempts=3, **QUICK).failed
+    assert (failure.key, failure.model, failure.attempts, failure.reason) == (call().key, NAME, 3, "busy")
+    assert len(model.asked) == 3
+    assert run_calls(ledger, [call()], {NAME: model}, attempts=3, **QUICK).made == 1
+    assert ledger.attempt_counts([call().key]) == {call().key: 6}
+
+
+def test_what_will_not_pass_is_not_tried_again(ledger):
+    model = flaky(1, retryable=False)
+    summary = run_calls(ledger, calls(3), {NAME: model}, attempts=4, **QUICK)
+    assert (len(model.asked), len(summary.failed), summary.retried, summary.left) == (3, 3, 0, 0)
+
+
+@pytest.mark.parametrize("model", [Scripted(lambda call: "", wait=60), Deaf()], ids=["hung", "deaf"])
+def test_a_hung_attempt_is_released_at_its_deadline(ledger, monkeypatch, model):
+    monkeypatch.setattr("assaymark.engine.runner._GRACE_S", 0.05)
+    started = time.monotonic()
+    asked = [*calls(2), *calls(5, model="a/other")]
+    summary = run_calls(
+        ledger, asked, {NAME: model, "a/other": echo()}, deadline_s=0.05, attempts=2, backoff_s=0.001, concurrency=2
+    )
+    assert time.monotonic() - started < 3
+    assert summary.made == 5
+    assert [f.reason for f in summary.failed] == ["no reply within 0.05 s"] * 2
+    assert ledger.orphaned() == []
+
+
+def test_an_attempt_cancelled_from_within_is_tried_again(ledger):
+    class Cancelling:
+        asked = 0
+
+        async def complete(self, call):
+            self.asked += 1
+            if self.asked == 1:
+                raise asyncio.CancelledError
+            return Reply(text="", model="m")
+
+    assert run_calls(ledger, [call()], {NAME: Cancelling()}, **QUICK).retried == 1
+
+
+def test_a_defect_ends_the_run_loudly_and_keeps_what_was_answered(ledger):
+    broken = call(3).key
+    model = Scripted(lambda call: ZeroDivisionError("oops") if call.key == broken else "fine", wait=0.01)
+    with pytest.raises(ZeroDivisionError, match="oops"):
+        run_calls(ledger, calls(50), {NAME: model}, concurrency=4, **QUICK)
+    answered = [key for key in model.asked if key != broken]
+    assert ledger.pending(answered) == []
+    assert len(model.asked) < 50
+    assert ledger.orphaned() == []
+    assert run_calls(ledger, calls(50), {NAME: echo()}, **QUICK).already == len(answered)
+
+
+@pytest.mark.parametrize("wrong", [None, "text", Reply(text=b"", model="m")], ids=["nothing", "str", "bytes"])
+def test_a_model_that_returns_no_reply_is_a_defect(ledger, wrong):
+    class Wrong:
+        async def complete(self, call):
+            return wrong
+
+    with pytest.raises(TypeError, match="must return a Reply with a text"):
+        run_calls(ledger, [call()], {NAME: Wrong()}, **QUICK)
+
+
+def test_a_progress_that_raises_ends_the_run_after_what_is_under_way(ledger):
+    def progress(done, planned):
+        raise RuntimeError("no terminal")
+
+    model = Scripted(lambda call: "fine", wait=0.01)
+    with pytest.raises(RuntimeError, match="no terminal"):
+        run_calls(ledger, calls(30), {NAME: model}, concurrency=3, progress=progress, **QUICK)
+    assert ledger.pending(model.asked) == []
+
+
+def test_a_ledger_that_cannot_be_written_stops_everything(ledger, monkeypatch):
+    commit = ledger.commit
+
+    def full(begin=(), ends=()):
+        if ends:
+            raise LedgerError("the disk is full")
+        return commit(begin, ends)
+
+    monkeypatch.setattr(ledger, "commit", full)
+    models = {NAME: echo(), "a/hung": Scripted(lambda call: "", wait=60)}
+    started = time.monotonic()
+    with pytest.raises(LedgerError, match="the disk is full"):
+        run_calls(ledger, [*calls(5), *calls(5, model="a/hung")], models, **QUICK)
+    assert time.monotonic() - started < 3
+
+
+def test_a_second_run_on_one_ledger_is_refused(ledger):
+    model = echo()
+    with ledger.exclusive(), pytest.raises(LedgerError, match="another run is using this ledger"):
+        run_calls(ledger, [call()], {NAME: model})
+    assert model.asked == []
+
+
+def test_inside_an_event_loop_it_says_what_to_do(ledger):
+    async def inside():
+        run_calls(ledger, [call()], {NAME: echo()})
+
+    with pytest.raises(RuntimeError, match=r"asyncio.to_thread\(run_calls"):
+        asyncio.run(inside())
+
+
+def test_it_runs_in_a_thread_of_an_event_loop(ledger):
+    summary = asyncio.run(asyncio.to_thread(run_calls, ledger, calls(3), {NAME: echo()}))
+    assert summary.made == 3
+
+
+# --- signals --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_drains_what_is_under_way(ledger, number):
+    def answer(call):
+        if len(model.asked) == 6:
+            os.kill(os.getpid(), number)
+        return "fine"
+
+    model = Scripted(answer, wait=0.01)
+    before = signal.getsignal(number)
+    summary = run_calls(ledger, calls(50), {NAME: model}, concurrency=3, **QUICK)
+    assert summary.interrupted
+    assert ledger.pending(model.asked) == []
+    assert ledger.orphaned() == []
+    assert summary.made == len(model.asked) < 50
+    assert summary.left == 50 - summary.made
+    assert signal.getsignal(number) is before
+    rest = run_calls(ledger, calls(50), {NAME: model}, **QUICK)
+    assert len(model.asked) == len(set(model.asked)) == 50
+    assert rest.orphaned == 0
+
+
+def test_a_signal_ends_the_pause_before_another_attempt(ledger):
+    def answer(call):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return ModelError("busy", retryable=True)
+
+    started = time.monotonic()
+    summary = run_calls(ledger, [call()], {NAME: Scripted(answer)}, backoff_s=60)
+    assert time.monotonic() - started < 5
+    assert (summary.interrupted, summary.failed, summary.left) == (True, (), 1)
+
+
+def test_an_ignored_signal_stays_ignored(ledger):
+    def answer(call):
+        os.kill(os.getpid(), signal.SIGINT)
+        return "fine"
+
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        assert not run_calls(ledger, calls(3), {NAME: Scripted(answer)}, **QUICK).interrupted
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,493 @@
+"""CapitalBench: what must come out of small made-up files, and what must be refused."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import UTC, datetime
+
+import pytest
+from made_capitalbench import (
+    BRIEFING,
+    CANDIDATE,
+    CONTEXT_TABLE,
+    HELD,
+    OPTIONS,
+    RESOLVED,
+    RETURNS,
+    SENTINEL,
+    V3,
+    context,
+    manifest,
+    packed,
+    quality,
+    record,
+)
+
+from assaymark.errors import InputError
+from assaymark.importers import Imported, import_capitalbench
+from assaymark.records import Context, Decision, canonical_json, content_id, parse
+
+SHAPES = ("option", "weights-v1", "weights-v2", "weights-v3")
+
+
+def imported(contexts=None, records=None, **options) -> Imported:
+    return import_capitalbench(packed(contexts or [context()], records or [record()]), **options)
+
+
+def only(result: Imported) -> tuple[Decision, Context]:
+    (decision,) = result.decisions
+    return decision, result.contexts[decision.context_id]
+
+
+def refused(contexts=None, records=None) -> str:
+    with pytest.raises(InputError, match="capitalbench") as caught:
+        imported(contexts, records)
+    return str(caught.value)
+
+
+# --- decisions ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_every_shape_is_told_by_itself_and_survives_json(shape):
+    decision, seen = only(imported(records=[record(shape)]))
+    assert decision.format == shape
+    assert decision.record_id == "CB-2026-05-17-1W/acme-one"
+    assert (decision.cluster, decision.cycle, decision.agent.family) == ("2026-W20", "CB-2026-05-17-1W#0", "acme")
+    assert parse(Decision, canonical_json(decision)) == decision
+    assert parse(Context, canonical_json(seen)) == seen
+    assert content_id(seen) == decision.context_id
+
+
+@pytest.mark.parametrize(
+    ("shape", "kinds"),
+    [
+        ("option", ["summary", "risk", "risk"]),
+        ("weights-v1", ["summary", "portfolio", "risk", "risk", "holding", "holding"]),
+        ("weights-v2", ["summary", "portfolio", "risk", "risk", "candidate", "candidate", "holding", "holding"]),
+        ("weights-v3", ["summary", "portfolio", "risk", "risk", "candidate", "candidate", "arena", "arena"]),
+    ],
+)
+def test_texts_stand_in_judging_order_and_the_arenas_apart(shape, kinds):
+    decision, _ = only(imported(records=[record(shape)]))
+    assert [r.kind for r in decision.rationales] == kinds
+
+
+def test_a_v3_market_rationale_that_differs_is_kept_beside_the_summary():
+    said = {"portfolio_v3": {**V3, "market_rationale": "Another view."}}
+    decision, _ = only(imported(records=[record("weights-v3", metadata=said)]))
+    assert [r.text for r in decision.rationales if r.kind == "summary"] == [
+        "Gold fell 3.1% in 7d and looks cheap.",
+        "Another view.",
+    ]
+
+
+def test_no_arena_text_is_among_the_agents():
+    decision, _ = only(imported(records=[record("weights-v3")]))
+    own = "\n".join(r.text for r in decision.rationales if r.kind != "arena")
+    assert "V3 selected model" not in own
+    assert "shock_reversal" not in own
+    assert "Excess return over SPY: p10 -3%, p50 0.4%, p90 4.2%" in own
+    assert (decision.stages["weights_by"], decision.stages["confidence_by"]) == ("arena", "arena")
+    assert decision.stages["candidates"][0]["p_beat_spy_pct"] == 58
+
+
+def test_a_v2_holding_repeats_nothing_of_its_candidate():
+    decision, _ = only(imported(records=[record("weights-v2")]))
+    gold, broad = [r.text for r in decision.rationales if r.kind == "holding"]
+    assert gold == "GOLD: Gold lost 3.1%."
+    assert broad == "SP500: Broad exposure.\nCatalyst: CPI on May 20\nInvalidation: Index below 7,000"
+
+
+def test_weights_are_fractions_and_forecasts_ratios():
+    decision, _ = only(imported(records=[record("weights-v2")]))
+    assert [(a.instrument, a.weight, a.expected_return) for a in decision.actions] == [
+        ("GOLD", 0.6, 0.015),
+        ("SP500", 0.4, 0.005),
+    ]
+    assert decision.stages["forecast"] == {
+        "portfolio_pct": 1.1,
+        "benchmark_pct": 0.5,
+        "alpha_pct": 0.6,
+        "holdings": {"GOLD": 1.5, "SP500": 0.5},
+    }
+    option, _ = only(imported(records=[record("option")]))
+    assert [(a.instrument, a.kind, a.weight) for a in option.actions] == [("GOLD", "target_weight", 1.0)]
+
+
+def test_the_call_is_measured_and_the_raw_response_named_by_hash():
+    decision, _ = only(imported(records=[record(cost_usd=0.25)]))
+    assert (decision.call.seconds, decision.call.timing_source, decision.call.cost_usd) == (20.5, "measured", 0.25)
+    assert decision.stages["raw_response_sha256"] == "ab" * 32
+    assert decision.call.raw_object is None
+    assert decision.decided_at == datetime(2026, 5, 17, 7, 5, 3, tzinfo=UTC)
+
+
+def test_a_pilot_without_ledger_says_so():
+    decision, _ = only(imported(records=[record("weights-v2", candidate_ledger=...)]))
+    assert decision.format == "weights-v2"
+    assert "candidate ledger" in decision.missing
+
+
+def test_replicates_are_told_apart_and_counted():
+    second = record(replicate_index=2, replicate_count=2)
+    result = imported(records=[record(replicate_count=2), second])
+    assert [d.record_id for d in result.decisions] == ["CB-2026-05-17-1W/acme-one", "CB-2026-05-17-1W/acme-one/r2"]
+    assert result.report.replicates == 1
+
+
+def test_a_call_before_the_cutoff_is_kept_and_flagged():
+    early = {"started_at_utc": "2026-05-17T06:00:59Z", "completed_at_utc": "2026-05-17T06:02:00Z"}
+    result = imported(records=[record(call=early), record(agent="acme-two")])
+    assert [d.flags for d in result.decisions] == [("clock-conflict",), ()]
+    assert result.report.flags == {"clock-conflict": 1}
+
+
+# --- contexts -------------------------------------------------------------------------------------------------------
+
+
+def test_what_followed_never_enters_a_context_and_changes_no_context():
+    result = imported()
+    _, seen = only(result)
+    text = canonical_json(seen)
+    assert SENTINEL not in text
+    assert "456789.123" not in text
+    other = imported([context(**{"exit_prices.csv": "anything", "entry_prices.csv": None})])
+    assert list(other.contexts) == list(result.contexts)
+
+
+def test_outcomes_never_reach_a_decision():
+    with_outcome = imported(records=[record(outcome=RESOLVED)])
+    without = imported(records=[record()])
+    assert with_outcome.decisions == without.decisions
+    assert with_outcome.contexts == without.contexts
+    assert len(with_outcome.outcomes) == 1
+
+
+def test_table_facts_carry_units_days_and_nothing_for_empty_cells():
+    _, seen = only(imported())
+    facts = {fact.id: fact for fact in seen.facts}
+    gold = facts["ret:GOLD.return_7d"]
+    assert (gold.value, gold.unit, gold.note, gold.instrument) == (-0.031, "ratio", "since 2026-05-08", "GOLD")
+    assert gold.as_of == datetime(2026, 5, 15, tzinfo=UTC)
+    assert gold.available_at == seen.cutoff
+    assert "ret:CASH.corr_to_sp500_1y" not in facts
+    assert facts["ret:CASH.return_7d"].value == 0.0
+    assert facts["ret:SP500.as_of_adj_close"].unit == "price"
+    assert len(facts) == len(seen.facts)
+
+
+def test_the_decision_context_and_quality_are_read_where_they_stand():
+    files = {
+        "universe_trailing_returns.csv": None,
+        "universe_decision_context.csv": CONTEXT_TABLE,
+        "universe_quality_evidence.json": quality(),
+    }
+    _, seen = only(imported([context(**files)]))
+    facts = {fact.id: (fact.value, fact.unit) for fact in seen.facts}
+    assert facts["ctx:GOLD.active_return_21s"] == (-0.03, "ratio")
+    assert facts["ctx:GOLD.economic_exposure_cluster"] == ("metals", "text")
+    assert facts["qual:GOLD.quality_evidence_score"] == (0.25, "score")
+    assert "ctx:CASH.distance_52w_high" not in facts
+
+
+def test_briefing_facts_have_values_units_and_their_sentence():
+    _, seen = only(imported())
+    stated = [(f.value, f.unit) for f in seen.facts if f.id.startswith("b")]
+    assert stated == [
+        (-0.4, "percent"),
+        (3.5, "percent"),
+        (7100.5, "index"),
+        (172000.0, "count"),
+        (179000.0, "count"),
+        (4.41, "percent"),
+    ]
+    first = next(f for f in seen.facts if f.id == "b1")
+    assert first.note.startswith("May CPI decreased 0.4%")
+    assert first.field == "May CPI decreased"
+
+
+def test_the_context_says_what_it_lacks():
+    result = imported()
+    _, seen = only(result)
+    assert seen.completeness == "partial"
+    assert "market_data/universe_trailing_returns.md" in seen.missing
+    assert any("rendered" in item for item in seen.missing)
+    assert result.report.unverifiable == {"universe_trailing_returns.md": 1}
+    assert result.report.verified["universe_trailing_returns.csv"] == 1
+    assert result.report.missing["file universe_trailing_returns.md"].examples == ("CB-2026-05-17-1W",)
+
+
+def test_prompt_instruments_and_constraints():
+    _, seen = only(imported())
+    assert seen.prompt.startswith("# Task")
+    assert seen.prompt.index("## Briefing") < seen.prompt.index("## Options")
+    assert seen.instruments[1].aliases == ("GOLD", "IAU", "Gold")
+    assert [(c.kind, c.limit, c.unit) for c in seen.constraints] == [
+        ("min_holdings", 1.0, "count"),
+        ("max_holdings", 5.0, "count"),
+        ("min_weight", 0.05, "nav"),
+        ("allow_cash", 1.0, "bool"),
+    ]
+
+
+def test_one_context_is_shared_by_its_round():
+    result = imported(records=[record(), record(agent="acme-two")])
+    assert len(result.contexts) == 1
+    assert len({d.context_id for d in result.decisions}) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "at", "source"),
+    [
+        ({}, datetime(2026, 5, 17, 6, 1, tzinfo=UTC), "briefing.md line 3"),
+        ({"briefing.md": "# B\n\nCPI rose 3%."}, datetime(2026, 5, 17, 6, 2, tzinfo=UTC), "manifest.yaml notes"),
+        (
+            {
+                "briefing.md": "Decision deadline: 2026-05-18T01:00:00Z",
+                "manifest.yaml": manifest("CB-2026-05-17-1W", notes="none"),
+            },
+            datetime(2026, 5, 17, 6, 39, 5, tzinfo=UTC),
+            "manifest.yaml created_at",
+        ),
+    ],
+)
+def test_the_cutoff_is_read_in_order_and_never_from_the_deadline(changes, at, source):
+    _, seen = only(imported([context(**changes)]))
+    assert (seen.cutoff, seen.cutoff_source) == (at, source)
+
+
+# --- outcomes -------------------------------------------------------------------------------------------------------
+
+
+def test_an_outcome_is_the_return_beside_the_benchmark():
+    (outcome,) = imported(records=[record(outcome=RESOLVED)]).outcomes
+    assert (outcome.value, outcome.benchmark, outcome.horizon) == (0.03, 0.01, "one week")
+    assert outcome.resolved_at == datetime(2026, 5, 23, tzinfo=UTC)
+
+
+def test_an_option_without_return_has_benchmark_plus_alpha():
+    result = imported(records=[record("option", outcome={**RESOLVED, "portfolio_return": ""})])
+    (outcome,) = result.outcomes
+    assert outcome.value == pytest.approx(0.03)
+    assert outcome.source == "sp500_return + alpha_vs_sp500"
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [None, dict.fromkeys(RESOLVED, ""), {**RESOLVED, "portfolio_return": "", "alpha_vs_sp500": ""}],
+)
+def test_an_empty_outcome_is_counted_as_missing(outcome):
+    result = imported(records=[record(outcome=outcome)])
+    assert result.outcomes == ()
+    assert result.report.missing["outcome"].count == 1
+
+
+# --- what is refused ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"confidence": 1.4}, r"line 1, submission\.confidence: .*less than or equal to 1 \(got 1\.4\)"),
+        ({"confidence": "0.6"}, r"submission\.confidence: .*valid number \(got '0\.6'\)"),
+        ({"surprise": 1}, r"submission\.surprise: unexpected keyword argument"),
+        ({"rationale_summary": ...}, r"submission\.rationale_summary: "),
+        ({"model_id": "a\nb"}, r"submission\.model_id: "),
+        ({"portfolio": []}, r"submission\.portfolio: "),
+        ({"portfolio": [{**HELD[0], "option_id": "TULIPS"}]}, r"is none of the round's options \(got 'TULIPS'\)"),
+        ({"portfolio": [HELD[0], HELD[0]]}, r"names 'GOLD' twice"),
+        ({"portfolio": [{**h, "allocation_pct": 80} for h in HELD]}, r"sum to 160 \(allowed at most 100\)"),
+        ({"replicate_index": 2}, r"replicate_index: exceeds replicate_count"),
+        ({"call": {"started_at_utc": "2026-05-17T07:05:03"}}, r"call\.started_at_utc: has no time zone"),
+        ({"call": {"completed_at_utc": "yesterday"}}, r"call\.completed_at_utc: must be a time"),
+        ({"call": {"completed_at_utc": "2026-05-17T07:00:00Z"}}, r"completed_at_utc: is before the start"),
+        ({"call": {"validation_status": "rejected"}}, r"call\.validation_status: "),
+        ({"call": {"raw_response_sha256": "short"}}, r"call\.raw_response_sha256: "),
+        ({"outcome": {**RESOLVED, "alpha_vs_sp500": "0.5"}}, r"outcome\.alpha_vs_sp500: is not the return less"),
+        ({"outcome": {**RESOLVED, "sp500_return": "much"}}, r"outcome\.sp500_return: must be a finite number"),
+        ({"outcome": {**RESOLVED, "sp500_return": "nan"}}, r"outcome\.sp500_return: must be a finite number"),
+    ],
+)
+def test_a_wrong_field_is_named_with_line_value_and_what_is_allowed(changes, message):
+    with pytest.raises(InputError, match=message):
+        imported(records=[record(**changes)])
+
+
+def test_a_wrong_candidate_is_found_in_every_shape():
+    twice = [CANDIDATE, CANDIDATE]
+    assert "candidate_ledger: names 'GOLD' twice" in refused(records=[record("weights-v2", candidate_ledger=twice)])
+    said = {"portfolio_v3": {**V3, "candidate_assessments": [{**V3["candidate_assessments"][0], "option_id": "X"}]}}
+    assert "candidate_assessments: is none of" in refused(records=[record("weights-v3", metadata=said)])
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b'{"round_id": 1,,}', r"line 2: not JSON: .* at column"),
+        (b"[1]", r"line 2: must be an object \(got list\)"),
+        (b'{"a": 1, "a": 2}', r"line 2: key 'a' stands twice"),
+        (b'{"a": NaN}', r"line 2: NaN is not a number"),
+        (b'{"a": "\xff"}', r"line 2: not UTF-8"),
+        (b"[" * 100_000, r"line 2: (nested too deep|not JSON)"),
+        (b'{"submission": 3}', r"line 2, submission: must be an object \(got int\)"),
+    ],
+)
+def test_an_unreadable_line_is_named(line, message):
+    with pytest.raises(InputError, match=message):
+        imported(records=[record(), line])
+    with pytest.raises(InputError, match=r"contexts\.jsonl\.gz line 2"):
+        imported(contexts=[context(), line])
+
+
+def test_a_record_without_a_context_is_refused():
+    assert "line 1, round_id: a record without a context: no such round" in refused(
+        records=[record(round_id="CB-2026-05-24-1W")]
+    )
+
+
+def test_an_agent_named_twice_on_a_round_is_refused():
+    text = refused(records=[record(), record()])
+    assert "line 2, submission.model_id: named twice on one round" in text
+    assert "(first at decisions.jsonl.gz line 1)" in text
+
+
+def test_a_submission_to_another_round_is_refused():
+    line = record()
+    line["submission"]["round_id"] = "CB-2026-05-24-1W"
+    assert "submission.round_id: is another round's (got 'CB-2026-05-24-1W')" in refused(records=[line])
+
+
+def test_a_round_given_twice_is_refused():
+    assert "line 2, round_id: stands twice" in refused([context(), context()])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"briefing.md": None}, r"a round without briefing\.md"),
+        ({"hashes.json": "{}"}, r"hashes\.json, "),
+        ({"hashes.json": '{"algorithm": "md5", "files": {}}'}, r"hashes\.json, algorithm"),
+        (
+            {"hashes.json": json.dumps({"algorithm": "sha256", "files": {"a/prompt.md": "0" * 64}})},
+            r"a/prompt\.md: does not match its hash",
+        ),
+        ({"options.yaml": "options: ["}, r"options\.yaml: not YAML: .*line"),
+        ({"options.yaml": "options: []"}, r"options\.yaml, options"),
+        ({"options.yaml": "a: &x 1\noptions: *x"}, r"aliases \(\*name\) are not read"),
+        ({"options.yaml": "!!python/object/apply:os.getcwd []"}, r"options\.yaml: not YAML"),
+        ({"options.yaml": OPTIONS + OPTIONS.partition("\n")[2]}, r"an option id stands twice"),
+        ({"manifest.yaml": "x: 1"}, r"manifest\.yaml, round_id"),
+        (
+            {"manifest.yaml": manifest("CB-2026-05-24-1W")},
+            r"manifest\.yaml, round_id: is another round's|another round's",
+        ),
+        (
+            {"briefing.md": "none", "manifest.yaml": manifest("CB-2026-05-17-1W", notes="x", created_at="'noon'")},
+            r"manifest\.yaml, created_at: must be a time",
+        ),
+        ({"universe_trailing_returns.csv": RETURNS.replace("GOLD", "TULIPS")}, r"line 3, option_id: is none of"),
+        ({"universe_trailing_returns.csv": RETURNS.replace("-0.031", "much")}, r"line 3, return_7d: must be a finite"),
+        ({"universe_trailing_returns.csv": RETURNS.replace("rank_7d", "omen")}, r"unknown column 'omen'"),
+        ({"universe_trailing_returns.csv": RETURNS + RETURNS.splitlines()[1]}, r"line 5, option_id: stands twice"),
+        ({"universe_trailing_returns.csv": RETURNS.replace("2026-05-15", "2026-05-22")}, r"a fact from the future"),
+        ({"universe_trailing_returns.csv": RETURNS.replace("2026-05-15", "Friday")}, r"must be a day"),
+        ({"universe_trailing_returns.csv": "option_id,a\nGOLD"}, r"line 2 has 1 cells"),
+        ({"universe_quality_evidence.json": "{}"}, r"universe_quality_evidence\.json, "),
+        ({"universe_quality_evidence.json": quality().replace("GOLD", "TULIPS")}, r"rows\.option_id: is none"),
+        ({"universe_quality_evidence.json": quality().replace("GOLD", "SP500")}, r"rows\.option_id: stands twice"),
+    ],
+)
+def test_a_broken_round_is_named(changes, message):
+    with pytest.raises(InputError, match=message):
+        imported([context(**changes)])
+
+
+def test_a_file_that_is_no_text_is_named():
+    assert "line 1, prompt.md: must be text (got int)" in refused([{**context(), "prompt.md": 3}])
+
+
+def test_a_round_without_date_in_its_id_is_refused():
+    files = context("final")
+    assert "line 1, round_id: must hold a date" in refused([files], [record(round_id="final")])
+
+
+def test_all_problems_are_carried_and_the_listing_is_capped():
+    records = [record(agent=f"acme-{n}", confidence=2.0) for n in range(70)]
+    with pytest.raises(InputError, match="70 problems") as caught:
+        imported(records=records)
+    assert len(caught.value.problems) == 70
+    assert str(caught.value).endswith("and 20 more")
+    assert str(caught.value).count("\n") == 51
+
+
+def test_keep_going_imports_what_is_good_and_counts_both():
+    records = [record(), record(agent="acme-two", confidence=2.0), b"not json", record(round_id="CB-2026-05-24-1W")]
+    broken = context("CB-2026-05-24-1W", **{"options.yaml": "options: []"})
+    result = imported([context(), broken], records, keep_going=True)
+    assert (result.report.good, result.report.bad) == (1, 3)
+    listed = "\n".join(map(str, result.report.problems))
+    assert "CB-2026-05-24-1W: 1 decisions without a context: their round is broken" in listed
+    assert "1 decisions imported, 3 left out" in result.report.lines()[0]
+
+
+def test_a_mismatch_with_keep_going_leaves_the_round_out():
+    bad = context(**{"hashes.json": json.dumps({"algorithm": "sha256", "files": {"prompt.md": "0" * 64}})})
+    result = imported([bad], keep_going=True)
+    assert result.decisions == ()
+    assert result.contexts == {}
+
+
+# --- files ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_missing_file_is_named():
+    files = packed([context()], [record()])
+    del files["decisions.jsonl.gz"]
+    with pytest.raises(InputError, match=r"decisions\.jsonl: missing \(got contexts\.jsonl\.gz\); needed"):
+        import_capitalbench(files)
+
+
+def test_a_damaged_gzip_is_named():
+    files = packed([context()], [record()])
+    files["decisions.jsonl.gz"] = files["decisions.jsonl.gz"][:-12]
+    with pytest.raises(InputError, match=r"decisions\.jsonl\.gz: damaged gzip"):
+        import_capitalbench(files)
+
+
+def test_plain_files_read_as_well_and_the_name_decides_nothing():
+    files = packed([context()], [record()])
+    plain = {name.removesuffix(".gz"): gzip.decompress(data) for name, data in files.items()}
+    assert import_capitalbench(plain).decisions == import_capitalbench(files).decisions
+    misnamed = {f"{name}.gz": data for name, data in plain.items()}
+    assert import_capitalbench(misnamed).decisions == import_capitalbench(files).decisions
+
+
+def test_a_file_given_twice_is_refused():
+    files = packed([context()], [record()])
+    with pytest.raises(InputError, match="given twice"):
+        import_capitalbench({**files, "decisions.jsonl": b"{}"})
+
+
+def test_progress_is_told():
+    told = []
+    imported(records=[record(), record(agent="acme-two")], progress=lambda *seen: told.append(seen))
+    assert told == [("rounds", 1, 1), ("decisions", 1, 2), ("decisions", 2, 2)]
+
+
+def test_agents_that_never_met_are_listed():
+    other = "CB-2026-05-24-1W"
+    result = imported([context(), context(other)], [record(), record(round_id=other, agent="acme-two")])
+    assert result.report.never_met == (("acme-one", "acme-two"),)
+
+
+def test_a_record_without_text_is_listed():
+    silent = record("option", rationale_summary=" ", key_risks=[])
+    assert imported(records=[silent]).report.no_text == ("CB-2026-05-17-1W/acme-one",)
+
+
+def test_order_and_ids_are_the_same_every_time():
+    files = packed([context()], [record(shape, agent=f"acme-{shape}") for shape in SHAPES])
+    assert import_capitalbench(files) == import_capitalbench(files)
+    assert BRIEFING in next(iter(import_capitalbench(files).contexts.values())).prompt + "\n"

@@ -1,0 +1,242 @@
+"""The generic importer: a map, strict cells, and nothing from after the decision."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from assaymark.errors import InputError
+from assaymark.importers import import_generic, template
+from assaymark.importers.generic import parse_map
+from assaymark.records import content_id
+
+MAP = """
+version = "1"
+[files]
+decisions = "d.csv"
+facts = "f.csv"
+outcomes = "o.csv"
+[provenance]
+source = "mine"
+licence = "MIT"
+[columns]
+episode = "round"
+decided_at = "at"
+agent = "agent"
+family = "maker"
+context = "seen"
+confidence = "sure"
+instrument = "ticker"
+weight = "size"
+[rationales]
+summary = ["why"]
+risk = ["risks"]
+"""
+HEAD = "round,at,agent,maker,seen,sure,ticker,size,why,risks\n"
+ONE = "r1,2026-05-04T13:30:00Z,alpha,acme,m1,0.6,A,0.5,A grew 4%.,A may fall.\n"
+TWO = "r1,2026-05-04T13:31:00Z,beta,bolt,m1,0.7,B,1.0,B is cheap.,\n"
+FACTS = (
+    "context,instrument,field,value,unit,available_at\n"
+    "m1,A,growth,0.04,ratio,2026-05-01T20:00:00Z\n"
+    "m1,,next_meeting,2026-05-20,date,2026-05-01T20:00:00Z\n"
+    "m1,B,growth,,ratio,2026-05-01T20:00:00Z\n"
+)
+OUTCOMES = "agent,episode,horizon,value\nalpha,r1,one week,0.02\nbeta,r1,one week,\n"
+
+
+def files(**changes: str | bytes | None) -> dict[str, bytes]:
+    given = {"map.toml": MAP, "d.csv": HEAD + ONE + TWO, "f.csv": FACTS, "o.csv": OUTCOMES} | changes
+    return {name: text.encode() if isinstance(text, str) else text for name, text in given.items() if text is not None}
+
+
+def test_a_plain_import():
+    result = import_generic(files())
+    alpha, beta = result.decisions
+    assert (alpha.record_id, alpha.cluster, alpha.format) == ("r1/alpha", "2026-W19", "generic")
+    assert [(a.instrument, a.kind, a.weight) for a in alpha.actions] == [("A", "target_weight", 0.5)]
+    assert [(r.kind, r.text) for r in alpha.rationales] == [("summary", "A grew 4%."), ("risk", "A may fall.")]
+    assert [r.kind for r in beta.rationales] == ["summary"]
+    assert alpha.context_id == beta.context_id
+    ((name, seen),) = result.contexts.items()
+    assert content_id(seen) == name
+    assert [(f.id, f.value) for f in seen.facts] == [("f1", 0.04), ("f2", "2026-05-20")]
+    assert seen.cutoff == datetime(2026, 5, 1, 20, tzinfo=UTC)
+    assert [(o.record_id, o.value) for o in result.outcomes] == [("r1/alpha", 0.02)]
+    assert result.report.missing["outcome"].examples == ("r1/beta",)
+    assert result.report.missing["fact value"].count == 1
+    assert alpha.provenance.licence == "MIT"
+
+
+def test_the_template_reads_its_own_examples():
+    lines = [line.strip("# ") for line in template().splitlines() if line.startswith("#   ")]
+    data = "\n".join(lines[:2]) + "\n"
+    result = import_generic({"map.toml": template().encode(), "decisions.csv": data.encode()})
+    (decision,) = result.decisions
+    assert [r.kind for r in decision.rationales] == ["summary", "risk"]
+    assert (decision.actions[0].kind, decision.actions[0].weight) == ("buy", 1.0)
+    assert next(iter(result.contexts.values())).prompt == "Pick one of A and B."
+
+
+def test_the_template_with_everything_switched_on_reads_its_own_examples():
+    text = template()
+    for line in ("facts = ", "outcomes = "):
+        text = text.replace(f"# {line}", line)
+    text = text.replace(
+        '# [facts]\n# context = "seen"\n# available_at = "known_at"', '[facts]\ncontext="seen"\navailable_at="known_at"'
+    )
+    text = text.replace('# [outcomes]\n# episode = "round"', '[outcomes]\nepisode = "round"')
+    lines = [line.strip("# ") for line in template().splitlines() if line.startswith("#   ")]
+    named = zip(("decisions.csv", "facts.csv", "outcomes.csv"), (lines[:2], lines[2:4], lines[4:6]), strict=True)
+    result = import_generic({"map.toml": text.encode(), **{n: "\n".join(rows).encode() for n, rows in named}})
+    assert (len(result.decisions), len(result.outcomes), result.report.counts["facts"]) == (1, 1, 1)
+
+
+def test_jsonl_with_lists_weights_and_packed_bytes():
+    text = MAP.replace("d.csv", "d.jsonl").replace('facts = "f.csv"\noutcomes = "o.csv"\n', "")
+    text = text.replace(
+        'instrument = "ticker"\nweight = "size"\n', 'prompt = "prompt"\nstep = "n"\nreplicate = "run"\n'
+    )
+    text = text.replace('version = "1"', 'version = "1"\nweight_unit = "percent"') + '[weights]\nw_a = "A"\nw_b = "B"\n'
+    row = {
+        "round": "r1", "n": 2, "run": 2, "at": "2026-05-04T13:30:00+02:00", "agent": "alpha", "maker": "acme",
+        "seen": "m", "sure": 0.5, "prompt": "Choose.", "why": "A.", "risks": ["x", "y"], "w_a": 25, "w_b": 0,
+    }  # fmt: skip
+    given = {"map.toml": text.encode(), "d.jsonl.gz": gzip.compress(json.dumps(row).encode())}
+    (decision,) = import_generic(given).decisions
+    assert (decision.record_id, decision.step, decision.replicate) == ("r1/2/alpha/r2", 2, 2)
+    assert [(a.instrument, a.weight) for a in decision.actions] == [("A", 0.25)]
+    assert [r.text for r in decision.rationales] == ["A.", "x", "y"]
+    assert decision.decided_at == datetime(2026, 5, 4, 11, 30, tzinfo=UTC)
+    given["d.jsonl.gz"] = json.dumps({**row, "why": 7}).encode()
+    with pytest.raises(InputError, match=r"line 1, why: must be text \(got 7\)"):
+        import_generic(given)
+    row["risks"] = ["x", 3]
+    given["d.jsonl.gz"] = json.dumps(row).encode()
+    with pytest.raises(InputError, match="risks: must be text or a list of texts"):
+        import_generic(given)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (ONE.replace("13:30:00Z", "13:30:00"), r"d\.csv line 2, at: has no time zone"),
+        (ONE.replace("2026-05-04T13:30:00Z", "noon"), r"line 2, at: must be a time such as"),
+        (ONE.replace("0.6", "1.6"), r"line 2, sure: must be a finite number from 0 to 1 \(got '1\.6'\)"),
+        (ONE.replace("0.5", "half"), r"line 2, size: must be a finite number"),
+        (ONE.replace("0.5", "inf"), r"line 2, size: must be a finite number"),
+        (ONE.replace("alpha", ""), r"line 2, agent: is empty"),
+        (ONE.replace("alpha", "a|b"), r"line 2, agent: cannot be a name"),
+        (ONE.replace("m1", "m2"), r"line 2, seen: a record without a context: no prompt, and no facts for 'm2'"),
+        (ONE + ONE, r"line 3, agent: 'alpha' is named twice in one cycle \(first at d\.csv line 2\)"),
+        (ONE.replace("A may fall.", "A, may"), r"line 2 has 11 cells \(the header has 10\)"),
+        (
+            ONE.replace("2026-05-04", "2026-04-04"),
+            r"f\.csv line 2, growth: a fact from the future: available 2026-05-01",
+        ),
+    ],
+)
+def test_a_wrong_row_is_named(row, message):
+    with pytest.raises(InputError, match=message):
+        import_generic(
+            files(**{"d.csv": HEAD + row, "o.csv": None, "map.toml": MAP.replace('outcomes = "o.csv"\n', "")})
+        )
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"map.toml": None}, r"one column map is needed \(got none\)"),
+        ({"map.toml": "a ="}, r"map\.toml: not TOML"),
+        ({"map.toml": MAP.replace("[files]", "[file]")}, r"files: field required(?s:.*)file: extra inputs are not"),
+        ({"d.csv": None}, r"d\.csv: missing, though the map names it"),
+        ({"d.csv": HEAD.replace("why", "thesis") + ONE}, r"d\.csv: no column 'why'"),
+        ({"d.csv": ""}, r"d\.csv: .*empty: a header row is needed"),
+        ({"d.csv": HEAD.replace("maker", "agent") + ONE}, r"column 'agent' stands twice"),
+        ({"d.csv": b"\xff\xfe"}, r"d\.csv: line 1: not UTF-8"),
+        ({"d.csv": HEAD + ONE.replace("A grew", '"A" grew')}, r"d\.csv: .*not CSV"),
+        ({"d.csv": b"\x1f\x8bnonsense"}, r"d\.csv: damaged gzip"),
+        ({"f.csv": FACTS.replace("available_at", "when")}, r"f\.csv: no column 'available_at'"),
+        ({"f.csv": FACTS.replace("0.04", "much")}, r"f\.csv line 2, value: must be a finite number"),
+        ({"f.csv": FACTS.replace("20:00:00Z", "20:00:00")}, r"f\.csv line 2, available_at: has no time zone"),
+        ({"o.csv": OUTCOMES.replace("alpha", "gamma")}, r"o\.csv line 2: an outcome of no imported decision"),
+        ({"o.csv": OUTCOMES.replace("value", "result")}, r"o\.csv: no column 'value'"),
+        ({"o.csv": OUTCOMES.replace("0.02", "up")}, r"o\.csv line 2, value: must be a finite number"),
+    ],
+)
+def test_a_wrong_file_is_named(changes, message):
+    with pytest.raises(InputError, match=message):
+        import_generic(files(**changes))
+
+
+def test_prices_of_the_exit_are_refused_by_name_and_by_content():
+    named = MAP.replace("f.csv", "exit_prices.csv")
+    with pytest.raises(InputError, match=r"'exit_prices\.csv' names outcomes; give it in files\.outcomes"):
+        import_generic(files(**{"map.toml": named, "exit_prices.csv": FACTS}))
+    disguised = MAP + (
+        '[facts]\ncontext = "round"\ninstrument = "option_id"\nfield = "symbol"\nvalue = "close"\nunit = "source"\n'
+        'available_at = "date"\n'
+    )
+    prices = "round,option_id,symbol,date,close,source\nm1,GOLD,IAU,2026-06-10,76.79,price\n"
+    with pytest.raises(InputError, match=r"date: dated 2026-06-10, after the decision .* an outcome is never context"):
+        import_generic(files(**{"map.toml": disguised, "f.csv": prices}))
+
+
+@pytest.mark.parametrize("column", ["outcome", "return_after_1w", "exit_price", "fwd_return", "realized_pnl"])
+def test_an_outcome_column_is_never_a_fact_or_a_text(column):
+    head, _, rest = FACTS.partition("\n")
+    more = "\n".join(f"{line},1" for line in rest.splitlines())
+    with pytest.raises(InputError, match=f"column '{column}' names an outcome; outcomes are declared"):
+        import_generic(files(**{"f.csv": f"{head},{column}\n{more}\n"}))
+    with pytest.raises(InputError, match=f"column '{column}' names an outcome"):
+        parse_map(MAP.replace('"why"', f'"{column}"'))
+
+
+def test_a_dated_row_from_after_the_decision_is_an_outcome():
+    head, _, rest = FACTS.partition("\n")
+    more = "\n".join(f"{line},2026-05-11" for line in rest.splitlines())
+    with pytest.raises(InputError, match=r"day: dated 2026-05-11, after the decision .*an outcome is never context"):
+        import_generic(files(**{"f.csv": f"{head},day\n{more}\n"}))
+
+
+def test_two_prompts_for_one_context_are_refused():
+    text = MAP.replace('facts = "f.csv"\noutcomes = "o.csv"\n', "").replace('"sure"', '"sure"\nprompt = "size"')
+    with pytest.raises(InputError, match="'m1' already stands for another prompt"):
+        import_generic(files(**{"map.toml": text.replace('weight = "size"\n', "")}))
+
+
+def test_a_stated_cutoff_is_used_and_must_not_follow_the_decision():
+    text = MAP.replace('confidence = "sure"', 'cutoff = "sure"')
+    row = ONE.replace("0.6", "2026-05-02T00:00:00Z")
+    given = files(**{"map.toml": text.replace('outcomes = "o.csv"\n', ""), "d.csv": HEAD + row})
+    (seen,) = import_generic(given).contexts.values()
+    assert (seen.cutoff, seen.cutoff_source) == (datetime(2026, 5, 2, tzinfo=UTC), "column sure")
+    given["d.csv"] = (HEAD + ONE.replace("0.6", "2026-05-09T00:00:00Z")).encode()
+    with pytest.raises(InputError, match="the cutoff is after the decision"):
+        import_generic(given)
+
+
+def test_whole_numbers_and_actions_are_checked():
+    text = MAP.replace('confidence = "sure"', 'step = "sure"\naction = "risks"').replace('risk = ["risks"]', "")
+    with pytest.raises(InputError, match=r"sure: must be a whole number \(got 0\.6\)(?s:.*)risks: must be one of buy"):
+        import_generic(files(**{"map.toml": text}))
+
+
+def test_keep_going_counts_both():
+    result = import_generic(files(**{"d.csv": HEAD + ONE + TWO.replace("0.7", "7")}), keep_going=True)
+    assert (result.report.good, result.report.bad) == (1, 1)
+    assert any("sure: must be" in str(p) for p in result.report.problems)
+
+
+def test_an_unreadable_json_line_is_named():
+    text = MAP.replace("d.csv", "d.jsonl")
+    with pytest.raises(InputError, match=r"d\.jsonl line 1: not JSON"):
+        import_generic(files(**{"map.toml": text, "d.jsonl": b"{,}"}))
+
+
+def test_progress_is_told():
+    told = []
+    import_generic(files(), progress=lambda *seen: told.append(seen))
+    assert told == [("facts", 3, 3), ("decisions", 2, 2), ("outcomes", 2, 2)]

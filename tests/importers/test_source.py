@@ -1,0 +1,90 @@
+"""Strict readers of bytes: what they return, and what they say when they cannot."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+from datetime import UTC, date, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assaymark.errors import InputError, Problem
+from assaymark.importers.report import ImportReport, Missing
+from assaymark.importers.source import csv_rows, day, json_object, moment, text_of, unpack, yaml_tree
+
+
+@given(st.binary(max_size=200))
+def test_packing_is_undone_and_other_bytes_are_left_alone(data):
+    assert unpack("x", gzip.compress(data)) == data
+    if not data.startswith(b"\x1f\x8b"):
+        assert unpack("x", data) == data
+
+
+def test_an_archive_that_unfolds_without_end_is_refused():
+    with pytest.raises(InputError, match="unfolds to more than 1000 bytes"):
+        unpack("bomb.gz", gzip.compress(b"0" * 10_000), largest=1000)
+
+
+@given(st.binary(max_size=60))
+def test_any_line_is_an_object_or_refused(line):
+    with contextlib.suppress(ValueError):
+        assert isinstance(json_object(line), dict)
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_a_plain_tree_or_refused(text):
+    with contextlib.suppress(ValueError):
+        assert json.loads(json.dumps(yaml_tree(text))) == yaml_tree(text)
+
+
+def test_yaml_dates_stay_text():
+    assert yaml_tree("a: 2026-05-01\nb: [1, x]") == {"a": "2026-05-01", "b": [1, "x"]}
+
+
+def test_days_and_moments():
+    assert day(datetime(2026, 5, 1, 3)) == day(date(2026, 5, 1)) == day("2026-05-01") == date(2026, 5, 1)
+    assert moment("2026-05-01T02:00:00+02:00") == datetime(2026, 5, 1, tzinfo=UTC)
+    with pytest.raises(ValueError, match="is no time that UTC can name"):
+        moment("0001-01-01T00:00:00+14:00")
+
+
+def test_a_byte_order_mark_is_dropped_and_a_bad_byte_placed():
+    assert text_of("x", b"\xef\xbb\xbfa") == "a"
+    with pytest.raises(InputError, match=r"x: line 2: not UTF-8 \(byte 0xff\)"):
+        text_of("x", b"a\n\xff")
+
+
+def test_blank_csv_lines_are_skipped_and_lines_counted():
+    assert list(csv_rows('a,b\n\n1,"x\ny"\n')) == [(4, {"a": "1", "b": "x\ny"})]
+
+
+def test_a_report_says_the_most_important_first():
+    report = ImportReport(
+        source="s",
+        good=1,
+        bad=2,
+        formats={"option": 1},
+        flags={"clock-conflict": 1},
+        missing={"outcome": Missing(count=1, examples=("r",))},
+        verified={"a": 2},
+        unverifiable={"b": 3},
+        no_text=("r",),
+        never_met=(("x", "y"),),
+        notes=("note",),
+        problems=(Problem("line 1", "wrong"),),
+    )
+    assert report.lines() == (
+        "s: 1 decisions imported, 2 left out",
+        "format option: 1",
+        "flag clock-conflict: 1",
+        "hashes verified: 2",
+        "hashes of absent files: 3",
+        "missing outcome: 1 (such as r)",
+        "without any text to judge: 1",
+        "never met: x and y",
+        "note",
+        "line 1: wrong",
+    )

@@ -1,0 +1,149 @@
+"""Blinding: laws, the names people use, and what has to stay."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from judged_records import AGENTS
+
+from assaymark.judging.blinding import anonymise, blinding_names
+from assaymark.records import Agent
+
+TOKEN = re.compile(r"\[agent [A-Z]{1,2}\]")
+NAMES = blinding_names(AGENTS)
+
+words = st.sampled_from([
+    "Claude", "claude opus", "GPT-5.5", "gpt5", "Gemini", "Google", "GOOGL", "gold", "up", "5.5", "5", "%", "-", ".",
+    " ", "\n", "é", "İ", "ﬁ", "模型", "иван", "\u200b", "[agent A]", "S&P 500", "_", "Ｃｌａｕｄｅ", "xAI", "x",
+])  # fmt: skip
+texts = st.lists(words, max_size=12).map(" ".join) | st.lists(words, max_size=12).map("".join) | st.text(max_size=30)
+names = st.lists(st.sampled_from(["Claude", "Claude Opus", "GPT", "GPT-5.5", "Gemini", "Google", "xAI", "иван", "模型", "İ"]), max_size=5)  # fmt: skip
+kept = st.lists(st.sampled_from(["Google", "GOOGL", "Gold", "Claude Gold", "GPT up", "Gemini", "S&P 500"]), max_size=3)
+
+
+def words_of(text: str) -> str:
+    """The text without tokens, each replaced by something that joins nothing."""
+    return TOKEN.sub(" | ", text)
+
+
+@given(texts, names, kept)
+@example("gpt5claude GPT claude gpt", ["GPT", "Claude"], [])
+@example("Google Gemini", ["Google Gemini"], ["Google"])
+def test_blinding_twice_is_blinding_once(text, hidden, keep):
+    once = anonymise(text, hidden, keep=keep)
+    assert str(anonymise(str(once), hidden, keep=keep)) == str(once)
+
+
+@given(texts, names)
+def test_no_name_survives_as_a_word(text, hidden):
+    left = words_of(str(anonymise(text, hidden)))
+    for name in hidden:
+        if name.isascii():
+            assert not re.search(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])", left, re.IGNORECASE)
+
+
+@given(texts, names, kept)
+def test_kept_strings_survive_byte_for_byte(text, hidden, keep):
+    after = str(anonymise(text, hidden, keep=keep))
+    for name in keep:
+        stands = re.compile(rf"(?<![^\W_]){re.escape(name)}(?![^\W_])")
+        assert len(stands.findall(after)) >= len(stands.findall(TOKEN.sub("|", text)))
+
+
+@given(st.text(max_size=60))
+def test_without_names_nothing_changes(text):
+    assert str(anonymise(text, [])) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "GPT-5.5", "gpt5", "GPT 5.5", "gpt_5.5", "GPT‑5.5", "ＧＰＴ-5.5", "G\u200bPT-5.5", "gpt-4o", "GPT-5.5-preview",
+        "Claude Opus 4.8", "claude-opus-4-8", "CLAUDE", "Cláude", "Claude 4.8", "Anthropic", "anthropic/claude-opus-4-8",
+        "Gemini 3.1 Pro", "gemini-3.1-pro-preview", "Grok 4.6", "通义千问", "zephyr-9b", "desk-zephyr", "Open AI",
+    ],
+)  # fmt: skip
+def test_names_in_the_ways_people_write_them(text):
+    after = str(anonymise(f"As {text}, I buy gold.", NAMES))
+    assert re.fullmatch(r"As [^a-z0-9]*(\[agent [A-Z]+\][/ ]?)+[^a-z0-9]*, I buy gold\.", after), after
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Claudette buys a geminiviral grokking stock", "Meta, Amazon and Microsoft report on July 29",
+        "momentum and equal-weight value", "The S&P 500 rose 5.5% in 4.8 days", "q3 and o 1 and 13",
+    ],
+)  # fmt: skip
+def test_what_is_no_name_stays(text):
+    assert str(anonymise(text, NAMES)) == text
+
+
+def test_a_version_goes_with_its_name_but_an_amount_stays():
+    assert str(anonymise("Claude 4.8 says Claude 4.8% is much", ["Claude"])) == "[agent A] says [agent A] 4.8% is much"
+
+
+def test_chinese_needs_no_spaces():
+    assert str(anonymise("我是Claude模型，不是文心一言。", NAMES)).count("[agent") == 2
+
+
+def test_keep_wins_and_the_audit_says_so():
+    after = anonymise("Google (GOOGL) by Gemini; google again", ["Google", "Gemini"], keep=["Google", "GOOGL"])
+    assert str(after) == "Google (GOOGL) by [agent B]; google again"
+    assert after.replaced == {"Gemini": 1}
+    assert after.kept == {"Google": 2}
+
+
+def test_of_a_name_that_contains_a_kept_one_the_rest_goes():
+    assert str(anonymise("Google Gemini is mine", ["Google Gemini"], keep=["Google"])) == "Google[agent A] is mine"
+
+
+def test_a_kept_name_that_contains_a_name_stays_whole():
+    assert str(anonymise("Gemini Trust, not Gemini", ["Gemini"], keep=["Gemini Trust"])) == "Gemini Trust, not [agent A]"
+
+
+def test_the_same_name_has_the_same_token_in_every_text():
+    first, second = (str(anonymise(text, ["Claude", "GPT-5"])) for text in ("GPT 5 and CLAUDE", "claude"))
+    assert (first, second) == ("[agent B] and [agent A]", "[agent A]")
+
+
+def test_longer_names_go_first():
+    assert anonymise("Claude Opus", ["Claude", "Claude Opus"]).replaced == {"Claude Opus": 1}
+
+
+def test_there_are_tokens_for_many_names():
+    many = [f"name{'abcdefghij'[n // 100]}{'abcdefghij'[n // 10 % 10]}{'abcdefghij'[n % 10]}" for n in range(800)]
+    found = TOKEN.findall(str(anonymise(" ".join(many), many)))
+    assert len(found) == 800
+    assert found[25:28] == ["[agent Z]", "[agent AA]", "[agent AB]"]
+
+
+def test_names_without_letters_are_taken_literally():
+    assert str(anonymise("call me *** or ** then", ["***", "  "])) == "call me [agent A] or ** then"
+
+
+def test_blinding_names_do_not_depend_on_who_carries_what():
+    fields = list(zip(*((a.id, a.family, a.model) for a in AGENTS), strict=True))
+    mixed = [random.Random(seed).sample(column, 3) for seed, column in enumerate(fields)]
+    others = [replace(AGENTS[at], id=mixed[0][at], family=mixed[1][at], model=mixed[2][at]) for at in range(3)]
+    assert blinding_names(others) == blinding_names(AGENTS)
+
+
+def test_companies_are_names_only_where_an_agent_is_theirs():
+    assert "Google" in NAMES
+    assert "Amazon" not in NAMES
+    assert "Alibaba" in blinding_names([Agent(id="qwen3-235b-a22b", family="tongyi")])
+
+
+def test_words_of_the_trade_are_no_names():
+    agents = [Agent(id=name, family="reference", model=f"reference/{name}") for name in ("momentum", "a", "agent-1", "7")]
+    assert {"momentum", "a", "agent-1", "7", "reference"}.isdisjoint(blinding_names(agents))
+
+
+def test_a_fingerprint_is_a_name():
+    assert "fp_9a8b7zq" in blinding_names([Agent(id="x", family="y", fingerprint="fp_9a8b7zq")])

@@ -1,0 +1,70 @@
+"""Rubrics: what ships, what is refused, and how they read."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+
+import pytest
+
+from assaymark.errors import InputError, UnknownNameError
+from assaymark.judging.rubric import load_rubric, parse_rubric, rubric_names
+
+DIMENSIONS = (
+    "action_coherence",
+    "risk_alignment",
+    "uncertainty_handling",
+    "position_sizing",
+    "information_use",
+    "constraint_awareness",
+)
+
+
+def text() -> str:
+    return (files("assaymark.judging") / "rubrics" / "v1.0.toml").read_text(encoding="utf-8")
+
+
+def test_v1_0_has_the_six_dimensions_with_thirty_different_anchors():
+    rubric = load_rubric("v1.0")
+    assert rubric.names == DIMENSIONS
+    assert rubric.version == "v1.0"
+    anchors = [anchor for dimension in rubric.dimensions for anchor in dimension.anchors]
+    assert len(anchors) == len(set(anchors)) == 30
+
+
+def test_the_text_numbers_every_anchor():
+    lines = load_rubric("v1.0").text.splitlines()
+    assert [sum(line.startswith(f"  {point} = ") for line in lines) for point in range(1, 6)] == [6] * 5
+
+
+def test_an_unknown_name_is_answered_with_the_closest():
+    with pytest.raises(UnknownNameError, match=r"unknown rubric 'v1\.O'\. Did you mean 'v1\.0'"):
+        load_rubric("v1.O")
+    assert "v1.0" in rubric_names()
+
+
+def test_every_problem_of_a_rubric_is_named_at_once():
+    with pytest.raises(InputError) as caught:
+        parse_rubric('version = "x"\ntitle = "t"\nextra = 1\n[[dimension]]\nname = "A"\nquestion = "q"\nanchors = ["a"]')
+    wrong = {problem.where for problem in caught.value.problems}
+    assert wrong == {"dimension.0.name", "dimension.0.anchors", "extra"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('name = "risk_alignment"', 'name = "action_coherence"', "action_coherence more than once"),
+        ('name = "risk_alignment"', 'name = "aggregate"', "names the mean over the dimensions"),
+        ('title = "', 'title = 3 # "', "valid string"),
+        ("[[dimension]]", "[[dimension]", "not TOML"),
+    ],
+)
+def test_a_wrong_rubric_is_refused(old, new, says):
+    with pytest.raises(InputError, match=says):
+        parse_rubric(text().replace(old, new, 1))
+
+
+def test_a_rubric_is_frozen():
+    with pytest.raises(ValueError, match="frozen"):
+        load_rubric("v1.0").version = "v2"
+    assert tomllib.loads(text())["version"] == "v1.0"

@@ -1,0 +1,107 @@
+"""Made-up studies for the metrology tests: decisions and judgments with planted differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pytest
+
+from assaymark.protocol import Study, parse_study
+from assaymark.records import Agent, Decision, Judgment, Provenance, Rationale
+
+DIMENSIONS = ("clarity", "evidence", "risk")
+JUDGES = {"auditor": "north", "reader": "south", "skeptic": "east"}
+Records = tuple[list[Decision], list[Judgment]]
+
+
+def decision(agent: str, cycle: int, cluster: str, *, replicate: int = 1, format: str = "v1", tag: str = "") -> Decision:
+    return Decision(
+        record_id=f"{agent}.{cycle:04d}.{replicate}{tag}",
+        episode_id=f"round{cycle}",
+        step=0,
+        cluster=cluster,
+        decided_at=datetime(2026, 1, 1, tzinfo=UTC),
+        agent=Agent(id=agent, family=agent),
+        context_id="c",
+        actions=(),
+        rationales=(Rationale(text="because", kind="summary"),),
+        format=format,
+        provenance=Provenance(source="made up"),
+        replicate=replicate,
+    )
+
+
+def judgment(trajectory: str, judge: str, scores: dict[str, float] | None, *, trial: int = 1, **parts: Any) -> Judgment:
+    return Judgment(
+        trajectory=trajectory,
+        judge=judge,
+        family=parts.pop("family", JUDGES.get(judge, judge)),
+        rubric=parts.pop("rubric", "v1.0"),
+        trial=trial,
+        status=parts.pop("status", "ok" if scores else "invalid"),
+        scores=scores or {},
+        call_key=f"{trajectory}-{judge}-{trial}",
+        **parts,
+    )
+
+
+def make_records(
+    *,
+    agents: Sequence[str] = ("ash", "birch", "cedar", "elm"),
+    effects: Sequence[float] = (),
+    clusters: int = 5,
+    cycles: int = 10,
+    dimensions: Sequence[str] = DIMENSIONS,
+    trials: int = 1,
+    attend: float = 1.0,
+    seed: int = 1,
+) -> Records:
+    """Each cycle has a quality of its own; agents add theirs; each judge adds noise and rounds to whole scores."""
+    rng = np.random.default_rng(seed)
+    shifts = dict(zip(agents, effects or [0.0] * len(agents), strict=True))
+    decisions, judgments = [], []
+    for cycle in range(clusters * cycles):
+        base = 3 + rng.normal(0, 0.5)
+        for agent in agents:
+            if rng.random() > attend:
+                continue
+            record = decision(agent, cycle, f"week{cycle // cycles:02d}", format=f"v{1 + cycle % 2}")
+            decisions.append(record)
+            true = base + shifts[agent] + rng.normal(0, 0.6, len(dimensions))
+            for judge in JUDGES:
+                for trial in range(1, (trials if judge == "auditor" else 1) + 1):
+                    seen = np.clip(np.floor(true + rng.normal(0, 0.5, len(dimensions)) + 0.5), 1, 5)
+                    scores = dict(zip(dimensions, seen.tolist(), strict=True))
+                    judgments.append(judgment(record.record_id, judge, scores, trial=trial))
+    return decisions, judgments
+
+
+def make_study(extra: str = "", judges: dict[str, str] | None = None) -> Study:
+    listed = "".join(
+        f'[[judges]]\nname = "{name}"\nmodel = "reference/{name}"\nfamily = "{family}"\n'
+        for name, family in (judges or JUDGES).items()
+    )
+    return parse_study(f'name = "made up"\nseed = 1\n{extra}\n{listed}')
+
+
+@pytest.fixture
+def make() -> Callable[..., Records]:
+    return make_records
+
+
+@pytest.fixture
+def study() -> Callable[..., Study]:
+    return make_study
+
+
+@pytest.fixture
+def one_decision() -> Callable[..., Decision]:
+    return decision
+
+
+@pytest.fixture
+def one_judgment() -> Callable[..., Judgment]:
+    return judgment

@@ -1,0 +1,269 @@
+"""Paired tests over clusters and Holm's correction: oracles, brute force, and how often true nulls are rejected."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from assaymark.errors import InputError
+from assaymark.metrology import bootstrap_contrast, cluster_t, gating_test, holm
+from assaymark.metrology.contrasts import bootstrap_tests, default_resamples, smallest_p, t_test
+
+pvalues = st.lists(st.floats(0, 1), min_size=1, max_size=40)
+
+# Common cycles by week of pairs of agents in a real log of weekly rounds, from two weeks to twelve.
+LOG_SIZES = ([4, 8], [1, 2, 8], [2, 6, 8], [2, 2, 8, 10], [2, 6, 8, 8, 10], [2, 6, 8, 9, 10, 11], [4, 5, 6, 8, 8, 8, 9, 10, 10])
+LONG = [1, 1, 1, 2, 5, 8, 8, 8, 8, 8, 10, 10]
+
+
+@given(pvalues)
+def test_holm_agrees_with_statsmodels(p):
+    assert holm(p) == pytest.approx(multipletests(p, method="holm")[1], abs=1e-12)
+
+
+@given(pvalues, st.randoms(use_true_random=False))
+def test_holm_goes_with_its_input(p, random):
+    order = list(range(len(p)))
+    random.shuffle(order)
+    assert holm([p[k] for k in order]).tolist() == [holm(p).tolist()[k] for k in order]
+
+
+@given(pvalues)
+def test_holm_never_lowers_and_keeps_the_order(p):
+    adjusted = holm(p)
+    assert (adjusted >= np.array(p)).all()
+    assert (adjusted <= 1).all()
+    assert (np.diff(adjusted[np.argsort(p, kind="stable")]) >= 0).all()
+
+
+@given(pvalues)
+def test_a_contrast_that_was_not_tested_still_costs(p):
+    assert (holm([*p, 1.0])[: len(p)] >= holm(p) - 1e-15).all()
+
+
+@pytest.mark.parametrize(
+    ("p", "message"),
+    [([], "empty"), ([0.5, math.nan], "not finite"), ([1.2], r"lie in 0..1 \(first that does not: 1.2"), (0.5, "axis")],
+)
+def test_holm_says_what_is_wrong(p, message):
+    with pytest.raises(InputError, match=message):
+        holm(p)
+
+
+def test_equal_clusters_are_students_test_on_cluster_means():
+    rng = np.random.default_rng(8)
+    values = rng.normal(0.2, 1, (6, 10))
+    codes = np.repeat(np.arange(6), 10)
+    expected = stats.ttest_1samp(values.mean(axis=1), 0)
+    ends = expected.confidence_interval(0.9)
+    result = cluster_t(values.ravel(), codes, level=0.9)
+    assert result.p == pytest.approx(expected.pvalue, abs=1e-12)
+    assert (result.low, result.high) == pytest.approx((ends.low, ends.high), abs=1e-12)
+    assert result.difference == pytest.approx(values.mean())
+    assert (result.n, result.clusters, result.method) == (60, 6, "cluster-t, CR2, t(5) over 6 clusters")
+
+
+def test_unequal_clusters_are_the_bias_reduced_variance_of_a_regression_on_a_constant():
+    values = np.array([0.5, 1.0, -0.2, 0.3, 0.9, 0.1, 0.4])
+    codes = np.array([0, 0, 0, 1, 1, 2, 3])
+    # Bell and McCaffrey's estimator written with matrices: the hat matrix, adjusted residuals, quadratic forms.
+    one = np.ones((7, 1))
+    hat = one @ one.T / 7
+    parts = []
+    for c in range(4):
+        rows = codes == c
+        own = np.eye(rows.sum()) - hat[np.ix_(rows, rows)]
+        value, vector = np.linalg.eigh(own)
+        root = vector @ np.diag(value**-0.5) @ vector.T
+        parts.append((np.eye(7) - hat)[:, rows] @ root @ one[rows] / 7)
+    forms = np.concatenate(parts, axis=1)
+    gram = forms.T @ forms
+    error = math.sqrt(np.square(forms.T @ values).sum())
+    df = np.trace(gram) ** 2 / np.trace(gram @ gram)
+    result = cluster_t(values, codes)
+    assert result.difference == pytest.approx(values.mean())
+    assert result.p == pytest.approx(2 * stats.t.sf(values.mean() / error, df))
+    assert result.high - result.low == pytest.approx(2 * stats.t.ppf(0.975, df) * error)
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.floats(-4, 4)), min_size=2, max_size=40))
+def test_turning_a_pair_around_turns_the_result_around(items):
+    codes, values = zip(*items, strict=True)
+    one, other = cluster_t(values, codes), cluster_t([-v for v in values], codes)
+    assert other.difference == -one.difference
+    assert other.p == pytest.approx(one.p, abs=1e-12)
+    assert 0 <= one.p <= 1
+    if one.low is not None:
+        assert (other.low, other.high) == pytest.approx((-one.high, -one.low), abs=1e-9)
+        assert one.low <= one.difference <= one.high
+
+
+def test_one_cluster_cannot_be_tested():
+    result = cluster_t([1.0, 2.0, 3.0], ["w"] * 3)
+    assert (result.difference, result.p, result.low, result.high) == (2.0, 1.0, None, None)
+    assert "one common cluster cannot be tested" in result.method
+    assert bootstrap_contrast([1.0, 2.0, 3.0], ["w"] * 3).p == 1.0
+
+
+def test_clusters_that_differ_equally_leave_only_their_sign():
+    result = cluster_t([1.0] * 5, list("abcde"))
+    assert (result.p, result.low) == (1 / 16, None)
+    assert result.method == "clusters differ equally: exact sign flip over 5"
+    assert cluster_t([0.0] * 5, list("abcde")).p == 1.0
+    # 0.1 + 0.2 - 0.3 is not 0 in binary; it is no difference all the same.
+    assert cluster_t([0.1 + 0.2 - 0.3] * 5, list("abcde")).difference == 0.0
+
+
+def null_rejections(sizes, between, studies, rng, test=t_test):
+    sizes = np.array(sizes)
+    means = rng.standard_normal((sizes.size, studies)) * np.sqrt(between + (1 - between) / sizes)[:, None]
+    if test is t_test:
+        p = t_test(means * sizes[:, None], sizes).p
+    else:
+        parts = [(means * sizes[:, None], sizes)]
+        p = bootstrap_tests(parts, resamples=2000, rng=rng, level=0.95, intervals=[False])[0].p
+    return int((p <= 0.05).sum())
+
+
+@pytest.mark.parametrize("between", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("sizes", [*LOG_SIZES, LONG], ids=str)
+def test_cluster_t_rejects_true_nulls_at_two_to_six_percent(sizes, between):
+    studies = 20_000
+    found = null_rejections(sizes, between, studies, np.random.default_rng(sum(sizes)))
+    # The stated range, widened by what 20,000 studies can miss it by (central 99.9 % of the binomial at its ends).
+    assert stats.binom.ppf(0.0005, studies, 0.022) <= found <= stats.binom.ppf(0.9995, studies, 0.06)
+
+
+@pytest.mark.parametrize("clusters", [2, 5, 12])
+def test_cluster_t_is_at_its_level_with_equal_clusters(clusters):
+    studies = 4000
+    found = null_rejections([6] * clusters, 0.3, studies, np.random.default_rng(clusters))
+    low, high = stats.binom.ppf([0.0005, 0.9995], studies, 0.05)
+    assert low <= found <= high
+
+
+@pytest.mark.parametrize(("clusters", "least"), [(2, 0.40), (5, 0.13), (12, 0.07)])
+def test_the_bootstrap_rejects_true_nulls_too_often_with_few_clusters(clusters, least):
+    studies = 2000
+    found = null_rejections([6] * clusters, 0.3, studies, np.random.default_rng(clusters), test=bootstrap_tests)
+    if clusters == 2:
+        # Two clusters can reach p = 0.5 at best once the floor is honoured: the interval, not p, is what misleads.
+        assert found == 0
+    else:
+        assert found / studies > least
+
+
+def test_the_percentile_interval_of_two_clusters_excludes_zero_in_half_of_all_nulls():
+    rng = np.random.default_rng(2)
+    outside = 0
+    for _ in range(400):
+        result = bootstrap_contrast(rng.standard_normal(2), [0, 1])
+        outside += not result.low <= 0 <= result.high
+    assert 0.42 < outside / 400 < 0.58
+
+
+def brute_force(values, codes):
+    groups = [values[codes == c] for c in np.unique(codes)]
+    means = np.sort(
+        [np.concatenate([groups[g] for g in draw]).mean() for draw in product(range(len(groups)), repeat=len(groups))]
+    )
+    total = len(means)
+    tail = min((means <= 1e-9).sum(), (means >= -1e-9).sum())
+    ends = tuple(next(v for k, v in enumerate(means, 1) if k >= q * total - 1e-6) for q in (0.025, 0.975))
+    return min(1.0, max(2 * tail, 2) / total), ends
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("clusters", [2, 3, 4, 5])
+def test_enumerated_contrast_is_the_bootstrap_over_all_ordered_draws(clusters, seed):
+    rng = np.random.default_rng(seed)
+    codes = np.concatenate([np.arange(clusters), rng.integers(0, clusters, 9)])
+    values = rng.integers(-3, 6, codes.size) / 3
+    p, ends = brute_force(values, codes)
+    result = bootstrap_contrast(values, codes)
+    assert result.p == pytest.approx(p, abs=1e-12)
+    assert (result.low, result.high) == pytest.approx(ends, abs=1e-12)
+
+
+def test_enumerated_p_is_never_below_two_in_g_to_the_g():
+    assert bootstrap_contrast([1.0, 2.0, 3.0, 4.0, 5.0], list("abcde")).p == 2 / 5**5
+
+
+def test_drawn_p_is_two_times_k_plus_one_over_b_plus_one():
+    rng = np.random.default_rng(6)
+    codes = np.repeat(np.arange(12), 4)
+    values = rng.normal(0.25, 1, 48)
+    sums = np.bincount(codes, weights=values)
+    draws = np.random.default_rng(9).integers(0, 12, size=(500, 12))
+    means = sums[draws].sum(axis=1) / 48
+    k = min((means <= 0).sum(), (means >= 0).sum())
+    result = bootstrap_contrast(values, codes, resamples=500, rng=np.random.default_rng(9))
+    assert 0 < k < 250
+    assert result.p == pytest.approx(2 * (k + 1) / 501)
+    means.sort()
+    # 2.5 % of 500 is 12.5: the thirteenth value is the first to reach it.
+    assert (result.low, result.high) == pytest.approx((means[12], means[487]))
+    assert result.method == "cluster bootstrap, multinomial: 500 resamples of 12 clusters"
+
+
+def test_all_on_one_side_gives_the_smallest_p_of_the_draws():
+    result = bootstrap_contrast(np.ones(20), np.arange(20), resamples=1000, rng=np.random.default_rng(1))
+    assert result.p == pytest.approx(2 / 1001)
+    assert bootstrap_contrast(np.zeros(20), np.arange(20), resamples=100, rng=np.random.default_rng(1)).p == 1.0
+
+
+def test_blocks_and_chunks_change_nothing():
+    rng = np.random.default_rng(0)
+    values, codes = rng.normal(0.1, 1, 60), np.repeat(np.arange(20), 3)
+    result = bootstrap_contrast(values, codes, resamples=120_000, rng=np.random.default_rng(4))
+    drawn = np.random.default_rng(4)
+    sums = np.bincount(codes, weights=values)
+    rows = (1 << 21) // 20
+    parts = [drawn.integers(0, 20, size=(size, 20)) for size in (rows, 120_000 - rows)]
+    means = np.concatenate([sums[part].sum(axis=1) / 60 for part in parts])
+    assert result.p == pytest.approx(2 * (min((means <= 0).sum(), (means >= 0).sum()) + 1) / 120_001)
+    assert result.low == pytest.approx(np.sort(means)[2999])
+
+
+@pytest.mark.parametrize("make", [cluster_t, bootstrap_contrast])
+@pytest.mark.parametrize(
+    ("values", "codes", "message"),
+    [
+        ([], [], "differences: is empty"),
+        ([1.0, math.nan], [0, 1], "not finite"),
+        ([1.0, 2.0], [0], "one entry for each of the 2 items"),
+        ([[1.0]], [0], "one axis"),
+    ],
+)
+def test_contrasts_say_what_is_wrong(make, values, codes, message):
+    with pytest.raises(InputError, match=message):
+        make(values, codes)
+
+
+def test_many_clusters_need_a_generator():
+    with pytest.raises(InputError, match="rng: 9 clusters"):
+        bootstrap_contrast(np.ones(9), np.arange(9))
+
+
+def test_the_gate_is_the_t_test_below_twenty_clusters():
+    assert [gating_test("auto", k) for k in (0, 2, 19, 20, 50)] == ["cluster-t"] * 3 + ["bootstrap"] * 2
+    assert gating_test("cluster-t", 50) == "cluster-t"
+    assert gating_test("bootstrap", 2) == "bootstrap"
+
+
+def test_the_smallest_p_of_each_test():
+    assert smallest_p("bootstrap", 1, 1000) == smallest_p("cluster-t", 0, 1000) == 1.0
+    assert smallest_p("bootstrap", 8, 1000) == 2 / 8**8
+    assert smallest_p("bootstrap", 9, 999) == 2 / 1000
+    assert smallest_p("cluster-t", 2, 1000) == 0.0
+
+
+def test_the_number_of_draws_grows_with_the_family():
+    assert (default_resamples(1, 0.05), default_resamples(270, 0.05)) == (10_000, 216_000)

@@ -1,0 +1,164 @@
+"""Whatever is wrong with what a person hands in: one message that names it, exit status 1, nothing half-written."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from conftest import STUDY
+
+from assaymark.cli import main
+
+
+def refused(arguments, capsys) -> str:
+    """The message of a command that has to be refused."""
+    assert main([str(item) for item in arguments]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.startswith("assaymark: ")
+    assert "Traceback" not in captured.err
+    return captured.err
+
+
+def edited(tmp_path, *changes: tuple[str, str]):
+    text = STUDY.read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    path = tmp_path / "study.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_run_folder_that_is_not_there(tmp_path, capsys):
+    assert "no such run folder" in refused(["judge", tmp_path / "none"], capsys)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_folder_without_records(tmp_path, capsys):
+    assert "assaymark import" in refused(["run", STUDY, "--out", tmp_path], capsys)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_study_file_that_is_not_there(imported, tmp_path, capsys):
+    assert "no such study file" in refused(["run", tmp_path / "none.toml", "--out", imported], capsys)
+
+
+def test_a_study_file_that_is_not_text(imported, tmp_path, capsys):
+    (tmp_path / "s.toml").write_bytes(b"\xff\xfe\x00")
+    assert "not UTF-8" in refused(["run", tmp_path / "s.toml", "--out", imported], capsys)
+
+
+def test_a_study_with_many_mistakes_names_them_all(imported, tmp_path, capsys):
+    path = edited(tmp_path, ('model = "reference/reader"', "model = 7"), ("publish = 0.4", "publsh = 0.5"), ("trials = 2", "trials = 0"))
+    message = refused(["run", path, "--out", imported], capsys)
+    for part in ("3 problems", "judges.1.model", "gates.publsh", "judges.1.trials", "(got 0)"):
+        assert part in message
+    assert not (imported / "study.lock").exists()
+
+
+def test_names_that_the_records_and_the_rubric_do_not_have(imported, tmp_path, capsys):
+    path = edited(
+        tmp_path,
+        ('derivations = ["honest"]', 'derivations = ["honest"]\nagents = ["momentun"]'),
+        ("pairs = true", 'pairs = true\ndimensions = ["risk_alignement"]'),
+    )
+    message = refused(["lock", path, "--out", imported], capsys)
+    assert "Did you mean 'risk_alignment'?" in message
+    assert "unknown agent 'momentun'" in message
+    assert not (imported / "plan.toml").exists()
+
+
+def test_an_unknown_rubric(imported, tmp_path, capsys):
+    path = edited(tmp_path, ('name = "v1.0"', 'name = "v1.O"'))
+    assert "Did you mean 'v1.0'?" in refused(["lock", path, "--out", imported], capsys)
+
+
+def test_a_study_that_leaves_no_record(imported, tmp_path, capsys):
+    path = edited(tmp_path, ('derivations = ["honest"]', 'derivations = ["cell_a"]'))
+    assert "no decision is left to judge (144 by derivation honest)" in refused(["lock", path, "--out", imported], capsys)
+
+
+def test_a_judge_model_that_nobody_provides(imported, tmp_path, capsys):
+    path = edited(tmp_path, ("reference/auditor", "reference/audtor"))
+    message = refused(["run", path, "--out", imported], capsys)
+    assert "Did you mean 'reference/auditor'?" in message
+
+
+def test_a_plan_that_can_never_reject(imported, tmp_path, capsys):
+    path = edited(tmp_path, ('gating_test = "auto"', 'gating_test = "bootstrap"\nresamples = 1000'))
+    rejected = edited(tmp_path, ("alpha = 0.05", "alpha = 0.00000001"))
+    message = refused(["lock", rejected, "--out", imported], capsys)
+    assert "can never reject" in message
+    assert "allow_hopeless" in message
+    assert path.exists()
+
+
+def test_a_plan_edited_after_the_lock(run, capsys):
+    plan = run / "plan.toml"
+    plan.write_text(plan.read_text().replace("publish = 0.4", "publish = 0.3"))
+    assert "was edited after the lock" in refused(["claim", run], capsys)
+
+
+def test_another_plan_for_a_locked_folder(run, tmp_path, capsys):
+    path = edited(tmp_path, ("publish = 0.4", "publish = 0.3"))
+    assert "differs from the plan locked" in refused(["run", path, "--out", run], capsys)
+
+
+def test_records_changed_after_the_lock(run, capsys):
+    manifest = run / "tables" / "manifest.json"
+    entries = json.loads(manifest.read_text())
+    entries["decisions"]["content"] = "0" * 64
+    manifest.write_text(json.dumps(entries))
+    assert "decisions changed after the lock" in refused(["judge", run], capsys)
+
+
+def test_a_verb_before_its_turn(imported, capsys):
+    assert "has no locked plan" in refused(["measure", imported], capsys)
+    assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
+    assert "run the verb that makes it first" in refused(["measure", imported], capsys)
+
+
+def test_a_damaged_lock(run, capsys):
+    (run / "study.lock").write_text("{")
+    assert "damaged" in refused(["claim", run], capsys)
+
+
+def test_a_ledger_that_is_no_ledger(run, capsys):
+    (run / "ledger.db").write_bytes(b"not a database" * 100)
+    (run / "tables" / "judgments.parquet").unlink()
+    assert "ledger.db" in refused(["judge", run], capsys)
+
+
+def test_an_unknown_format(tmp_path, capsys):
+    assert "unknown format 'capitalbank'. Did you mean 'capitalbench'?" in refused(
+        ["import", "capitalbank", tmp_path, "--out", tmp_path / "run"], capsys
+    )
+
+
+def test_a_failed_import_leaves_nothing(tmp_path, capsys):
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "decisions.jsonl").write_text('{"round_id": 3}\nnot json\n')
+    (data / "contexts.jsonl").write_text("")
+    message = refused(["import", "capitalbench", data, "--out", tmp_path / "run"], capsys)
+    assert "decisions.jsonl" in message
+    assert "line 2" in message
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_missing_folder_to_import(tmp_path, capsys):
+    assert "does not exist" in refused(["import", "capitalbench", tmp_path / "none", "--out", tmp_path / "run"], capsys)
+
+
+def test_an_out_that_is_a_file(tmp_path, finished, capsys):
+    target = tmp_path / "file"
+    target.write_text("mine")
+    assert main(["demo", "--out", str(target)]) == 1
+    assert "file" in capsys.readouterr().err
+    assert target.read_text() == "mine"
+
+
+@pytest.mark.parametrize("arguments", [["import", "capitalbench"], ["run"], ["nonsense"], ["run", "x.toml"]])
+def test_misuse_of_the_command_line_is_status_2(arguments, capsys):
+    assert main(arguments) == 2
+    assert "Traceback" not in capsys.readouterr().err

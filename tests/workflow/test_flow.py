@@ -1,0 +1,183 @@
+"""The whole flow on the demo's records: what it ends in, and what it does when it is run again, stopped or damaged."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import pyarrow.parquet as pq
+import pytest
+import sqlalchemy as sa
+from conftest import STUDY
+
+from assaymark.cli import main
+
+LEVELS = ("headline", "qualified", "no-claim")
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """What must not depend on the clock or on interruptions."""
+    names = ["verdicts.json", *(str(p.relative_to(folder)) for p in sorted((folder / "certificates").iterdir()))]
+    names += [f"tables/{t}.parquet" for t in ("judgments", "evidence", "measurements", "verdicts")]
+    return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
+
+
+def attempts(folder: Path) -> int:
+    engine = sa.create_engine(f"sqlite:///{folder / 'ledger.db'}")
+    try:
+        with engine.connect() as connection:
+            return int(connection.execute(sa.text("select count(*) from attempts")).scalar_one())
+    finally:
+        engine.dispose()
+
+
+def test_the_demo_ends_in_everything_the_layout_promises(finished):
+    names = {path.name for path in finished.iterdir()} - {"objects"}
+    assert names == {"plan.toml", "study.lock", "ledger.db", "tables", "verdicts.json", "certificates", "report"}
+    tables = {path.stem for path in (finished / "tables").glob("*.parquet")}
+    assert tables == {"contexts", "decisions", "outcomes", "judgments", "evidence", "measurements", "verdicts"}
+    assert (finished / "report" / "index.html").stat().st_size < 200_000
+
+
+def test_verdicts_are_said_in_full_and_no_higher_than_qualified(finished):
+    file = json.loads((finished / "verdicts.json").read_text())
+    levels = [verdict["publication_level"] for verdict in file["verdicts"]]
+    assert file["tally"] == {level: levels.count(level) for level in LEVELS}
+    assert file["tally"]["headline"] == 0, "no control texts were graded, so nothing can be a headline"
+    assert len(levels) == 7 * (3 + 3)
+    for verdict in file["verdicts"]:
+        assert verdict["adversarial_status"] == "not tested"
+        assert len(verdict["reasons"]) == 3
+        assert verdict["plan_hash"] == file["plan_hash"]
+        assert set(verdict["measurements"]) <= set(file["measurements"])
+    assert file["panel"]["reference"] is True
+
+
+def test_verdicts_follow_the_published_schema(finished):
+    schema = json.loads((STUDY.parents[3] / "docs" / "verdicts.schema.json").read_text())
+    jsonschema.validate(json.loads((finished / "verdicts.json").read_text()), schema)
+
+
+def test_every_verdict_has_its_certificate_and_no_certificate_has_text(finished):
+    file = json.loads((finished / "verdicts.json").read_text())
+    certificates = [json.loads(path.read_text()) for path in (finished / "certificates").iterdir()]
+    assert {item["claim"]["id"] for item in certificates} == {v["claim"]["id"] for v in file["verdicts"]}
+    decisions = pq.read_table(finished / "tables" / "decisions.parquet")["record"].to_pylist()
+    sentences = [json.loads(text)["rationales"][0]["text"] for text in decisions]
+    everything = "".join(path.read_text() for path in (finished / "certificates").iterdir())
+    assert not any(sentence in everything for sentence in sentences)
+
+
+def test_nothing_derived_holds_a_clock(finished):
+    text = (finished / "verdicts.json").read_text()
+    assert not re.search(r"\d\d:\d\d:\d\d", text)
+
+
+def test_running_it_again_asks_nobody_and_changes_nothing(run, capsys):
+    before, asked = digests(run), attempts(run)
+    assert main(["demo", "--out", str(run)]) == 0
+    assert digests(run) == before
+    assert attempts(run) == asked
+    assert "page:" in capsys.readouterr().out
+
+
+def test_two_runs_are_byte_equal(finished, tmp_path):
+    assert main(["demo", "--out", str(tmp_path / "other")]) == 0
+    assert digests(tmp_path / "other") == digests(finished)
+
+
+def test_the_verbs_one_by_one_end_where_run_ends(finished, imported, capsys):
+    assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
+    for verb in ("judge", "measure", "claim", "report"):
+        assert main([verb, str(imported)]) == 0, capsys.readouterr().err
+    assert digests(imported) == digests(finished)
+
+
+@pytest.mark.parametrize("lost", ["judgments", "evidence", "measurements", "verdicts"])
+def test_a_lost_table_is_rebuilt_from_the_ledger_without_asking_again(run, lost):
+    before, asked = digests(run), attempts(run)
+    (run / "tables" / f"{lost}.parquet").unlink()
+    assert main(["run", str(run / "plan.toml"), "--out", str(run)]) == 0
+    assert digests(run) == before
+    assert attempts(run) == asked
+
+
+@pytest.mark.parametrize("table", ["decisions", "judgments", "measurements"])
+def test_a_damaged_table_is_never_data(run, table, capsys):
+    path = run / "tables" / f"{table}.parquet"
+    raw = bytearray(path.read_bytes())
+    raw[len(raw) // 2] ^= 1
+    path.write_bytes(raw)
+    assert main(["run", str(run / "plan.toml"), "--out", str(run)]) == 1
+    message = capsys.readouterr().err
+    assert f"{table}.parquet is damaged" in message
+    assert "Traceback" not in message
+
+
+def test_killing_it_anywhere_and_running_again_gives_the_same_bytes(finished, tmp_path):
+    """SIGKILL at eight moments spread over the run; each time it goes on, and no reply is asked for twice."""
+    out = tmp_path / "killed"
+    command = [sys.executable, "-m", "assaymark.cli", "demo", "--out", str(out)]
+    started = time.monotonic()
+    subprocess.run([*command[:-1], str(tmp_path / "timing")], check=True, capture_output=True)
+    whole = time.monotonic() - started
+    for share in (0.35, 0.45, 0.5, 0.55, 0.6, 0.7, 0.8, 0.9):
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        time.sleep(whole * share)
+        process.send_signal(signal.SIGKILL)
+        _, errors = process.communicate()
+        assert b"Traceback" not in errors
+    again = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert again.returncode == 0, again.stderr
+    assert digests(out) == digests(finished)
+    engine = sa.create_engine(f"sqlite:///{out / 'ledger.db'}")
+    with engine.connect() as connection:
+        twice = connection.execute(
+            sa.text("select count(*) from (select key from attempts where outcome = 'replied' group by key having count(*) > 1)")
+        ).scalar_one()
+    engine.dispose()
+    assert twice == 0
+
+
+def test_a_stop_request_drains_and_says_how_to_go_on(tmp_path, finished):
+    out = tmp_path / "stopped"
+    command = [sys.executable, "-m", "assaymark.cli", "demo", "--out", str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 30
+    while process.poll() is None and time.monotonic() < deadline:
+        if (out / "study.lock").exists() and (out / "tables" / "evidence.parquet").exists():
+            process.send_signal(signal.SIGTERM)
+            break
+        time.sleep(0.005)
+    _, errors = process.communicate(timeout=30)
+    assert "Traceback" not in errors
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    assert digests(out) == digests(finished)
+
+
+def test_no_key_is_ever_written(tmp_path, monkeypatch):
+    canary = "sk-canary-7f3e91"
+    monkeypatch.setenv("OPENAI_API_KEY", canary)
+    assert main(["demo", "--out", str(tmp_path / "run")]) == 0
+    for path in (tmp_path / "run").rglob("*"):
+        if path.is_file():
+            assert canary.encode() not in path.read_bytes()
+
+
+def test_the_ledger_alone_rebuilds_the_tables_of_a_run(run, finished):
+    for name in ("judgments", "evidence", "measurements", "verdicts"):
+        (run / "tables" / f"{name}.parquet").unlink()
+    shutil.rmtree(run / "report")
+    (run / "verdicts.json").unlink()
+    assert main(["run", str(run / "plan.toml"), "--out", str(run)]) == 0
+    assert digests(run) == digests(finished)
+    assert os.path.exists(run / "report" / "index.html")
