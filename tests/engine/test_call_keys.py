@@ -86,7 +86,7 @@ def test_order_of_arguments_does_not_change_the_key():
 
 
 def test_a_temperature_without_json_form_is_refused():
-    with pytest.raises(ValueError, match="nan has no JSON form"):
+    with pytest.raises(ValueError, match="no JSON form"):
         _ = dataclasses.replace(BASE, temperature=float("nan")).key
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import sqlite3
 import subprocess
 import sys
@@ -272,7 +273,7 @@ def test_damage_to_an_attempt_is_never_silent(path, column):
     with Ledger.open(path) as ledger:
         answer(ledger, [CALL])
     tamper(path, f"update attempts set {column}")
-    with Ledger.open(path) as ledger, pytest.raises(LedgerError, match="attempt . of call .* does not match its seal"):
+    with Ledger.open(path) as ledger, pytest.raises(LedgerError, match=r"attempt . of call .* does not match its seal"):
         ledger.attempt_counts([CALL.key])
 
 
@@ -281,12 +282,12 @@ def test_damage_to_a_plan_or_a_source_is_never_silent(path):
         ledger.plan([CALL])
         ledger.add_source("a", b"1", "generic")
     tamper(path, "update calls set spec = cast(replace(spec, 'trial\":1', 'trial\":2') as blob)")
-    with Ledger.open(path) as ledger, pytest.raises(LedgerError, match="planned call .* is damaged"):
+    with Ledger.open(path) as ledger, pytest.raises(LedgerError, match=r"planned call .* is damaged"):
         ledger.call(CALL.key)
     tamper(path, "update calls set spec = cast(spec as text)")
     tamper(path, "update sources set format = 'other'")
     with Ledger.open(path) as ledger:
-        with pytest.raises(LedgerError, match="planned call .* is damaged"):
+        with pytest.raises(LedgerError, match=r"planned call .* is damaged"):
             ledger.call(CALL.key)
         with pytest.raises(LedgerError, match="source a is damaged"):
             ledger.sources()
@@ -306,8 +307,62 @@ def test_damage_to_an_object_file_is_never_silent(ledger, path, harm):
 def test_a_frame_that_announces_the_world_is_not_believed(ledger, path):
     sha256 = ledger.put_object(b"dull " * 1000, "context")
     tamper(path, "update objects set bytes = x'28b52ffde0ffffffffffffff7f000000'")
-    with pytest.raises(LedgerError, match="announces .* bytes where 5000 were stored"):
+    with pytest.raises(LedgerError, match=r"announces .* bytes where 5000 were stored"):
         ledger.get_object(sha256)
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """The bytes of a small ledger, and its replies."""
+    path = tmp_path_factory.mktemp("sound") / "ledger.db"
+    with Ledger.open(path) as ledger:
+        ledger.plan(calls(40))
+        begun = ledger.begin([spec.key for spec in calls(40)])
+        ledger.finish([(a, Reply(text=f"{a.key} " * n, model="m", input_tokens=n)) for n, a in enumerate(begun)])
+        ledger.add_source("a.jsonl", b"line\n" * 500, "generic")
+        replies = dict(ledger.replies(a.key for a in begun))
+        assert (
+            ledger.verify() == 40 * 3 + 40 + 41 + 2
+        )  # attempts, replies, calls; reply texts; prompt texts; the source
+    return path.read_bytes(), replies
+
+
+def harmed(data, n):
+    """The n-th way to harm these bytes: every other one is cut, the others have one bit turned."""
+    rng = random.Random(n)
+    at = rng.randrange(len(data))
+    return data[:at] if n % 2 else data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :]
+
+
+@pytest.mark.parametrize("n", range(120))
+def test_a_cut_or_a_turned_bit_anywhere_is_found_or_harmless(path, sound, n):
+    data, replies = sound
+    path.write_bytes(harmed(data, n))
+    try:
+        with Ledger.open(path, create=False) as ledger:
+            ledger.check_structure()
+            found = dict(ledger.replies(replies))
+            counts = ledger.attempt_counts(replies)
+    except LedgerError:
+        return
+    assert found == replies
+    assert counts == dict.fromkeys(replies, 1)
+
+
+def test_verify_names_what_has_changed(path):
+    with Ledger.open(path) as ledger:
+        answer(ledger, [CALL])
+    tamper(path, "update replies set finished_at = 0")
+    with Ledger.open(path) as ledger, pytest.raises(LedgerError, match=f"the reply to call {CALL.key} is damaged"):
+        ledger.verify()
+
+
+def test_verify_finds_a_row_whose_partner_is_gone(path):
+    with Ledger.open(path) as ledger:
+        answer(ledger, [CALL])
+    tamper(path, "delete from attempts")
+    with Ledger.open(path) as ledger, pytest.raises(LedgerError, match=r"is damaged .foreign_key_check: replies"):
+        ledger.verify()
 
 
 # --- what is no ledger ----------------------------------------------------------------------------------------------
@@ -324,7 +379,7 @@ def test_a_database_cut_short_is_refused(path):
     with Ledger.open(path) as ledger:
         answer(ledger, calls(200))
     path.write_bytes(path.read_bytes()[:40_000])
-    with pytest.raises(LedgerError, match="is damaged|is no ledger"), Ledger.open(path) as ledger:
+    with pytest.raises(LedgerError, match=r"is damaged|is no ledger"), Ledger.open(path) as ledger:
         list(ledger.replies([spec.key for spec in calls(200)]))
 
 

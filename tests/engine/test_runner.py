@@ -70,7 +70,7 @@ def test_a_call_with_a_reply_is_never_asked_again(ledger):
 
 
 def test_each_model_has_a_concurrency_of_its_own(ledger):
-    models = {"a/x": Scripted(lambda call: "", wait=0.01), "a/y": Scripted(lambda call: "", wait=0.01)}
+    models = {"a/x": Scripted(lambda _call: "", wait=0.01), "a/y": Scripted(lambda _call: "", wait=0.01)}
     asked = [*calls(12, model="a/x"), *calls(2, model="a/y")]
     summary = run_calls(ledger, asked, models, concurrency=3, **QUICK)
     assert (models["a/x"].most, models["a/y"].most, summary.in_flight_bound) == (3, 2, 5)
@@ -87,7 +87,7 @@ def test_the_time_a_model_reports_is_kept(ledger):
 
 def test_an_unknown_model_is_refused_before_anything_is_sent(ledger):
     model = echo()
-    with pytest.raises(UnknownNameError, match="unknown model 'reference/ecco'. Did you mean 'reference/echo'"):
+    with pytest.raises(UnknownNameError, match=r"unknown model 'reference/ecco'. Did you mean 'reference/echo'"):
         run_calls(ledger, [call(), call(model="reference/ecco")], {NAME: model})
     assert model.asked == []
 
@@ -143,7 +143,7 @@ def test_what_will_not_pass_is_not_tried_again(ledger):
     assert (len(model.asked), len(summary.failed), summary.retried, summary.left) == (3, 3, 0, 0)
 
 
-@pytest.mark.parametrize("model", [Scripted(lambda call: "", wait=60), Deaf()], ids=["hung", "deaf"])
+@pytest.mark.parametrize("model", [Scripted(lambda _call: "", wait=60), Deaf()], ids=["hung", "deaf"])
 def test_a_hung_attempt_is_released_at_its_deadline(ledger, monkeypatch, model):
     monkeypatch.setattr("assaymark.engine.runner._GRACE_S", 0.05)
     started = time.monotonic()
@@ -196,7 +196,7 @@ def test_a_progress_that_raises_ends_the_run_after_what_is_under_way(ledger):
     def progress(done, planned):
         raise RuntimeError("no terminal")
 
-    model = Scripted(lambda call: "fine", wait=0.01)
+    model = Scripted(lambda _call: "fine", wait=0.01)
     with pytest.raises(RuntimeError, match="no terminal"):
         run_calls(ledger, calls(30), {NAME: model}, concurrency=3, progress=progress, **QUICK)
     assert ledger.pending(model.asked) == []
@@ -211,7 +211,7 @@ def test_a_ledger_that_cannot_be_written_stops_everything(ledger, monkeypatch):
         return commit(begin, ends)
 
     monkeypatch.setattr(ledger, "commit", full)
-    models = {NAME: echo(), "a/hung": Scripted(lambda call: "", wait=60)}
+    models = {NAME: echo(), "a/hung": Scripted(lambda _call: "", wait=60)}
     started = time.monotonic()
     with pytest.raises(LedgerError, match="the disk is full"):
         run_calls(ledger, [*calls(5), *calls(5, model="a/hung")], models, **QUICK)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -175,6 +176,17 @@ def test_the_fast_name_of_a_context_is_its_content_id(rows, prompt):
     )
     seen = Context(completeness="partial", cutoff=NOON, cutoff_source="x", prompt=prompt + '"facts":[]', facts=made)
     assert context_id(seen) == content_id(seen)
+
+
+@pytest.mark.parametrize(
+    "text", ["1 " * 8_000, "research cutoff " * 20_000, "# research cutoff\n" * 20_000, "1," * 40_000]
+)
+def test_an_endless_line_costs_no_more_than_its_length(text):
+    started = time.process_time()
+    found = facts(text)
+    stated(text)
+    assert time.process_time() - started < 10
+    assert all(len(fact.note) <= 2000 for fact in found)
 
 
 def test_facts_are_numbered_in_order():

@@ -27,7 +27,9 @@ DECIDED = CUTOFF + timedelta(minutes=5)
 
 INSTRUMENTS = (
     Instrument(id="ENERGY", symbol="XLE", name="Energy Sector", asset_class="equity", group="sector"),
-    Instrument(id="GOLD", symbol="IAU", name="Gold Trust", asset_class="commodity", group="metal", aliases=("bullion",)),
+    Instrument(
+        id="GOLD", symbol="IAU", name="Gold Trust", asset_class="commodity", group="metal", aliases=("bullion",)
+    ),
     Instrument(id="BILLS", symbol="BIL", name="Treasury Bills", asset_class="cash_like", group="cash"),
     Instrument(id="ALPHABET", symbol="GOOGL", name="Alphabet Inc", aliases=("Google",), group="tech"),
 )

@@ -22,7 +22,8 @@ words = st.sampled_from([
     " ", "\n", "é", "İ", "ﬁ", "模型", "иван", "\u200b", "[agent A]", "S&P 500", "_", "Ｃｌａｕｄｅ", "xAI", "x",
 ])  # fmt: skip
 texts = st.lists(words, max_size=12).map(" ".join) | st.lists(words, max_size=12).map("".join) | st.text(max_size=30)
-names = st.lists(st.sampled_from(["Claude", "Claude Opus", "GPT", "GPT-5.5", "Gemini", "Google", "xAI", "иван", "模型", "İ"]), max_size=5)  # fmt: skip
+listed = ["Claude", "Claude Opus", "GPT", "GPT-5.5", "Gemini", "Google", "xAI", "иван", "模型", "İ"]
+names = st.lists(st.sampled_from(listed), max_size=5)
 kept = st.lists(st.sampled_from(["Google", "GOOGL", "Gold", "Claude Gold", "GPT up", "Gemini", "S&P 500"]), max_size=3)
 
 
@@ -64,7 +65,8 @@ def test_without_names_nothing_changes(text):
     "text",
     [
         "GPT-5.5", "gpt5", "GPT 5.5", "gpt_5.5", "GPT‑5.5", "ＧＰＴ-5.5", "G\u200bPT-5.5", "gpt-4o", "GPT-5.5-preview",
-        "Claude Opus 4.8", "claude-opus-4-8", "CLAUDE", "Cláude", "Claude 4.8", "Anthropic", "anthropic/claude-opus-4-8",
+        "Claude Opus 4.8", "claude-opus-4-8", "CLAUDE", "Cláude", "Claude 4.8", "Anthropic",
+        "anthropic/claude-opus-4-8",
         "Gemini 3.1 Pro", "gemini-3.1-pro-preview", "Grok 4.6", "通义千问", "zephyr-9b", "desk-zephyr", "Open AI",
     ],
 )  # fmt: skip
@@ -104,7 +106,9 @@ def test_of_a_name_that_contains_a_kept_one_the_rest_goes():
 
 
 def test_a_kept_name_that_contains_a_name_stays_whole():
-    assert str(anonymise("Gemini Trust, not Gemini", ["Gemini"], keep=["Gemini Trust"])) == "Gemini Trust, not [agent A]"
+    assert (
+        str(anonymise("Gemini Trust, not Gemini", ["Gemini"], keep=["Gemini Trust"])) == "Gemini Trust, not [agent A]"
+    )
 
 
 def test_the_same_name_has_the_same_token_in_every_text():
@@ -141,7 +145,9 @@ def test_companies_are_names_only_where_an_agent_is_theirs():
 
 
 def test_words_of_the_trade_are_no_names():
-    agents = [Agent(id=name, family="reference", model=f"reference/{name}") for name in ("momentum", "a", "agent-1", "7")]
+    agents = [
+        Agent(id=name, family="reference", model=f"reference/{name}") for name in ("momentum", "a", "agent-1", "7")
+    ]
     assert {"momentum", "a", "agent-1", "7", "reference"}.isdisjoint(blinding_names(agents))
 
 

@@ -17,7 +17,9 @@ JUDGES = {"auditor": "north", "reader": "south", "skeptic": "east"}
 Records = tuple[list[Decision], list[Judgment]]
 
 
-def decision(agent: str, cycle: int, cluster: str, *, replicate: int = 1, format: str = "v1", tag: str = "") -> Decision:
+def decision(
+    agent: str, cycle: int, cluster: str, *, replicate: int = 1, format: str = "v1", tag: str = ""
+) -> Decision:
     return Decision(
         record_id=f"{agent}.{cycle:04d}.{replicate}{tag}",
         episode_id=f"round{cycle}",
@@ -87,21 +89,21 @@ def make_study(extra: str = "", judges: dict[str, str] | None = None) -> Study:
     return parse_study(f'name = "made up"\nseed = 1\n{extra}\n{listed}')
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make() -> Callable[..., Records]:
     return make_records
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def study() -> Callable[..., Study]:
     return make_study
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def one_decision() -> Callable[..., Decision]:
     return decision
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def one_judgment() -> Callable[..., Judgment]:
     return judgment

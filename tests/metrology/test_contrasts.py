@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
@@ -19,10 +19,19 @@ from assaymark.metrology.contrasts import bootstrap_tests, default_resamples, sm
 pvalues = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 
 # Common cycles by week of pairs of agents in a real log of weekly rounds, from two weeks to twelve.
-LOG_SIZES = ([4, 8], [1, 2, 8], [2, 6, 8], [2, 2, 8, 10], [2, 6, 8, 8, 10], [2, 6, 8, 9, 10, 11], [4, 5, 6, 8, 8, 8, 9, 10, 10])
+LOG_SIZES = (
+    [4, 8],
+    [1, 2, 8],
+    [2, 6, 8],
+    [2, 2, 8, 10],
+    [2, 6, 8, 8, 10],
+    [2, 6, 8, 9, 10, 11],
+    [4, 5, 6, 8, 8, 8, 9, 10, 10],
+)
 LONG = [1, 1, 1, 2, 5, 8, 8, 8, 8, 8, 10, 10]
 
 
+@settings(max_examples=15)  # the oracle takes a tenth of a second
 @given(pvalues)
 def test_holm_agrees_with_statsmodels(p):
     assert holm(p) == pytest.approx(multipletests(p, method="holm")[1], abs=1e-12)

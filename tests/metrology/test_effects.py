@@ -1,4 +1,4 @@
-"""Least-squares agent levels: equal to raw means when balanced, to a slow regression when not, and named when neither."""
+"""Least-squares agent levels: raw means when balanced, a slow regression when not, and named when neither."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_leaving_a_cluster_out_is_fitting_without_it():
 
 def test_jackknife_ends_hold_the_planted_difference_about_as_often_as_stated():
     rng = np.random.default_rng(17)
-    hits, studies = 0, 400
+    hits, studies = 0, 200
     for _ in range(studies):
         cluster = np.repeat(np.arange(6), 4)
         agent, cycle = (axis.ravel() for axis in np.indices((3, 24)))
@@ -116,7 +116,7 @@ def test_jackknife_ends_hold_the_planted_difference_about_as_often_as_stated():
         scores = 3 + 0.2 * agent + shared + rng.normal(0, 0.5, agent.size)
         _, low, high = Design.of(scores[:, None], agent, cycle, cluster, 3).levels_with_ends(0.95)
         hits += bool(low[1, 0] <= 3.2 <= high[1, 0])
-    assert 0.915 < hits / studies < 0.98
+    assert 0.90 < hits / studies < 0.985
 
 
 def test_levels_outside_the_main_group_and_intervals_of_one_cluster_are_missing():

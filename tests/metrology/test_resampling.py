@@ -56,9 +56,8 @@ def test_enumeration_is_right_also_where_some_resamples_have_no_kappa(seed, judg
     codes = np.repeat(np.arange(3), 3)
     try:
         interval = bootstrap_kappa(ratings, codes)
-    except NotMeasurableError as exc:
-        assert "undefined" in str(exc) or "left out" in str(exc)
-        return
+    except NotMeasurableError:
+        return  # the cases without an interval have tests of their own
     assert (interval.low, interval.high) == pytest.approx(brute_force(ratings, codes, 0.95), abs=1e-12)
 
 
@@ -125,7 +124,7 @@ def test_too_many_resamples_without_a_kappa_give_no_interval():
 
 
 def test_no_kappa_or_one_cluster_has_no_interval():
-    with pytest.raises(NotMeasurableError, match="kappa is undefined: .* all 3 items"):
+    with pytest.raises(NotMeasurableError, match=r"kappa is undefined: .* all 3 items"):
         bootstrap_kappa([[2, 2]] * 3, [0, 1, 1])
     for make in (bootstrap_kappa, jackknife_kappa):
         with pytest.raises(NotMeasurableError, match=r"at least two of them \(got 1\)"):

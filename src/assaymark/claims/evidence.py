@@ -37,10 +37,11 @@ class Contrast:
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """Measurements by id, with the contrasts and drops that verdicts look up."""
+    """Measurements by id, with the contrasts, the drops, and the kappas that gate each dimension."""
 
     by_id: Mapping[str, Measurement]
     contrasts: Mapping[tuple[str, frozenset[str]], Contrast]
+    agreements: Mapping[str, tuple[Measurement, ...]]
     agents: tuple[str, ...]
     dimensions: tuple[str, ...]
     families: tuple[str, ...]
@@ -100,10 +101,15 @@ def index(measurements: Iterable[Measurement]) -> Index:
         high, low, dimension = item.labels["high"], item.labels["low"], item.labels["dimension"]
         contrasts[dimension, frozenset((high, low))] = Contrast(item, high, low, item.value)
     effects = grouped["score.effect"]
+    agreements: dict[str, list[Measurement]] = defaultdict(list)
+    for item in grouped["kappa.mean_pairwise"]:
+        if not item.state.startswith("too few"):
+            agreements[item.labels["dimension"]].append(item)
     pooled = [item for item in grouped["kappa.mean_pairwise"] if "format" not in item.labels]
     return Index(
         by_id,
         contrasts,
+        {dimension: tuple(items) for dimension, items in agreements.items()},
         agents=tuple(dict.fromkeys(sorted(item.labels["agent"] for item in effects))),
         dimensions=tuple(item.labels["dimension"] for item in pooled if item.labels["dimension"] != AGGREGATE),
         families=tuple(dict.fromkeys(item.labels["dropped"] for item in grouped["lofo.rho"])),

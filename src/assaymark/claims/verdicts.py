@@ -124,13 +124,7 @@ def _decide(claim: Claim, known: Index, rules: Rules, plan_hash: str) -> Verdict
 
 def governing_agreement(dimension: str, known: Index, rules: Rules) -> Agreement:
     """The agreement that gates a dimension. Where formats are gated on their own, the lowest kappa governs."""
-    gated = [
-        item
-        for item in known.by_id.values()
-        if item.name == "kappa.mean_pairwise"
-        and item.labels["dimension"] == dimension
-        and not item.state.startswith("too few")
-    ]
+    gated = known.agreements.get(dimension, ())
     if not gated:
         return Agreement("halt", None, f"Agreement on {measure_words(dimension)} was not measured.", ())
     lowest = min(gated, key=lambda item: (_gate_value(item, rules), item.id))

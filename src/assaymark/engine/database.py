@@ -38,6 +38,7 @@ _PRAGMAS = (
 
 _MEANINGS = (
     ("not a database", "is no ledger (its content is not a database); name another file or move this one away"),
+    ("codec can't decode", "is damaged (a text in it is none); restore it from a copy"),
     ("decode to UTF-8", "is damaged (a text in it is none); restore it from a copy"),
     ("malformed", "is damaged (its pages do not hang together); restore it from a copy"),
     ("disk is full", "cannot grow, the disk is full; what was committed is safe: make room and run again"),
@@ -106,7 +107,7 @@ def plainly(path: Path) -> Iterator[None]:
         yield
     except DBAPIError as exc:
         raise LedgerError(f"{path}: {_meaning(str(exc.orig))}") from exc
-    except (SQLAlchemyError, sqlite3.Error) as exc:
+    except (SQLAlchemyError, sqlite3.Error, UnicodeDecodeError) as exc:
         raise LedgerError(f"{path}: {_meaning(str(exc))}") from exc
     except OSError as exc:
         raise LedgerError(f"{path}: {_meaning(f'{exc.strerror}: {exc.filename}')}") from exc

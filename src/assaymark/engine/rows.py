@@ -89,34 +89,33 @@ def attempt_of(row: Row) -> Attempt:
 
 def reply_row(end: End, reply: Reply, sha256: str, now: float) -> dict[str, Any]:
     """The row of a reply whose text is the object ``sha256``."""
-    facts = json.dumps(
-        [
-            reply.model,
-            reply.fingerprint,
-            reply.finish,
-            reply.input_tokens,
-            reply.output_tokens,
-            reply.seconds,
-        ]
-    )
+    facts = [reply.model, reply.fingerprint, reply.finish, reply.input_tokens, reply.output_tokens, reply.seconds]
+    written = json.dumps(facts, ensure_ascii=False)  # escapes would merge two lone surrogates into one character
     key, number = end.attempt.key, end.attempt.number
     return {
         "key": key,
         "number": number,
         "object": sha256,
-        "facts": text_bytes(facts),
+        "facts": text_bytes(written),
         "finished_at": now,
-        "seal": seal(key, number, sha256, facts, now),
+        "seal": seal(key, number, sha256, written, now),
     }
+
+
+def check_reply(row: Row) -> str:
+    """The facts of a reply, if its row is as it was written."""
+    name = f"the reply to call {row['key']}"
+    facts = _text_of(row["facts"], name)
+    _check(row, name, row["key"], row["number"], row["object"], facts, row["finished_at"])
+    return facts
 
 
 def reply_of(row: Row, stored: Callable[[str], bytes]) -> Reply:
     """The reply in a row of ``replies`` joined with its object; ``stored`` reads objects kept outside the table."""
-    name = f"the reply to call {row['key']}"
-    facts = _text_of(row["facts"], name)
-    _check(row, name, row["key"], row["number"], row["object"], facts, row["finished_at"])
+    facts = check_reply(row)
     if row["codec"] is None:
-        raise LedgerError(f"{name} is damaged: its object {row['object']} is gone; restore the ledger from a copy")
+        gone = f"its object {row['object']} is gone"
+        raise LedgerError(f"the reply to call {row['key']} is damaged: {gone}; restore the ledger from a copy")
     text = bytes_text(object_of(row["object"], row, stored))
     model, fingerprint, finish, tokens_in, tokens_out, seconds = json.loads(facts)
     return Reply(

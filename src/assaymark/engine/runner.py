@@ -109,6 +109,7 @@ def run_calls(
     asked = {call.key: call for call in calls}
     _check_models(asked.values(), models)
     with ledger.exclusive():
+        ledger.check_structure()
         orphaned = len(ledger.mark_lost())
         ledger.plan(asked.values())
         pending = ledger.pending(asked)

@@ -27,10 +27,10 @@ _MOST_TOKENS = 26 + 26 * 26
 # What may trail a model's name and would give it away: versions and size words. A number after a space only counts as
 # a version when it cannot be an amount.
 _TRAIL = (
-    r"(?:[-.]?v?\d+(?:\.\d+)*[a-z]?(?![a-z0-9]))?"
+    rf"(?:[._{_HYPHENS}]?v?\d+(?:\.\d+)*[a-z]?(?![a-z0-9]))?"
     r"(?: v?\d\.\d(?!\d|[.,]\d| ?(?:%|percent|bps?\b|pp\b|x\b|points|million|billion|trillion|bn\b|[mbtk]\b)))?"
-    r"(?:-(?:pro|mini|nano|flash|turbo|preview|ultra|max|plus|lite|thinking|instruct|chat|reasoning|latest|exp|beta"
-    r"|high|medium|low|large|small|opus|sonnet|haiku|\d+(?:\.\d+)*b?)(?![a-z0-9])"
+    rf"(?:[_{_HYPHENS}](?:pro|mini|nano|flash|turbo|preview|ultra|max|plus|lite|thinking|instruct|chat|reasoning|latest"
+    r"|exp|beta|high|medium|low|large|small|opus|sonnet|haiku|\d+(?:\.\d+)*b?)(?![a-z0-9])"
     r"| (?:pro|mini|nano|flash|opus|sonnet|haiku|ultra)(?![a-z0-9]))*"
 )
 
@@ -317,8 +317,9 @@ def blinding_names(agents: Iterable[Agent]) -> tuple[str, ...]:
     (True, True, False)
     """
     known = _known()
+    given = list(agents)
     own: set[str] = set()
-    for agent in agents:
+    for agent in given:
         own |= _agent_names(agent)
     words = {word for name in own for word in _RUN.findall(_Folded.of(name).text)}
     companies = sorted(
@@ -326,12 +327,13 @@ def blinding_names(agents: Iterable[Agent]) -> tuple[str, ...]:
     )
     listed = [name for company in companies for name in known["listed"][company]]
     derived = sorted(name for name in own if _identifies(name))
-    return tuple(dict.fromkeys([*known["models"], *known["makers"], *listed, *derived]))
+    prints = sorted({agent.fingerprint for agent in given if agent.fingerprint and len(agent.fingerprint) > 5})
+    return tuple(dict.fromkeys([*known["models"], *known["makers"], *listed, *derived, *prints]))
 
 
 def _agent_names(agent: Agent) -> set[str]:
     """Everything by which one agent may be called."""
-    names = {agent.id, agent.family, agent.model, agent.fingerprint or ""}
+    names = {agent.id, agent.family, agent.model}
     for full in (agent.id, agent.model):
         bare = full.rpartition("/")[2]
         undated = re.sub(r"[-@](?:20\d{6}|20\d\d-\d\d-\d\d|\d{4})$", "", bare)

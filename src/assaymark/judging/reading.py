@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, cast
 
+from assaymark.errors import InputError
 from assaymark.judging.fences import Section, cells
 from assaymark.judging.texts import JUDGED_KINDS
 from assaymark.records import (
@@ -48,9 +49,17 @@ class Shown:
 
 
 def read_material(found: Sequence[Section]) -> Context:
-    """The material of a prompt as a context. Facts are numbered, and count as available at the cutoff."""
+    """The material of a prompt as a context. Facts are numbered, and count as available at the cutoff.
+
+    Raises
+    ------
+    InputError
+        There is no material in these sections.
+    """
     content = {section.label: section.content for section in reversed(found)}
     situation = dict(pair for line in _split(content.get("situation", "")) if len(pair := cells(line)) == 2)
+    if "cutoff" not in situation:
+        raise InputError("prompt", ["holds no material"])
     cutoff = datetime.fromisoformat(situation["cutoff"])
     facts = (
         Fact(id=f"f{number}", available_at=cutoff, **fields)

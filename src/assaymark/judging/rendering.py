@@ -117,7 +117,7 @@ def _situation(context: Context) -> str:
 
 def _number(value: float | None) -> str:
     """A number with every digit it has; nothing for None."""
-    return "" if value is None else repr(value)
+    return "" if value is None else repr(float(value))
 
 
 def _constraints(context: Context) -> Iterable[Sequence[str]]:
@@ -166,7 +166,7 @@ def _table(
     lines = [row(("table", str(len(instruments)), source, as_of)), row(("instrument", *columns))]
     for instrument in instruments:
         found = (grid.get((instrument, column)) for column in columns)
-        lines.append(row((instrument, *("" if fact is None else repr(fact.value) for fact in found))))
+        lines.append(row((instrument, *("" if fact is None else _number(float(fact.value)) for fact in found))))
     return "\n".join(lines)
 
 
@@ -178,7 +178,7 @@ def _single_facts(facts: Sequence[Fact]) -> list[str]:
     for note, members in groupby(facts, key=lambda fact: fact.note):
         lines.append(row(("note", note)))
         for fact in members:
-            value = fact.value if isinstance(fact.value, str) else repr(fact.value)
+            value = fact.value if isinstance(fact.value, str) else _number(fact.value)
             kind = "text" if isinstance(fact.value, str) else "fact"
             as_of = moment(fact.as_of) if fact.as_of else ""
             lines.append(row((kind, fact.instrument, fact.field, value, fact.unit, as_of, fact.source)))
@@ -190,7 +190,7 @@ def _series(series: Series) -> str:
     names = [name for name in ("open", "high", "low", "close", "volume") if getattr(series, name)]
     columns = [getattr(series, name) for name in names]
     lines = [row(("bars", str(len(series.times)), series.instrument, str(series.interval_s))), row(("time", *names))]
-    lines += [row((moment(when), *(repr(column[at]) for column in columns))) for at, when in enumerate(series.times)]
+    lines += [row((moment(when), *(_number(column[at]) for column in columns))) for at, when in enumerate(series.times)]
     return "\n".join(lines)
 
 
@@ -261,6 +261,8 @@ class _Parts:
         """A number or a known word as a cell; None for what is not shown."""
         if isinstance(value, bool):
             return str(value).lower()
-        if isinstance(value, (int, float)):
-            return repr(value)
+        if isinstance(value, int):
+            return str(value)
+        if isinstance(value, float):
+            return _number(value)
         return value if isinstance(value, str) and (value in self.known or value in STATED_WORDS) else None

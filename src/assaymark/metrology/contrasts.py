@@ -225,7 +225,10 @@ def t_test(sums: Floats, counts: Ints, *, level: float = 0.95) -> Tested:
     t = difference / np.where(flat, 1.0, error)
     p = np.where(flat, np.where(difference == 0, 1.0, 2.0 ** (1 - g)), 2 * special.stdtr(df, -np.abs(t)))
     half = np.where(flat, np.nan, t_quantile(0.5 + level / 2, df) * error)
-    usual, exact = f"cluster-t, CR2, t({df:.3g}) over {g} clusters", f"clusters differ equally: exact sign flip over {g}"
+    usual, exact = (
+        f"cluster-t, CR2, t({df:.3g}) over {g} clusters",
+        f"clusters differ equally: exact sign flip over {g}",
+    )
     method = tuple(exact if same else usual for same in flat)
     return Tested(difference, p, difference - half, difference + half, g, method)
 

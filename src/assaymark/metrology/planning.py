@@ -137,21 +137,22 @@ def simulate_error_rate(
     own = rng.standard_normal((clusters, studies, dimensions, agents))
     shared = rng.standard_normal((clusters, studies, 1, agents))
     draws = np.sqrt(1 - correlation) * own + np.sqrt(correlation) * shared
-    sums = (draws[..., a] - draws[..., b]).reshape(clusters, studies, m)
-    sizes = np.ones(clusters, dtype=np.int64)
-    rows = _null_p(test, [(sums[:, k], sizes) for k in range(studies)], rng)
+    sums = (draws[..., a] - draws[..., b]).reshape(clusters, studies * m)
+    rows = _null_p(test, sums, rng).reshape(studies, m)
     found = sum(bool((holm(row) <= alpha + 1e-9).any()) for row in rows)
     kept = float(np.mean([row > alpha for row in rows]))
     return ErrorRate(found / studies, kept, studies, m)
 
 
-def _null_p(test: Test, parts: list[tuple[Floats, Ints]], rng: np.random.Generator) -> list[Floats]:
-    """p-values of simulated studies, which share their resamples."""
+def _null_p(test: Test, sums: Floats, rng: np.random.Generator) -> Floats:
+    """p-values of all simulated contrasts, which share their resamples; some columns at a time stay in the cache."""
+    sizes = np.ones(sums.shape[0], dtype=np.int64)
     if test == "cluster-t":
-        return [t_test(*part).p for part in parts]
+        return t_test(sums, sizes).p
+    parts = [(part, sizes) for part in np.array_split(sums, max(1, sums.shape[1] // 128), axis=1)]
     wanted = [False] * len(parts)
     tested = bootstrap_tests(parts, resamples=_SIMULATED_DRAWS, rng=rng, level=0.95, intervals=wanted)
-    return [one.p for one in tested]
+    return np.concatenate([one.p for one in tested])
 
 
 @dataclass(frozen=True, slots=True)

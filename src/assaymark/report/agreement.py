@@ -94,7 +94,8 @@ def _answer(book: Book, found: Sequence[tuple[str, Measurement]]) -> str:
     if AGGREGATE in dict(found):
         parts.append(f"On the aggregate the gate says {book.status(AGGREGATE)}.")
     if dimensions:
-        parts.append(f"{words(len(by['publish'])).capitalize()} of {plural(len(dimensions), 'dimension')} may publish.")
+        some = words(len(by["publish"])).capitalize() if by["publish"] else "None"
+        parts.append(f"{some} of {plural(len(dimensions), 'dimension')} may publish.")
     if by["methodology"]:
         parts.append(f"{_names(by['methodology'])}: a finding about the judges, not a headline.")
     if by["halt"]:

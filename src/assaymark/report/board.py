@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assaymark.records import AGGREGATE, Level, Measurement
+from assaymark.records import AGGREGATE, Level, Measurement, Verdict
 from assaymark.report.book import Book
 from assaymark.report.figures import ScoreAxis, score_axis, score_head, score_strip
 from assaymark.report.formats import clean, count, interval, listing, ordinal_span, percent, plural, shown, span, words
@@ -59,7 +59,7 @@ def _bounds(item: Measurement | None) -> tuple[float, float] | None:
 
 def _extent(book: Book, standing: Standing) -> tuple[float, ...]:
     """The ends of a permitted row's mark; nothing of a withheld one may move the axis."""
-    if standing.places is None:
+    if standing.places is None or (len(standing.agents) == 1 and not standing.single):
         return ()
     ends = [pair for pair in (_bounds(_effect(book, agent)) for agent in standing.agents) if pair]
     return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else ()
@@ -72,6 +72,8 @@ def _row(book: Book, standing: Standing, axis: ScoreAxis, name: str) -> BoardRow
     places = ordinal_span(*standing.places)
     if standing.single:
         return _single(book, standing, axis, name, agents, places)
+    if len(standing.agents) == 1:
+        return _run(book, standing, axis, name, agents, places)
     return _class(book, standing, axis, name, agents, places)
 
 
@@ -114,6 +116,29 @@ def _single(
     )
 
 
+def _run(
+    book: Book, standing: Standing, axis: ScoreAxis, name: str, agents: tuple[tuple[str, str], ...], places: str
+) -> BoardRow:
+    """A run of places that overlaps with those of others: a score would order what is not settled."""
+    pairs = [v for v in _permitted_about(book, standing.agents[0]) if len(v.claim.subjects) > 1]
+    return BoardRow(
+        agents=agents,
+        places=places,
+        note="one of these",
+        score=None,
+        bounds="",
+        score_note="",
+        level=standing.level,
+        tag=TAGS[standing.level],
+        why=f"Bounded by {plural(len(pairs), 'permitted pair')}; not settled against the others",
+        strip=score_strip(name, axis, "no-claim", None, None),
+    )
+
+
+def _permitted_about(book: Book, agent: str) -> list[Verdict]:
+    return [v for v in book.on(AGGREGATE) if v.publication_level != "no-claim" and agent in v.claim.subjects]
+
+
 def _class(
     book: Book, standing: Standing, axis: ScoreAxis, name: str, agents: tuple[tuple[str, str], ...], places: str
 ) -> BoardRow:
@@ -135,7 +160,7 @@ def _class(
 
 def _why_single(book: Book, standing: Standing) -> str:
     agent = standing.agents[0]
-    own = [v for v in book.on(AGGREGATE) if v.publication_level != "no-claim" and agent in v.claim.subjects]
+    own = _permitted_about(book, agent)
     firsts = [v for v in own if len(v.claim.subjects) == 1]
     families = len(book.run.study.families)
     if firsts:

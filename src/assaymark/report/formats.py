@@ -252,7 +252,7 @@ def fit(text: str, width: float, size: float) -> str:
     """The text cut with an ellipsis so that it fits a width.
 
     >>> fit("Dogwood", 500, 13), fit("Dogwood of the northern hills", 60, 13)
-    ('Dogwood', 'Dogwood…')
+    ('Dogwood', 'Dogwoo…')
     """
     if text_width(text, size) <= width:
         return text

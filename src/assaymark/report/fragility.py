@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from assaymark.records import Level, Verdict
 from assaymark.report.book import Book
-from assaymark.report.formats import clean, count, plural
-from assaymark.report.levels import LEVELS, TAGS, opening_verdicts
-from assaymark.report.withheld import withheld_phrase
+from assaymark.report.formats import clean, count, counted, plural
+from assaymark.report.levels import LEVELS, TAGS, permitted_verdicts
 
 _RANK = {"no-claim": 0, "qualified": 1, "headline": 2}
 _ROWS = 8
@@ -25,12 +24,17 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class FragilityRow:
-    """One claim: what it says if it may be said, and its level under each rule."""
+    """One permitted claim and its level under each rule."""
 
     text: str
     level: Level
     tag: str
     cells: tuple[Cell, ...]
+
+    @property
+    def holds(self) -> str:
+        """Under how many of the rules the verdict holds, for narrow pages."""
+        return f"{sum(cell.level is None for cell in self.cells)} of {counted(len(self.cells), 'other rule')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +50,16 @@ class FragilityView:
 
 
 def fragility_view(book: Book) -> FragilityView:
-    """The claims that open the page, each under the other rules, and how many of all claims each rule would move."""
+    """The permitted claims that open the page, each under the other rules, and how many of all claims each rule would move."""
     verdicts = [v for v in book.run.verdicts if v.fragility]
     rules = sorted({rule for v in verdicts for rule in v.fragility})
-    shown = [v for v in opening_verdicts(book) if v.fragility][:_ROWS]
+    # A withheld claim has no row: which of them open the page is decided by estimates that may not be shown.
+    shown = [v for v in permitted_verdicts(book) if v.fragility][:_ROWS]
     moved = sum(any(level != v.publication_level for level in v.fragility.values()) for v in verdicts)
     return FragilityView(
         answer=_answer(len(verdicts), moved, len(rules)),
         rules=tuple(clean(rule, 60) for rule in rules),
-        rows=tuple(_row(book, v, rules) for v in shown),
+        rows=tuple(_row(v, rules) for v in shown),
         total=f"All {count(len(verdicts))} claims",
         locked=_levels(verdicts),
         counts=tuple(_moves(verdicts, rule) for rule in rules),
@@ -68,10 +73,9 @@ def _answer(verdicts: int, moved: int, rules: int) -> str:
     return f"{plural(moved, 'verdict').capitalize()} of {count(verdicts)} would change {other}."
 
 
-def _row(book: Book, verdict: Verdict, rules: Sequence[str]) -> FragilityRow:
+def _row(verdict: Verdict, rules: Sequence[str]) -> FragilityRow:
     level = verdict.publication_level
-    text = withheld_phrase(book, verdict) if level == "no-claim" else clean(verdict.claim.statement, 400)
-    text = text.removesuffix(".")
+    text = clean(verdict.claim.statement, 400).removesuffix(".")
     cells = []
     for rule in rules:
         other = verdict.fragility.get(rule, level)

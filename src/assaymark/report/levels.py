@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Final
 
 from assaymark.records import AGGREGATE, Level, Measurement, Verdict
@@ -96,7 +96,7 @@ class LevelView:
 def level_views(book: Book) -> tuple[LevelView, ...]:
     """The three levels in order, each with the claims that fit its part of the first screen."""
     by_level = {level: _sorted(book, level) for level in LEVELS}
-    headlines, qualified = _room(len(by_level["headline"]), len(by_level["qualified"]))
+    headlines, qualified = _room(*([_height(v) for v in by_level[level]] for level in LEVELS[:2]))
     return (
         _permitted_level(book, "headline", by_level["headline"], headlines),
         _permitted_level(book, "qualified", by_level["qualified"], qualified),
@@ -144,10 +144,9 @@ def _sorted(book: Book, level: Level) -> list[Verdict]:
     return sorted(chosen, key=lambda v: (v.claim.id not in opening, len(v.claim.subjects) > 1, _place(v, order)))
 
 
-def opening_verdicts(book: Book) -> tuple[Verdict, ...]:
-    """The claims that open the page, permitted ones first, agents in alphabetical order within."""
-    opening = _opening(book)
-    return tuple(v for level in LEVELS for v in _sorted(book, level) if v.claim.id in opening)
+def permitted_verdicts(book: Book) -> tuple[Verdict, ...]:
+    """The claims that may be said, in the order of the page."""
+    return tuple(v for level in LEVELS[:2] for v in _sorted(book, level))
 
 
 def _opening(book: Book) -> set[str]:
@@ -162,16 +161,27 @@ def _opening(book: Book) -> set[str]:
     }
 
 
-def _room(headlines: int, qualified: int) -> tuple[int, int]:
-    """How many claims of the first two levels fit above the third.
+def _room(headlines: Sequence[int], qualified: Sequence[int]) -> tuple[int, int]:
+    """How many claims of the first two levels fit above the third, from the heights of all of them.
 
-    >>> _room(2, 3), _room(0, 40), _room(9, 9), _room(0, 0)
+    >>> _room([76, 76], [102] * 3), _room([], [102] * 40), _room([76] * 9, [102] * 9), _room([], [])
     ((2, 2), (0, 4), (3, 2), (0, 0))
     """
-    some_qualified = min(qualified, 2)
-    heads = min(headlines, max((_ROOM - some_qualified * _QUALIFIED_HEIGHT) // _HEADLINE_HEIGHT, 1))
-    left = _ROOM - heads * _HEADLINE_HEIGHT
-    return heads, min(qualified, left // _QUALIFIED_HEIGHT)
+    kept = sum(qualified[:2])
+    heads = _fitting(headlines, _ROOM - kept)
+    return heads, _fitting(qualified, _ROOM - sum(headlines[:heads]))
+
+
+def _fitting(heights: Sequence[int], room: int) -> int:
+    """How many of the first heights fit; one always does."""
+    sums = accumulate(heights)
+    return max(sum(height <= room for height in sums), min(1, len(heights)))
+
+
+def _height(verdict: Verdict) -> int:
+    """About how tall a claim stands: its lines at some 70 characters, and its condition."""
+    lines = len(verdict.claim.statement) // 70 + len(verdict.condition or "") // 95
+    return (_QUALIFIED_HEIGHT if verdict.condition else _HEADLINE_HEIGHT) + 24 * lines
 
 
 def _permitted_level(book: Book, level: Level, verdicts: Sequence[Verdict], room: int) -> LevelView:

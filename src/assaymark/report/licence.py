@@ -3,14 +3,15 @@
 An order between two agents may be shown only where a verdict above no-claim carries it. Take an arrow from the higher
 to the lower agent for each permitted pair, arrows both ways for each other pair, and the strongly connected parts of
 that graph stand in one order: every pair across two parts is permitted, in one direction. A part of one agent has a
-place; a part of several is a class; a single part that holds everyone means that no place may be shown.
+place. A part of several has a run of places; where pairs inside it are permitted, each member has the shorter run that
+its own pairs leave open. An agent whose run is the whole table has no place at all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, permutations
 
 from assaymark.records import Level, Verdict
 from assaymark.report.book import Book
@@ -20,19 +21,21 @@ _RANK: Mapping[Level, int] = {"no-claim": 0, "qualified": 1, "headline": 2}
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """One agent, or a class of agents in alphabetical order, with the places it holds together.
+    """One agent, or a class of agents in alphabetical order, with the places that the verdicts leave open to it.
 
-    ``places`` is None when no verdict permits any. ``level`` is the weakest verdict that the places rest on.
+    ``places`` is None when no verdict permits any. ``part`` is the run of places of the whole class that it stands in.
+    ``level`` is the weakest verdict that the places rest on.
     """
 
     agents: tuple[str, ...]
     places: tuple[int, int] | None
+    part: tuple[int, int]
     level: Level
 
     @property
     def single(self) -> bool:
-        """Whether this is one agent with one place."""
-        return self.places is not None and self.places[0] == self.places[1]
+        """Whether this is one agent with one place: only then may a score of its own be shown."""
+        return len(self.agents) == 1 and self.places is not None and self.places[0] == self.places[1]
 
 
 def weakest(levels: Iterable[Level]) -> Level:
@@ -45,21 +48,44 @@ def weakest(levels: Iterable[Level]) -> Level:
 
 
 def standings(book: Book, dimension: str) -> tuple[Standing, ...]:
-    """The places that the verdicts on a dimension permit, best first; without permission alphabetical, one by one."""
-    agents = book.agents
+    """The places that the verdicts on a dimension permit: parts best first, inside a part in alphabetical order."""
     verdicts = book.on(dimension)
     permitted = _permitted(book, verdicts)
-    parts = _ordered_parts(agents, permitted)
-    parts = _without_denied_first(parts, verdicts)
-    if len(parts) < 2:
-        return tuple(Standing((agent,), None, "no-claim") for agent in agents)
-    found, place = [], 1
-    for part in parts:
-        rest = set(agents) - set(part)
-        level = weakest(permitted[pair] for a in part for b in rest for pair in ((a, b), (b, a)) if pair in permitted)
-        found.append(Standing(part, (place, place + len(part) - 1), level))
+    found: list[Standing] = []
+    place = 1
+    for part in _without_denied_first(_ordered_parts(book.agents, permitted), verdicts):
+        found += _inside(part, (place, place + len(part) - 1), book.agents, permitted)
         place += len(part)
     return tuple(found)
+
+
+def _inside(
+    part: tuple[str, ...], run: tuple[int, int], agents: Sequence[str], permitted: Mapping[tuple[str, str], Level]
+) -> list[Standing]:
+    """The members of one part: as a class if nothing between them is permitted, else one by one."""
+    inner = any(pair in permitted for pair in permutations(part, 2))
+    if not inner and len(part) < len(agents):
+        levels = [permitted[pair] for agent in part for pair in _pairs_with(agent, agents) if pair in permitted]
+        return [Standing(part, run, run, weakest(levels))]
+    return [_alone(agent, run, agents, permitted) for agent in part]
+
+
+def _alone(
+    agent: str, run: tuple[int, int], agents: Sequence[str], permitted: Mapping[tuple[str, str], Level]
+) -> Standing:
+    above = sum((other, agent) in permitted for other in agents)
+    below = sum((agent, other) in permitted for other in agents)
+    if not above and not below:
+        return Standing((agent,), None, run, "no-claim")
+    places = (1 + above, len(agents) - below)
+    if places[0] >= places[1] and run[0] < run[1]:
+        places = run  # its pairs contradict each other, or its own first place was refused
+    level = weakest(permitted[pair] for pair in _pairs_with(agent, agents) if pair in permitted)
+    return Standing((agent,), places, run, level)
+
+
+def _pairs_with(agent: str, agents: Sequence[str]) -> list[tuple[str, str]]:
+    return [pair for other in agents if other != agent for pair in ((agent, other), (other, agent))]
 
 
 def _permitted(book: Book, verdicts: Sequence[Verdict]) -> dict[tuple[str, str], Level]:

@@ -74,7 +74,7 @@ def _drawn(item: Measurement, full: Sequence[str]) -> bool:
 def _full_order(book: Book, allowed: Sequence[Standing]) -> tuple[str, ...]:
     """Agents as the full panel places them: by permitted place, and by estimate inside what is withheld."""
     levels = {agent: book.value("score.effect", dimension=AGGREGATE, agent=agent) for agent in book.agents}
-    start = {agent: (s.places or (1, 1))[0] for s in allowed for agent in s.agents}
+    start = {agent: s.places[0] if s.single and s.places else s.part[0] for s in allowed for agent in s.agents}
     scored = [agent for agent in book.agents if levels[agent] is not None]
     return tuple(sorted(scored, key=lambda a: (start[a], -(levels[a] or 0.0), a)))
 
@@ -135,10 +135,8 @@ def _drop(book: Book, item: Measurement, allowed: Sequence[Standing], full: Sequ
 
 
 def _classes(allowed: Sequence[Standing], size: int) -> tuple[tuple[int, int, str], ...]:
-    if all(s.places is None for s in allowed):
-        return ((1, size, "every place|withheld"),)
-    boxes = [s.places for s in allowed if s.places is not None and not s.single]
-    return tuple((first, min(last, size), f"{ordinal_span(first, last)}|one class") for first, last in boxes)
+    runs = sorted({s.part for s in allowed if not s.single and s.part[0] <= size})
+    return tuple((first, min(last, size), f"{ordinal_span(first, last)}:|order withheld") for first, last in runs)
 
 
 def _turned(before: Mapping[str, int], after: Mapping[str, int]) -> tuple[tuple[str, str], ...]:

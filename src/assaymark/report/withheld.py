@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from assaymark.records import Measurement, Verdict
 from assaymark.report.book import Book, measure_words
-from assaymark.report.formats import clean, listing, number, p_value, plural, shown, span
+from assaymark.report.formats import clean, listing, number, p_value, plural, shown
 
 Segments = tuple[tuple[str, bool], ...]
 _NAMES = 6
@@ -131,7 +131,7 @@ def _tie_class(book: Book, pairs: Sequence[Verdict]) -> list[tuple[str, bool]]:
     never = sum(m is None or m.value is None for m in found)
     parts: list[tuple[str, bool]] = [(_pairs_words(len(pairs), "form a ", "forms a "), False), ("tie class", True)]
     if gaps:
-        size = f"the gap is {number(gaps[0])}" if len(gaps) == 1 else f"the gaps are {span(gaps[0], gaps[-1])}"
+        size = f"the gap is {number(gaps[0])}" if len(gaps) == 1 else f"the gaps are {_range(gaps)}"
         ps = [float(m.detail["p_holm"]) for m in found if m is not None and m.detail.get("p_holm") is not None]
         which = "the smallest adjusted" if len(ps) > 1 else "adjusted"
         tested = f", {which} {p_value(min(ps))}" if ps else ""
@@ -143,12 +143,17 @@ def _tie_class(book: Book, pairs: Sequence[Verdict]) -> list[tuple[str, bool]]:
     return parts
 
 
+def _range(gaps: Sequence[float]) -> str:
+    low, high = number(gaps[0]), number(gaps[-1])
+    return low if low == high else f"{low} to {high}"
+
+
 def _judge_dependent(book: Book, pairs: Sequence[Verdict]) -> list[tuple[str, bool]]:
     if not pairs:
         return []
     families = sorted({clean(f, 60) for v in pairs for f in _turning(book, v)})
     parts: list[tuple[str, bool]] = [(_pairs_words(len(pairs), "are ", "is "), False), ("judge-dependent", True)]
-    parts.append((f": it turns without {listing(families, last='or')}. " if families else ". ", False))
+    parts.append((f": the difference turns without {listing(families, last='or')}. " if families else ". ", False))
     return parts
 
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import RenderableType
 
 from assaymark.judging import PLANTED
 from assaymark.protocol import JudgeSpec, Study
-from assaymark.records import Context, Decision, Judgment
+from assaymark.records import Decision, Judgment
 from assaymark.report import AssayRun, PlantedView, RubricView, render_pages, terminal_summary
 from assaymark.workflow.folder import RunFolder, replace_files
 from assaymark.workflow.locking import Locked, open_locked, select
-from assaymark.workflow.tables import DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,6 @@ def gather(locked: Locked, store: Store) -> AssayRun:
     verdicts = {verdict.claim.id: verdict for verdict in store.read(VERDICTS)}
     judgments = store.read(JUDGMENTS)
     selection = select(store.read(DECISIONS), study)
-    contexts = store.contexts()
     return AssayRun(
         study=study,
         plan_hash=locked.plan_hash,
@@ -54,7 +54,9 @@ def gather(locked: Locked, store: Store) -> AssayRun:
         rubric=RubricView(
             name=study.rubric.name,
             title=locked.rubric.title,
-            dimensions=tuple((item.name, item.name.replace("_", " ").capitalize()) for item in locked.rubric.dimensions),
+            dimensions=tuple(
+                (item.name, item.name.replace("_", " ").capitalize()) for item in locked.rubric.dimensions
+            ),
         ),
         verdicts=tuple(verdicts.values()),
         measurements=tuple(store.read(MEASUREMENTS)),
@@ -64,7 +66,9 @@ def gather(locked: Locked, store: Store) -> AssayRun:
         calls=len(judgments),
         in_flight_bound=in_flight_bound(study),
         reference_panel=planted_views(study),
-        import_notes=import_notes(selection.decisions, contexts),
+        import_notes=import_notes(
+            selection.decisions, store.columns(CONTEXTS, "context_id", "completeness", "missing")
+        ),
         excluded=selection.excluded,
         family_size=_family_size(store),
     )
@@ -91,20 +95,28 @@ def planted_views(study: Study) -> tuple[PlantedView, ...]:
 
 def _planted_words(judge: JudgeSpec) -> tuple[str, ...]:
     planted = PLANTED[judge.model]
-    value = {name: float(judge.args.get(name, getattr(planted, name))) for name in ("offset", "noise", "slope", "pivot")}
+    value = {
+        name: float(judge.args.get(name, getattr(planted, name))) for name in ("offset", "noise", "slope", "pivot")
+    }
     return (
         f"offset {value['offset']:+.2f} points".replace("-", "−"),
         f"noise with a standard deviation of {value['noise']:.2f} points",
-        f"{value['slope']:.2f} points for each 100 tokens beyond {value['pivot']:.0f}" if value["slope"] else "blind to length",
+        f"{value['slope']:.2f} points for each 100 tokens beyond {value['pivot']:.0f}"
+        if value["slope"]
+        else "blind to length",
     )
 
 
-def import_notes(decisions: tuple[Decision, ...], contexts: Mapping[str, Context]) -> tuple[str, ...]:
-    """What the records lack, in words, most frequent first."""
+def import_notes(decisions: Sequence[Decision], contexts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """What the records lack, in words, most frequent first.
+
+    ``contexts`` are rows with ``context_id``, ``completeness`` and ``missing``.
+    """
     used = {decision.context_id for decision in decisions}
-    partial = sum(contexts[name].completeness == "partial" for name in used)
-    notes = [f"{partial} of {len(used)} contexts are partial: the agents saw something that is not in the records"]
-    counts = Counter(item for name in used for item in contexts[name].missing)
+    shown = [row for row in contexts if row["context_id"] in used]
+    partial = sum(row["completeness"] == "partial" for row in shown)
+    notes = [f"{partial} of {len(shown)} contexts are partial: the agents saw something that is not in the records"]
+    counts = Counter(item for row in shown for item in row["missing"])
     counts.update(item for decision in decisions for item in decision.missing)
     return tuple(([] if not partial else notes) + [f"{what} ({n} records)" for what, n in counts.most_common(20)])
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 from assaymark.engine import Model
 from assaymark.workflow.claiming import VerdictFile, claim
 from assaymark.workflow.demo_records import demo_records
-from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.folder import RunFolder, new_folder
 from assaymark.workflow.importing import import_records, store_records
 from assaymark.workflow.judging_calls import JudgeResult, judge
 from assaymark.workflow.locking import Locked, lock, lock_lines
@@ -45,7 +45,8 @@ def finish(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress
 def demo(folder: RunFolder, models: Mapping[str, Model], *, now: datetime, progress: Progress = silent) -> Reported:
     """The whole flow on records of its own making."""
     decisions, contexts = demo_records()
-    store_records(folder, decisions, contexts, ())
+    with new_folder(folder.path):
+        store_records(folder, decisions, contexts, ())
     study = files("assaymark.workflow").joinpath("demo.toml").read_text(encoding="utf-8")
     lock(folder, study, "demo.toml", now=now)
     return finish(folder, models, progress=progress)

@@ -25,6 +25,10 @@ _OPTION_COLUMNS = ("option_id", "asset proxy", "symbol", "option")
 _LABEL_WORDS = 6
 _LABEL_LENGTH = 60
 
+# One endless line with a number in every word must not cost its length squared.
+_REACH = 200
+_NOTE_LENGTH = 2000
+
 
 @dataclass(frozen=True, slots=True)
 class Stated:
@@ -96,7 +100,7 @@ def _row(line: str) -> tuple[str, ...]:
 
 def _of_row(cells: tuple[str, ...], header: tuple[str, ...], options: Mapping[str, str]) -> Iterator[Stated]:
     """The numbers of one table row; a unit column gives the bare ones their unit."""
-    note = " | ".join(cells)
+    note = " | ".join(cells)[:_NOTE_LENGTH]
     subject = _subject(cells, header, options)
     stated_unit = next((cell for cell, name in zip(cells, header, strict=False) if name.lower().startswith("unit")), "")
     for place, cell in enumerate(cells[1:], start=1):
@@ -156,6 +160,9 @@ def _of_prose(line: str, heading: str) -> Iterator[Stated]:
     """The numbers of running text, sentence by sentence."""
     for sentence in _SENTENCE.split(line):
         for found in numbers(sentence):
-            before = _WORD.findall(sentence[: found.start])[-_LABEL_WORDS:]
+            before = _WORD.findall(sentence, max(found.start - _REACH, 0), found.start)[-_LABEL_WORDS:]
             label = " ".join(before) or heading
-            yield Stated("", label[-_LABEL_LENGTH:].strip(), found.value, found.unit, sentence)
+            note = (
+                sentence if len(sentence) <= _NOTE_LENGTH else sentence[max(found.start - _REACH, 0) :][:_NOTE_LENGTH]
+            )
+            yield Stated("", label[-_LABEL_LENGTH:].strip(), found.value, found.unit, note)

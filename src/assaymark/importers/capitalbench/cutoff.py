@@ -17,6 +17,9 @@ _WORDS = re.compile(
     r"\s?(?P<zone>UTC\b|GMT\b|[A-Z][A-Za-z]+/[A-Za-z_]+)"
 )
 
+# How far behind its mention a cutoff is looked for: sentences are shorter, and a hostile line can be endless.
+_REACH = 300
+
 
 @dataclass(frozen=True, slots=True)
 class Cutoff:
@@ -40,12 +43,14 @@ def stated(text: str) -> tuple[datetime, int] | None:
     lines = text.splitlines()
     for number, line in enumerate(lines, start=1):
         for mention in _MENTION.finditer(line):
-            found = _first_time(_before_deadline(line[mention.end() :]))
+            found = _first_time(_before_deadline(line[mention.end() : mention.end() + _REACH]))
             if found is not None:
                 return found, number
             if line.startswith("#"):
-                below = next(((n, s) for n, s in enumerate(lines[number:], number + 1) if s.strip()), (number, ""))
-                found = _first_time(_before_deadline(below[1]))
+                below = next(
+                    ((n, s) for n, s in enumerate(lines[number : number + 5], number + 1) if s.strip()), (number, "")
+                )
+                found = _first_time(_before_deadline(below[1][:_REACH]))
                 if found is not None:
                     return found, below[0]
     return None

@@ -49,9 +49,14 @@ def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> svg.Line:
 
 
 def rect(x: float, y: float, width: float, height: float, kind: str, fill: str | None = None) -> svg.Rect:
-    """A rectangle of a class; ``fill`` may name a hatch."""
+    """A rectangle of a class; ``fill`` may name a hatch. A void one is empty unless it is hatched."""
     return svg.Rect(
-        x=num(x), y=num(y), width=num(max(width, 0)), height=num(max(height, 0)), class_=kind.split(), fill=fill
+        x=num(x),
+        y=num(y),
+        width=num(max(width, 0)),
+        height=num(max(height, 0)),
+        class_=kind.split(),
+        fill=fill or ("none" if kind == "void" else None),
     )
 
 

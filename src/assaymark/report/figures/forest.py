@@ -11,7 +11,7 @@ import svg
 
 from assaymark.records import AgreementStatus
 from assaymark.report.figures.canvas import NARROW, WIDE, Scale, frame, hatch, label, line, path, rect
-from assaymark.report.formats import fit, number, span
+from assaymark.report.formats import MINUS, fit, number, span
 
 _KIND: Final = {"publish": "mh", "methodology": "mq", "halt": "mn"}
 _ROW: Final = 36
@@ -127,7 +127,7 @@ def _axis(scale: Scale, y: float) -> list[svg.Element]:
     parts: list[svg.Element] = [line(scale.left, y, scale.right, y, "axis")]
     for step in range(round(scale.low * 5), 6):
         x = scale(step / 5)
-        parts += [line(x, y, x, y + 5, "axis"), label(x, y + 19, number(step / 5, 1), "tk", "middle")]
+        parts += [line(x, y, x, y + 5, "axis"), label(x, y + 19, f"{step / 5:g}".replace("-", MINUS), "tk", "middle")]
     return parts
 
 

@@ -1,0 +1,1 @@
+"""Its presence makes `judged_records` importable from the folders below."""

@@ -1,0 +1,518 @@
+"""The whole analysis: every promised measurement, its parts recomputed by hand, and every state in words."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.metrics import cohen_kappa_score
+
+from assaymark.metrology import (
+    agent_effects,
+    analyse,
+    bootstrap_kappa,
+    cluster_t,
+    fleiss_kappa,
+    holm,
+    jackknife_kappa,
+    mean_correlation,
+    minimum_detectable_effect,
+    repetition_stability,
+    round_half_up,
+    score_table,
+)
+from assaymark.metrology.measure_agreement import categories_of, cross_family_pairs
+from assaymark.records import Measurement, canonical_json, parse
+
+AGENTS = ("ash", "birch", "cedar", "elm")
+NAMES = ("aggregate", "clarity", "evidence", "risk")
+FAMILIES = ("north", "south", "east")
+
+
+def run(records, study, seed=1, **parts):
+    decisions, judgments = records
+    table = score_table(judgments, decisions, **parts)
+    found = analyse(table, study, rng=np.random.default_rng(seed))
+    assert len({m.id for m in found}) == len(found)
+    for m in found:
+        assert (m.value is None) == (m.state != "ok"), m
+        assert m.value is None or math.isfinite(m.value), m
+        assert (m.low is None) == (m.high is None) == (m.level is None), m
+        assert m.value is not None or m.low is None, m
+        assert m.inputs == table.digest
+        assert parse(Measurement, canonical_json(m)).id == m.id
+    return table, {m.id: m for m in found}
+
+
+def get(found, name, **labels):
+    inner = ",".join(f"{key}={labels[key]}" for key in sorted(labels))
+    return found[f"{name}[{inner}]"]
+
+
+@pytest.fixture(scope="module")
+def plain(make, study):
+    """One balanced study with a clear leader, analysed once."""
+    records = make(effects=(0.9, 0.1, 0.05, 0.0), trials=3)
+    table, found = run(records, study())
+    return records, table, found
+
+
+def test_every_promised_measurement_is_there(plain):
+    _, _, found = plain
+    counts = {}
+    for m in found.values():
+        counts[m.name] = counts.get(m.name, 0) + 1
+    d, a, f, j, pairs = 4, 4, 3, 3, 6
+    assert counts == {
+        "kappa.mean_pairwise": d * 3,  # pooled, and two formats
+        "kappa.fleiss": d,
+        "redundancy": d,
+        "score.effect": d * a,
+        "contrast": d * pairs,
+        "first.p_holm": d * a,
+        "lofo.rho": d * f,
+        "lofo.effect": d * f * a,
+        "lofo.contrast": d * f * pairs,
+        "mde": d,
+        "noise.repetition_stability": 2 * j,
+        "noise.agent_floor": a,
+        "judge.invalid_share": j,
+        "score.length_correlation": 1,
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_kappa_and_its_parts(plain, name):
+    _, table, found = plain
+    m = get(found, "kappa.mean_pairwise", dimension=name)
+    ratings = np.clip(round_half_up(np.round(table.stacked[:, :, NAMES.index(name)], 9)), 1, 5).astype(int)
+    pairs = {
+        f"{table.judges[a]}|{table.judges[b]}": (ratings[:, a], ratings[:, b]) for a, b in combinations(range(3), 2)
+    }
+    oracle = {key: cohen_kappa_score(*both, weights="quadratic", labels=[1, 2, 3, 4, 5]) for key, both in pairs.items()}
+    assert m.detail["pairs"] == pytest.approx(oracle)
+    assert m.value == pytest.approx(np.mean(list(oracle.values())))
+    for key, (a, b) in pairs.items():
+        cells = np.zeros((5, 5), dtype=int)
+        np.add.at(cells, (a - 1, b - 1), 1)
+        assert m.detail["tables"][key] == cells.tolist()
+    interval, companion = (make(ratings, table.cluster) for make in (bootstrap_kappa, jackknife_kappa))
+    assert (m.low, m.high) == (interval.low, interval.high)
+    assert m.detail["interval_method"] == interval.method
+    assert (m.detail["t_low"], m.detail["t_high"]) == (companion.low, companion.high)
+    assert (m.n, m.n_of, m.level, m.detail["clusters"]) == (200, "trajectories", 0.95, 5)
+
+
+def test_the_other_rounding_rule_is_carried_along(make, study):
+    table, found = run(make(dimensions=("risk", "sizing")), study())
+    scores = np.round(table.stacked[:, :, 0], 9)
+    assert (scores % 1 == 0.5).any()
+    ratings = np.clip(np.rint(scores), 1, 5).astype(int)
+    oracle = [
+        cohen_kappa_score(ratings[:, a], ratings[:, b], weights="quadratic", labels=[1, 2, 3, 4, 5])
+        for a, b in combinations(range(3), 2)
+    ]
+    m = get(found, "kappa.mean_pairwise", dimension="aggregate")
+    assert m.detail["half_even"] == pytest.approx(np.mean(oracle))
+    assert m.detail["half_even"] != m.value
+
+
+def test_fleiss_and_redundancy(plain):
+    _, table, found = plain
+    scores = table.stacked[:, :, 2]
+    assert get(found, "kappa.fleiss", dimension="evidence").value == fleiss_kappa(categories_of(scores))
+    assert get(found, "redundancy", dimension="evidence").value == mean_correlation(scores)
+
+
+def test_halves_that_floats_miss_are_halves():
+    missed = float(np.nextafter(2.5, 0))
+    assert round_half_up(missed) == 2
+    assert categories_of(np.array([missed, 2.4999, 5.7, 0.1])).tolist() == [3, 2, 5, 1]
+
+
+def test_siblings_do_not_count_as_agreement():
+    assert cross_family_pairs(("n", "s", "n")) == [(0, 1), (1, 2)]
+
+
+def test_levels_are_least_squares_with_jackknife_ends(plain):
+    _, table, found = plain
+    panel = table.stacked.mean(axis=1)
+    names = [table.agents[k] for k in table.agent]
+    effects = agent_effects(panel[:, 0], names, table.cycle)
+    for k, agent in enumerate(AGENTS):
+        m = get(found, "score.effect", dimension="aggregate", agent=agent)
+        assert m.value == pytest.approx(effects.levels[k])
+        assert m.value == pytest.approx(m.detail["raw_mean"])
+        assert m.low < m.value < m.high
+        assert (m.n, m.n_of, m.unit, m.detail["clusters"]) == (50, "decisions", "rubric points", 5)
+
+
+def paired(table, column, one, other, judges=(0, 1, 2)):
+    """Differences by cycle, the slow way."""
+    panel = table.stacked[:, list(judges), column].mean(axis=1)
+    at = {
+        (table.agents[a], c): (s, g) for a, c, s, g in zip(table.agent, table.cycle, panel, table.cluster, strict=True)
+    }
+    cycles = [c for c in range(len(table.cycles)) if (one, c) in at and (other, c) in at]
+    return [at[one, c][0] - at[other, c][0] for c in cycles], [int(at[one, c][1]) for c in cycles]
+
+
+def test_contrasts_are_paired_within_cycles_and_point_upwards(plain):
+    _, table, found = plain
+    contrasts = [m for m in found.values() if m.name == "contrast"]
+    for m in contrasts:
+        differences, clusters = paired(table, NAMES.index(m.labels["dimension"]), m.labels["high"], m.labels["low"])
+        test = cluster_t(differences, clusters)
+        assert m.value >= 0
+        assert m.value == pytest.approx(test.difference, abs=1e-9)
+        assert (m.low, m.high) == pytest.approx((test.low, test.high))
+        assert m.detail["p"] == m.detail["p_cluster_t"] == pytest.approx(test.p)
+        sums, counts = zip(*m.detail["cluster_sums"].values(), strict=True)
+        assert sum(sums) / sum(counts) == pytest.approx(m.value)
+        assert sum(counts) == m.n == 50
+        assert (m.detail["gating"], m.detail["clusters"]) == ("cluster-t", 5)
+        m_size = 6 if m.labels["dimension"] == "aggregate" else 18
+        assert m.detail["mde"] == minimum_detectable_effect(50, comparisons=m_size)
+        assert m.detail["in_mde"] == pytest.approx(m.value / m.detail["mde"])
+
+
+@pytest.mark.parametrize("which", ["p", "p_cluster_t", "p_bootstrap"])
+def test_holm_families_are_fixed(plain, which):
+    _, _, found = plain
+    adjusted = {"p": "p_holm", "p_cluster_t": "p_holm_cluster_t", "p_bootstrap": "p_holm_bootstrap"}[which]
+    contrasts = [m for m in found.values() if m.name == "contrast"]
+    for inside, size, name in (
+        (lambda m: m.labels["dimension"] == "aggregate", 6, "aggregate C(A,2)=6"),
+        (lambda m: m.labels["dimension"] != "aggregate", 18, "dimensions C(A,2)xD=18"),
+    ):
+        family = [m for m in contrasts if inside(m)]
+        assert len(family) == size
+        assert {m.detail["p_holm_family"] for m in family} == {name}
+        expected = holm([m.detail[which] for m in family])
+        assert [m.detail[adjusted] for m in family] == pytest.approx(expected.tolist())
+
+
+def test_the_first_agent_is_above_all_others(plain):
+    _, _, found = plain
+    leader = get(found, "first.p_holm", dimension="aggregate", agent="ash")
+    assert leader.n == 3
+    assert leader.value == max(leader.detail["p"].values()) < 0.05
+    assert set(leader.detail["direction"]) == {"birch", "cedar", "elm"}
+    assert all(difference > 0.4 for difference in leader.detail["direction"].values())
+    raw = [get(found, "contrast", dimension="aggregate", high="ash", low=o).detail["p"] for o in leader.detail["p"]]
+    assert list(leader.detail["p"].values()) == pytest.approx(holm(raw).tolist())
+    for agent in AGENTS[1:]:
+        other = get(found, "first.p_holm", dimension="aggregate", agent=agent)
+        assert other.detail["p"]["ash"] == other.value == 1.0
+        assert other.detail["direction"]["ash"] == -leader.detail["direction"][agent]
+
+
+def test_drops_are_the_same_numbers_without_the_family(plain):
+    _, table, found = plain
+    for j, family in enumerate(table.families):
+        rest = [k for k in range(3) if k != j]
+        names = [table.agents[k] for k in table.agent]
+        full = agent_effects(table.stacked[:, :, 3].mean(axis=1), names, table.cycle).levels
+        without = agent_effects(table.stacked[:, rest, 3].mean(axis=1), names, table.cycle).levels
+        m = get(found, "lofo.rho", dimension="risk", dropped=family)
+        assert m.value == pytest.approx(stats.spearmanr(full, without).statistic)
+        assert m.detail["order"] == [AGENTS[k] for k in np.argsort(-np.array(without), kind="stable")]
+        for k, agent in enumerate(AGENTS):
+            effect = get(found, "lofo.effect", dimension="risk", dropped=family, agent=agent)
+            assert effect.value == pytest.approx(without[k])
+    for m in found.values():
+        if m.name == "lofo.contrast":
+            whole = get(found, "contrast", **{key: m.labels[key] for key in ("dimension", "high", "low")})
+            rest = [k for k in range(3) if table.families[k] != m.labels["dropped"]]
+            column = NAMES.index(m.labels["dimension"])
+            differences, _ = paired(table, column, m.labels["high"], m.labels["low"], rest)
+            assert m.value == pytest.approx(np.mean(differences), abs=1e-9)
+            assert m.n == whole.n
+
+
+def test_repetition_stability_of_both_divisors(plain):
+    _, table, found = plain
+    for ddof in (0, 1):
+        m = get(found, "noise.repetition_stability", judge="auditor", ddof=str(ddof))
+        assert m.value == repetition_stability(table.trials["auditor"], ddof=ddof)
+        assert m.detail["gate"] == 0.9
+    single = get(found, "noise.repetition_stability", judge="reader", ddof="1")
+    assert single.state == "undefined: one trial, needs two"
+
+
+def test_formats_are_gated_apart_when_large_enough(make, study):
+    records = make(clusters=6, cycles=4)
+    _, found = run(records, study("gates = {format_min_records = 48, format_min_clusters = 6}"))
+    m = get(found, "kappa.mean_pairwise", dimension="risk", format="v2")
+    assert (m.n, m.detail["clusters"], m.state) == (48, 6, "ok")
+    table = score_table(records[1], records[0])
+    rows = table.format == 1
+    ratings = categories_of(table.stacked[rows][:, :, 3])
+    interval = bootstrap_kappa(ratings, table.cluster[rows])
+    assert (m.low, m.high) == (interval.low, interval.high)
+    _, found = run(records, study("gates = {format_min_records = 49}"))
+    m = get(found, "kappa.mean_pairwise", dimension="risk", format="v2")
+    assert m.state == "too few to gate: 48 records in 6 clusters"
+    _, found = run(records, study("gates = {format_min_clusters = 7}"))
+    assert get(found, "kappa.mean_pairwise", dimension="risk", format="v1").state.startswith("too few to gate")
+
+
+def test_one_format_is_not_repeated(make, study):
+    decisions, judgments = make()
+    same = [dataclasses.replace(d, format="v1") for d in decisions]
+    _, found = run((same, judgments), study())
+    assert not [m for m in found.values() if "format" in m.labels]
+
+
+def test_one_judge_family_measures_no_agreement_but_still_scores(make, study):
+    decisions, judgments = make()
+    only = [j for j in judgments if j.judge == "auditor"]
+    _, found = run((decisions, only), study())
+    for name in ("kappa.mean_pairwise", "kappa.fleiss", "redundancy"):
+        assert get(found, name, dimension="risk").state == "not measurable: one judge family, needs two"
+    rho = get(found, "lofo.rho", dimension="risk", dropped="north")
+    assert rho.state == "not measurable: one judge family, needs two"
+    assert not [m for m in found.values() if m.name in ("lofo.effect", "lofo.contrast")]
+    assert get(found, "score.effect", dimension="risk", agent="ash").value is not None
+    siblings = [dataclasses.replace(j, family="north") for j in judgments]
+    _, found = run((decisions, siblings), study())
+    assert get(found, "kappa.mean_pairwise", dimension="risk").state.startswith("not measurable")
+
+
+def test_constant_judges_are_a_state_and_name_the_pair(make, study):
+    decisions, judgments = make()
+    flat = [
+        dataclasses.replace(j, scores={**j.scores, "risk": 3.0}) if j.judge in ("auditor", "reader") else j
+        for j in judgments
+    ]
+    _, found = run((decisions, flat), study())
+    m = get(found, "kappa.mean_pairwise", dimension="risk")
+    assert m.state == "undefined: both judges gave one rating to all 200 trajectories (auditor|reader)"
+    assert m.detail["pairs"] == {"auditor|reader": None, "auditor|skeptic": 0.0, "reader|skeptic": 0.0}
+    assert get(found, "redundancy", dimension="risk").state == "undefined: judge 1 gave a single score"
+
+
+def test_a_kappa_of_one_cluster_has_no_interval_and_contrasts_no_test(make, study):
+    _, found = run(make(clusters=1, cycles=20), study())
+    m = get(found, "kappa.mean_pairwise", dimension="risk")
+    assert (m.state, m.low, m.level) == ("ok", None, None)
+    assert m.detail["interval_method"] == "no interval: one cluster, needs two"
+    contrast = next(m for m in found.values() if m.name == "contrast")
+    assert (contrast.low, contrast.detail["p"], contrast.detail["p_holm"]) == (None, 1.0, 1.0)
+    assert "one common cluster cannot be tested" in contrast.method
+
+
+def test_too_few_kappas_give_no_interval_but_the_reason(one_decision, one_judgment, study):
+    decisions = [one_decision("ash", cycle, f"w{cycle // 4}") for cycle in range(8)]
+    judgments = [
+        one_judgment(d.record_id, judge, {"risk": 3.0 if k < 4 else 1.0 + (k + j) % 4})
+        for k, d in enumerate(decisions)
+        for j, judge in enumerate(("auditor", "reader"))
+    ]
+    _, found = run((decisions, judgments), study())
+    m = get(found, "kappa.mean_pairwise", dimension="risk")
+    assert m.value is not None
+    assert m.low is m.detail["t_low"] is None
+    assert m.detail["interval_method"].startswith("no interval: cluster bootstrap, exact")
+
+
+def test_one_agent_has_a_level_and_nothing_to_compare(make, study):
+    _, found = run(make(agents=("ash",)), study())
+    assert get(found, "score.effect", dimension="risk", agent="ash").n == 50
+    assert get(found, "lofo.rho", dimension="risk", dropped="east").state == "undefined: one agent, needs two"
+    assert get(found, "mde", dimension="risk").state == "undefined: no two agents share a cycle"
+    assert not [m for m in found.values() if m.name in ("contrast", "first.p_holm")]
+
+
+def test_pairs_that_never_meet_keep_their_place(make, study):
+    decisions, judgments = make(effects=(0.9, 0.1, 0.0, 0.0))
+    kept = [d for d in decisions if not (d.agent.id == "elm" and int(d.episode_id[5:]) % 2)]
+    kept = [d for d in kept if not (d.agent.id == "cedar" and int(d.episode_id[5:]) % 2 == 0)]
+    ids = {d.record_id for d in kept}
+    _, found = run((kept, [j for j in judgments if j.trajectory in ids]), study())
+    m = get(found, "contrast", dimension="risk", high="cedar", low="elm")
+    assert (m.state, m.n, m.detail["p"], m.detail["p_holm"]) == ("never compared", 0, 1.0, 1.0)
+    assert m.detail["cluster_sums"] == {}
+    assert get(found, "lofo.contrast", dimension="risk", dropped="east", high="cedar", low="elm").state == m.state
+    first = get(found, "first.p_holm", dimension="aggregate", agent="elm")
+    assert (first.n, first.detail["never_met"]) == (2, ["cedar"])
+    assert get(found, "mde", dimension="risk").n == 25
+    # Through ash and birch they are still on one scale.
+    assert get(found, "score.effect", dimension="risk", agent="elm").state == "ok"
+    # The pair that never met still counts among six.
+    family = [m.detail["p"] for m in found.values() if m.name == "contrast" and m.labels["dimension"] == "aggregate"]
+    assert len(family) == 6
+
+
+def test_an_agent_apart_is_named_disconnected_and_one_without_scores_undefined(make, study, one_decision):
+    decisions, judgments = make()
+    moved = [dataclasses.replace(d, episode_id=f"own{d.episode_id}") if d.agent.id == "elm" else d for d in decisions]
+    _, found = run(([*moved, one_decision("yew", 0, "week00")], judgments), study())
+    m = get(found, "score.effect", dimension="risk", agent="elm")
+    assert m.state.startswith("disconnected: shares no cycle with the main group")
+    assert m.detail["raw_mean"] is not None
+    assert get(found, "lofo.effect", dimension="risk", agent="elm", dropped="east").state == m.state
+    assert get(found, "lofo.rho", dimension="risk", dropped="east").n == 3
+    yew = get(found, "score.effect", dimension="risk", agent="yew")
+    assert (yew.state, yew.detail["raw_mean"]) == (
+        "undefined: no trajectory with a usable score from every judge",
+        None,
+    )
+    first = get(found, "first.p_holm", dimension="risk", agent="yew")
+    assert (first.state, first.detail["never_met"]) == ("never compared", ["ash", "birch", "cedar", "elm"])
+
+
+def test_equal_agents_tie_by_name(one_decision, one_judgment, study):
+    decisions = [one_decision(agent, cycle, f"w{cycle % 3}") for agent in ("ash", "birch") for cycle in range(9)]
+    judgments = [
+        one_judgment(d.record_id, judge, {"risk": 1.0 + (int(d.episode_id[5:]) * (1 + j)) % 5})
+        for d in decisions
+        for j, judge in enumerate(("auditor", "reader"))
+    ]
+    _, found = run((decisions, judgments), study())
+    m = get(found, "contrast", dimension="risk", high="ash", low="birch")
+    assert (m.value, m.detail["p"]) == (0.0, 1.0)
+    for agent in ("ash", "birch"):
+        assert get(found, "first.p_holm", dimension="risk", agent=agent).value == 1.0
+    assert get(found, "lofo.rho", dimension="risk", dropped="north").state == "undefined: all 2 agents are tied"
+
+
+def test_nothing_usable_is_said_everywhere(make, study):
+    decisions, judgments = make()
+    broken = [
+        dataclasses.replace(j, status="invalid", scores={}, reason="not JSON") if j.judge == "skeptic" else j
+        for j in judgments
+    ]
+    table, found = run((decisions, broken), study())
+    assert table.n == 0
+    assert len(table.left_out) == 200
+    assert get(found, "kappa.mean_pairwise", dimension="risk").state.startswith("not measurable: no trajectory")
+    assert get(found, "kappa.fleiss", dimension="risk").state.startswith("not measurable: no trajectory")
+    assert get(found, "lofo.rho", dimension="risk", dropped="east").state.startswith("not measurable: no trajectory")
+    assert {m.state for m in found.values() if m.name in ("contrast", "first.p_holm")} == {"never compared"}
+    share = get(found, "judge.invalid_share", judge="skeptic")
+    assert (share.value, share.n, share.detail["reasons"]) == (1.0, 200, {"not JSON": 200})
+    nothing = [dataclasses.replace(j, status="refused", scores={}) for j in judgments]
+    _, found = run((decisions, nothing), study())
+    assert get(found, "judge.invalid_share", judge="reader").detail["refused"] == 200
+    assert get(found, "noise.repetition_stability", judge="auditor", ddof="1").value is None
+
+
+def test_undefined_repetition_stability_says_why(make, study):
+    decisions, judgments = make(trials=2)
+    flat = [
+        dataclasses.replace(j, scores=dict.fromkeys(j.scores, 3.0)) if j.judge == "auditor" else j for j in judgments
+    ]
+    _, found = run((decisions, flat), study())
+    m = get(found, "noise.repetition_stability", judge="auditor", ddof="0")
+    assert m.state == "undefined: every trial of all 200 items has one score"
+    one = [dataclasses.replace(j, status="invalid", scores={}) if j.trial == 2 else j for j in judgments]
+    _, found = run((decisions, one), study())
+    m = get(found, "noise.repetition_stability", judge="auditor", ddof="0")
+    assert m.state == "undefined: 0 trajectories with every trial usable, needs two"
+
+
+def test_the_noise_floor_is_the_pooled_spread_of_replicates(make, study, one_decision, one_judgment):
+    decisions, judgments = make()
+    again = [one_decision("ash", cycle, "week00", replicate=2) for cycle in (0, 1)]
+    more = [
+        one_judgment(d.record_id, j, dict.fromkeys(NAMES[1:], 5.0))
+        for d in again
+        for j in ("auditor", "reader", "skeptic")
+    ]
+    table, found = run(([*decisions, *again], [*judgments, *more]), study())
+    groups = table.replicates["ash"]
+    assert [len(group) for group in groups] == [2, 2]
+    m = get(found, "noise.agent_floor", agent="ash")
+    assert m.value == pytest.approx(math.sqrt(np.mean([np.var(group, ddof=1) for group in groups])))
+    assert (m.n, m.n_of, m.unit) == (4, "replicates", "rubric points")
+    assert get(found, "noise.agent_floor", agent="elm").state == "undefined: no replicates"
+
+
+def test_length_correlation(make, study):
+    records = make()
+    rng = np.random.default_rng(3)
+    lengths = {d.record_id: int(rng.integers(20, 200)) for d in records[0]}
+    table, found = run(records, study(), lengths=lengths)
+    expected = stats.pearsonr(table.lengths, table.stacked[:, :, 0].mean(axis=1)).statistic
+    assert get(found, "score.length_correlation", dimension="aggregate").value == pytest.approx(expected)
+    _, found = run(records, study(), lengths=dict.fromkeys(lengths, 5))
+    assert get(found, "score.length_correlation", dimension="aggregate").state.endswith("or no variation")
+    _, found = run(records, study())
+    assert get(found, "score.length_correlation", dimension="aggregate").state.endswith("were not given")
+
+
+def test_two_decisions_in_one_cycle_count_as_their_mean(make, study, one_decision, one_judgment):
+    decisions, judgments = make(clusters=3, cycles=4)
+    twin = one_decision("ash", 0, "week00", tag="b")
+    more = [one_judgment(twin.record_id, j, dict.fromkeys(NAMES[1:], 5.0)) for j in ("auditor", "reader", "skeptic")]
+    _, before = run((decisions, judgments), study())
+    _, after = run(([*decisions, twin], [*judgments, *more]), study())
+    for found in (before, after):
+        m = next(
+            m for m in found.values() if m.name == "contrast" and {"ash", "elm"} == {m.labels["high"], m.labels["low"]}
+        )
+        assert m.n == 12
+
+
+def test_gating_goes_pair_by_pair_on_common_clusters(make, study):
+    decisions, judgments = make(clusters=21, cycles=2, effects=(0.9, 0.0, 0.0, 0.0))
+    kept = [d for d in decisions if d.agent.id != "elm" or d.cluster < "week05"]
+    ids = {d.record_id for d in kept}
+    records = kept, [j for j in judgments if j.trajectory in ids]
+    _, found = run(records, study())
+    for m in found.values():
+        if m.name == "contrast":
+            few = "elm" in (m.labels["high"], m.labels["low"])
+            assert m.detail["clusters"] == (5 if few else 21)
+            assert m.detail["gating"] == ("cluster-t" if few else "bootstrap")
+            assert m.detail["p"] == m.detail["p_cluster_t" if few else "p_bootstrap"]
+            assert ("bootstrap" in m.method) is not few
+            assert m.low is not None
+    _, forced = run(records, study('inference = {gating_test = "bootstrap", resamples = 2000}'))
+    assert {m.detail["gating"] for m in forced.values() if m.name == "contrast"} == {"bootstrap"}
+
+
+def test_equal_seeds_give_equal_numbers_and_agents_names_change_none(make, study):
+    records = make(clusters=10, cycles=4, attend=0.8)
+    _, one = run(records, study(), seed=4)
+    _, again = run(records, study(), seed=4)
+    assert one == again
+    renamed = {"ash": "w", "birch": "x", "cedar": "y", "elm": "z"}
+    decisions = [dataclasses.replace(d, agent=dataclasses.replace(d.agent, id=renamed[d.agent.id])) for d in records[0]]
+    _, other = run((decisions, records[1]), study(), seed=4)
+    for m in one.values():
+        labels = {key: renamed.get(value, value) for key, value in m.labels.items()}
+        assert get(other, m.name, **labels).value == m.value
+
+
+def test_progress_is_told(make, study):
+    decisions, judgments = make(clusters=2, cycles=2)
+    told = []
+    analyse(score_table(judgments, decisions), study(), rng=np.random.default_rng(1), progress=told.append)
+    assert told == ["agreement", "judges", "levels", "contrasts"]
+
+
+def test_equal_agents_are_seldom_ordered(study, make):
+    """Holm-significant contrasts among four equal agents, five clusters: close to the 5 % that was asked for."""
+    found = 0
+    for seed in range(30):
+        _, all_ = run(make(seed=seed, cycles=4), study("inference = {resamples = 1000}"))
+        p = [m.detail["p_holm"] for m in all_.values() if m.name == "contrast" and m.labels["dimension"] != "aggregate"]
+        found += min(p) <= 0.05
+    assert found <= stats.binom.ppf(0.9995, 30, 0.06)
+
+
+def test_a_study_of_the_usual_size_is_quick(make, study):
+    records = make(
+        agents=[f"a{k}" for k in range(10)], clusters=16, cycles=7, dimensions=[f"d{k}" for k in range(6)], attend=0.64
+    )
+    table = score_table(records[1], records[0])
+    started = time.process_time()
+    analyse(table, study(), rng=np.random.default_rng(1))
+    assert time.process_time() - started < 10  # about 2 s alone on a core; the rest is for busy machines

@@ -1,0 +1,193 @@
+"""From judgments to the score table: what enters, what is left out and counted, what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import numpy as np
+import pytest
+
+from assaymark.errors import InputError
+from assaymark.metrology import score_table
+
+FULL = {"clarity": 4.0, "risk": 2.0}
+
+
+@pytest.fixture
+def small(one_decision, one_judgment):
+    """Two agents in two cycles, two judges, the first judge asked three times."""
+    decisions = [one_decision(agent, cycle, f"w{cycle}") for agent in ("ash", "birch") for cycle in (0, 1)]
+    judgments = [
+        one_judgment(d.record_id, judge, {"clarity": 3.0 + (trial == 3), "risk": 2.0}, trial=trial)
+        for d in decisions
+        for judge, trials in (("auditor", 3), ("reader", 1))
+        for trial in range(1, trials + 1)
+    ]
+    return decisions, judgments
+
+
+def test_trials_are_averaged_and_the_aggregate_is_the_mean_of_dimensions(small):
+    decisions, judgments = small
+    table = score_table(judgments, decisions)
+    assert table.scores.shape == (4, 2, 2)
+    assert table.dimensions == ("clarity", "risk")
+    assert table.scores[0].tolist() == [[pytest.approx(10 / 3), 2.0], [3.0, 2.0]]
+    assert table.stacked[0, :, 0] == pytest.approx([8 / 3, 2.5])
+    assert table.names == ("aggregate", "clarity", "risk")
+    assert table.trials["auditor"].tolist() == [[2.5, 2.5, 3.0]] * 4
+    assert table.trials["reader"].shape == (4, 1)
+    assert (table.agents, table.clusters, table.formats) == (("ash", "birch"), ("w0", "w1"), ("v1",))
+    assert (table.judges, table.families) == (("auditor", "reader"), ("north", "south"))
+    assert table.cycles == ("round0#0", "round1#0")
+
+
+def test_weights_weigh(small):
+    decisions, judgments = small
+    table = score_table(judgments, decisions, weights={"risk": 3, "clarity": 1})
+    assert table.weights.tolist() == [0.25, 0.75]
+    assert table.stacked[0, 1, 0] == pytest.approx(2.25)
+
+
+def test_order_of_input_does_not_matter(small):
+    decisions, judgments = small
+    one = score_table(judgments, decisions)
+    random.Random(3).shuffle(judgments)
+    random.Random(4).shuffle(decisions)
+    other = score_table(judgments, decisions)
+    assert one.digest == other.digest
+    assert one.trajectories == other.trajectories == tuple(sorted(one.trajectories))
+    assert (one.scores == other.scores).all()
+
+
+def test_a_changed_score_changes_the_digest(small):
+    decisions, judgments = small
+    changed = [dataclasses.replace(judgments[0], scores={"clarity": 5.0, "risk": 2.0}), *judgments[1:]]
+    assert score_table(judgments, decisions).digest != score_table(changed, decisions).digest
+    lengths = {d.record_id: 10 for d in decisions}
+    assert score_table(judgments, decisions).digest != score_table(judgments, decisions, lengths=lengths).digest
+
+
+def test_arrays_cannot_be_written(small):
+    decisions, judgments = small
+    with pytest.raises(ValueError, match="read-only"):
+        score_table(judgments, decisions).scores[0, 0, 0] = 1
+
+
+def test_unusable_trials_are_skipped_and_trajectories_without_any_are_left_out(small, one_judgment):
+    decisions, judgments = small
+    first, second = decisions[0].record_id, decisions[1].record_id
+    broken = [
+        dataclasses.replace(j, status="invalid", scores={}, reason="not JSON")
+        if (j.trajectory, j.judge, j.trial) in {(first, "auditor", 3), (second, "reader", 1)}
+        else j
+        for j in judgments
+    ]
+    table = score_table(broken, decisions)
+    assert table.left_out == (second,)
+    assert table.n == 3
+    assert table.scores[0, 0].tolist() == [3.0, 2.0]
+    assert table.trials["auditor"].shape == (3, 3)  # the first trajectory lacks a trial, the second has all three
+    calls = table.calls["auditor"]
+    assert (calls.ok, calls.invalid, calls.refused, calls.total, calls.reasons) == (11, 1, 0, 12, {"not JSON": 1})
+    assert table.calls["reader"].invalid == 1
+
+
+def test_agents_stay_in_the_family_even_if_no_judge_scored_them(small, one_decision):
+    decisions, judgments = small
+    table = score_table(judgments, [*decisions, one_decision("yew", 0, "w0")])
+    assert table.agents == ("ash", "birch", "yew")
+    assert table.left_out == ("yew.0000.1",)
+
+
+def test_replicates_feed_the_noise_floor_only(small, one_decision, one_judgment):
+    decisions, judgments = small
+    again = one_decision("ash", 0, "w0", replicate=2)
+    alone = one_decision("yew", 1, "w1", replicate=2)
+    more = [one_judgment(d.record_id, judge, FULL) for d in (again, alone) for judge in ("auditor", "reader")]
+    table = score_table([*judgments, *more], [*decisions, again, alone])
+    assert table.n == 4
+    assert table.agents == ("ash", "birch")
+    assert table.replicates == {"ash": ((pytest.approx((8 / 3 + 2.5) / 2), 3.0),)}
+
+
+def test_everything_invalid_leaves_an_empty_table(small):
+    decisions, judgments = small
+    refused = [dataclasses.replace(j, status="refused", scores={}) for j in judgments]
+    table = score_table(refused, decisions)
+    assert (table.n, table.dimensions, table.scores.shape) == (0, (), (0, 2, 0))
+    assert table.stacked.shape == (0, 2, 1)
+    assert table.calls["reader"].reasons == {"no reason recorded": 4}
+
+
+def test_lengths_follow_their_trajectories(small):
+    decisions, judgments = small
+    lengths = {d.record_id: 10 * k for k, d in enumerate(decisions)}
+    assert score_table(judgments, decisions, lengths=lengths).lengths.tolist() == [0, 10, 20, 30]
+    with pytest.raises(InputError, match=r"lengths: ash\.0000\.1: no token count"):
+        score_table(judgments, decisions, lengths={k: v for k, v in lengths.items() if v})
+
+
+def test_every_problem_is_told_at_once(small, one_decision, one_judgment):
+    decisions, judgments = small
+    bad = [
+        one_judgment("ghost", "reader", FULL),
+        one_judgment("ash.0000.1", "skeptic", {"clarity": 4.0, "risk": 6.0}),
+        one_judgment("ash.0001.1", "skeptic", {"clarity": 4.0}),
+        one_judgment("birch.0000.1", "skeptic", FULL, rubric="v1.1"),
+        one_judgment("birch.0001.1", "skeptic", FULL, family="west"),
+        one_judgment("birch.0001.1", "auditor", FULL, trial=3),
+        one_judgment("birch.0001.1", "clerk", {"clarity": float("nan"), "risk": 1.0}),
+    ]
+    wrong = [*decisions, one_decision("elm", 1, "w9"), decisions[0]]
+    with pytest.raises(InputError) as caught:
+        score_table([*judgments, *bad], wrong)
+    text = str(caught.value)
+    for part in (
+        "rubric: must be the same in all judgments (got v1.0, v1.1)",
+        "dimensions: must be the same in all judgments (got clarity, clarity+risk)",
+        "skeptic: one judge has one family (got east, west)",
+        "birch.0001.1, auditor, trial 3: one result for each trial (got 2)",
+        "ghost: judged, but not among the decisions",
+        "ash.0000.1, skeptic, trial 1: usable scores lie in 1..5 (got {'risk': 6.0})",
+        "birch.0001.1, clerk, trial 1: usable scores lie in 1..5",
+        "round1#0: a cycle lies in one cluster (got w1, w9)",
+        "ash.0000.1: one decision for each record id (got 2)",
+    ):
+        assert part in text
+    assert len(caught.value.problems) == 9
+
+
+def test_thousands_of_problems_are_counted(small, one_judgment):
+    decisions, _ = small
+    with pytest.raises(InputError, match="and 5 more") as caught:
+        score_table([one_judgment(f"ghost{k}", "reader", FULL) for k in range(25)], decisions)
+    assert len(caught.value.problems) == 21
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"clarity": 1.0}, "no weight for dimension 'risk'"),
+        ({"clarity": 1.0, "risk": 1.0, "style": 1.0}, "'style' is not a dimension"),
+        ({"clarity": -1.0, "risk": 2.0}, "not negative"),
+        ({"clarity": 0.0, "risk": 0.0}, "not all zero"),
+        ({"clarity": float("inf"), "risk": 0.0}, "finite"),
+    ],
+)
+def test_weights_say_what_is_wrong(small, weights, message):
+    decisions, judgments = small
+    with pytest.raises(InputError, match=message):
+        score_table(judgments, decisions, weights=weights)
+
+
+def test_no_judgments_are_no_table(small):
+    with pytest.raises(InputError, match="judgments: none given"):
+        score_table([], small[0])
+
+
+def test_scores_are_floats_in_the_order_of_dimensions(small):
+    decisions, judgments = small
+    swapped = [dataclasses.replace(j, scores=dict(reversed(list(j.scores.items())))) for j in judgments]
+    assert (score_table(swapped, decisions).scores == score_table(judgments, decisions).scores).all()
+    assert score_table(judgments, decisions).scores.dtype == np.float64
