@@ -78,6 +78,7 @@ class Inference(Frozen):
     alpha: float = Field(default=0.05, gt=0, lt=0.5)
     level: float = Field(default=0.95, gt=0.5, lt=1)
     resamples: int | None = Field(default=None, ge=1000, le=10_000_000, description="default max(10000, 40 m/alpha)")
+    share_alpha: bool = Field(default=True, description="one alpha for the whole study; see docs/decisions/0001")
     ddof: Literal[0, 1] = 1
     mde_sd: float = Field(default=1.0, gt=0)
     mde_power: float = Field(default=0.8, gt=0.5, lt=1)
@@ -132,6 +133,18 @@ class Study(Frozen):
         if any(name == AGGREGATE for name in names):
             raise ValueError(f"{AGGREGATE!r} is not available as a judge name")
         return self
+
+    @property
+    def claim_alpha(self) -> float:
+        """The level at which one Holm family is tested.
+
+        The aggregate and the dimensions are separate families (ValueBlindBench section 3.9, extended to the
+        aggregate). Testing both at alpha gives equal agents an order claim in about twice alpha of all studies, so
+        they share it, unless the plan asks for only one of them.
+        """
+        wanted = self.claims.dimensions
+        both = wanted is None or (AGGREGATE in wanted and len(set(wanted)) > 1)
+        return self.inference.alpha / 2 if both and self.inference.share_alpha else self.inference.alpha
 
     @property
     def families(self) -> tuple[str, ...]:

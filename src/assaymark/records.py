@@ -14,9 +14,9 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from operator import attrgetter
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, dataclass_transform
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -25,7 +25,7 @@ from assaymark.errors import InputError, Problem
 JSON = Any  # a value that json.dumps accepts; recursive aliases cost more than they tell here
 T = TypeVar("T")
 
-_STRICT = ConfigDict(extra="forbid", strict=True, arbitrary_types_allowed=False)
+_STRICT = ConfigDict(extra="forbid", strict=True)
 
 Completeness = Literal["complete", "partial"]
 ActionKind = Literal["buy", "sell", "short", "cover", "hold", "close", "target_weight", "no_trade"]
@@ -40,6 +40,14 @@ StabilityStatus = Literal["stable", "tie-class", "judge-dependent"]
 AdversarialStatus = Literal["passed", "construct-sensitive", "contaminated", "not tested"]
 Level = Literal["headline", "qualified", "no-claim"]
 
+
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+def record(kind: type[T]) -> type[T]:
+    """A frozen, slotted, keyword-only dataclass that refuses wrong types and unknown keys when it is read."""
+    kind.__pydantic_config__ = _STRICT  # type: ignore[attr-defined]  # pydantic looks for it on the class
+    return dataclass(frozen=True, slots=True, kw_only=True)(kind)
+
+
 AGGREGATE = "aggregate"
 """The name under which the mean over all rubric dimensions stands beside the dimensions themselves."""
 
@@ -47,11 +55,9 @@ AGGREGATE = "aggregate"
 # --- what could be seen ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Instrument:
     """Something that can be held, with the names by which a text may call it."""
-
-    __pydantic_config__ = _STRICT
 
     id: str
     symbol: str | None = None
@@ -61,7 +67,7 @@ class Instrument:
     aliases: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Fact:
     """One value an agent could see. ``instrument`` is empty for facts about the economy at large.
 
@@ -69,8 +75,6 @@ class Fact:
     ratio (0.05 is five percent), percent, bps, price, index, count, usd, date, text, or the source's own word.
     ``note`` holds the sentence or table row that a briefing fact was read from.
     """
-
-    __pydantic_config__ = _STRICT
 
     id: str
     instrument: str
@@ -83,11 +87,9 @@ class Fact:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Series:
     """Bars of one instrument, oldest first; ``times`` are bar closes. All sequences have one length."""
-
-    __pydantic_config__ = _STRICT
 
     instrument: str
     interval_s: int
@@ -99,11 +101,9 @@ class Series:
     volume: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Portfolio:
     """What was held before the decision: cash and NAV in ``currency``, positions as units per instrument."""
-
-    __pydantic_config__ = _STRICT
 
     currency: str
     cash: float
@@ -111,11 +111,9 @@ class Portfolio:
     positions: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Constraint:
     """One numeric rule the agent was given, such as ``max_holdings`` 5 count or ``max_weight`` 0.5 nav."""
-
-    __pydantic_config__ = _STRICT
 
     kind: str
     limit: float
@@ -123,7 +121,7 @@ class Constraint:
     scope: str = "portfolio"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Context:
     """Everything an agent could see when it decided, stored once and named by its content (`content_id`).
 
@@ -131,8 +129,6 @@ class Context:
     contradicted. ``cutoff`` is the last moment that the material speaks of and ``cutoff_source`` where it was read.
     ``prompt`` is the text as it was put to the agent.
     """
-
-    __pydantic_config__ = _STRICT
 
     completeness: Completeness
     cutoff: datetime
@@ -150,11 +146,9 @@ class Context:
 # --- what was decided -----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Agent:
     """Who decided. ``family`` groups agents and judges that share a maker; it decides conflicts of interest."""
-
-    __pydantic_config__ = _STRICT
 
     id: str
     family: str
@@ -163,11 +157,9 @@ class Agent:
     params: Mapping[str, JSON] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Action:
     """One order or target. ``weight`` is a fraction of NAV, ``confidence`` lies in 0..1."""
-
-    __pydantic_config__ = _STRICT
 
     instrument: str
     kind: ActionKind
@@ -182,21 +174,17 @@ class Action:
     rationale: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Rationale:
     """A text that goes with a decision. Kind ``arena`` was written by the venue: neither judged nor ledgered."""
-
-    __pydantic_config__ = _STRICT
 
     text: str
     kind: RationaleKind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class CallFacts:
     """How the decision was obtained: one attempt's seconds and tokens, and where the timing comes from."""
-
-    __pydantic_config__ = _STRICT
 
     seconds: float | None = None
     timing_source: TimingSource = "absent"
@@ -208,22 +196,18 @@ class CallFacts:
     raw_object: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Derivation:
     """Honest, or made from something else on purpose: by what, from which record, with which seed."""
-
-    __pydantic_config__ = _STRICT
 
     kind: DerivationKind = "honest"
     parent: str | None = None
     seed: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Provenance:
     """Where the record was read from."""
-
-    __pydantic_config__ = _STRICT
 
     source: str
     path: str = ""
@@ -231,7 +215,7 @@ class Provenance:
     licence: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Decision:
     """One decision of one agent, with the reasons it gave: the trajectory that a ValueBlindBench judge is shown.
 
@@ -239,8 +223,6 @@ class Decision:
     ``step`` answered the same question and can be compared as a pair: that is a `cycle`. ``stages`` holds structured
     parts of the decision (forecasts, candidate tables, S1..S5 payloads) under their own names.
     """
-
-    __pydantic_config__ = _STRICT
 
     record_id: str
     episode_id: str
@@ -267,11 +249,9 @@ class Decision:
         return f"{self.episode_id}#{self.step}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Outcome:
     """What happened afterwards. Kept in its own table and never shown to a judge of the rationale."""
-
-    __pydantic_config__ = _STRICT
 
     record_id: str
     horizon: str
@@ -284,11 +264,9 @@ class Outcome:
 # --- what the judges said -------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Judgment:
     """One judge's answer on one trajectory in one trial. ``scores`` is empty unless ``status`` is ok."""
-
-    __pydantic_config__ = _STRICT
 
     trajectory: str
     judge: str
@@ -303,7 +281,7 @@ class Judgment:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Evidence:
     """One number in a rationale and what the agent's own material says about it.
 
@@ -311,8 +289,6 @@ class Evidence:
     value as written, in ``unit`` (percent, bps, usd, price, ratio, count, multiple, none). ``facts`` are the ids of
     the facts used and ``rule`` names the rule that decided ``state``.
     """
-
-    __pydantic_config__ = _STRICT
 
     decision: str
     part: int
@@ -330,7 +306,7 @@ class Evidence:
 # --- what was measured and what may be said -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Measurement:
     """A number with all that is needed to read it: denominator, interval, level and method.
 
@@ -338,8 +314,6 @@ class Measurement:
     ``state`` is not ``"ok"``; the state then says why in words. ``detail`` carries the parts that a certificate needs
     to recompute it (contingency tables, cluster sums), as plain JSON.
     """
-
-    __pydantic_config__ = _STRICT
 
     name: str
     labels: Mapping[str, str]
@@ -371,11 +345,9 @@ def measurement_id(name: str, labels: Mapping[str, str]) -> str:
     return f"{name}[{inner}]"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Claim:
     """A sentence somebody may want to publish. ``subjects`` are agents, the one claimed higher first."""
-
-    __pydantic_config__ = _STRICT
 
     id: str
     scope: Scope
@@ -385,15 +357,13 @@ class Claim:
     asserts_order: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class Verdict:
     """The deliverable: what may be said, and why (ValueBlindBench section 3.8). A bare score is malformed.
 
     ``condition`` is the sentence that must be said with a qualified claim; ``binding`` names the fields of the tuple
     that decided the level; ``measurements`` are the ids it rests on.
     """
-
-    __pydantic_config__ = _STRICT
 
     claim: Claim
     agreement_status: AgreementStatus
@@ -458,13 +428,16 @@ _ENCODER = json.JSONEncoder(
 )
 
 
-@cache
+_FIELDS: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]] | None] = {}
+
+
 def _fields_of(kind: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]] | None:
     """The field names of a record type and a getter of all of them at once; None for other types."""
-    if not dataclasses.is_dataclass(kind):
-        return None
-    names = tuple(f.name for f in dataclasses.fields(kind))
-    return names, attrgetter(*names) if len(names) > 1 else lambda value: (getattr(value, names[0]),)
+    if kind not in _FIELDS:
+        names = tuple(f.name for f in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
+        getter = attrgetter(*names) if len(names) > 1 else lambda value: tuple(getattr(value, name) for name in names)
+        _FIELDS[kind] = (names, getter) if dataclasses.is_dataclass(kind) else None
+    return _FIELDS[kind]
 
 
 @lru_cache(maxsize=4096)
@@ -489,9 +462,7 @@ def sha256_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@cache
-def _adapter(kind: type[T]) -> TypeAdapter[T]:
-    return TypeAdapter(kind)
+_ADAPTERS: dict[type, TypeAdapter[Any]] = {}
 
 
 def parse(kind: type[T], text: str | bytes, *, source: str = "record") -> T:
@@ -502,10 +473,13 @@ def parse(kind: type[T], text: str | bytes, *, source: str = "record") -> T:
     InputError
         The text is not JSON, or not such a record.
     """
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
     try:
-        return _adapter(kind).validate_json(text)
+        found: T = _ADAPTERS[kind].validate_json(text)
     except ValidationError as exc:
         raise InputError(source, problems_of(exc)) from None
+    return found
 
 
 def problems_of(error: ValidationError) -> list[Problem]:

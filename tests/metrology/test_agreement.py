@@ -73,6 +73,26 @@ def test_counting_a_million_items_in_blocks_loses_none():
     assert weighted_kappa(a, b) == pytest.approx(cohen_kappa_score(a, b, weights="quadratic", labels=SCALE), abs=1e-12)
 
 
+@pytest.mark.parametrize("categories", [2, 3, 5, 7, 8, 127, 128, 200])
+@pytest.mark.parametrize("stray", ["zero", "negative", "next", "double", "huge", "very negative"])
+@pytest.mark.parametrize("column", [0, 1])
+def test_one_rating_off_the_scale_is_found_in_arrays_of_any_size(categories, stray, column):
+    rng = np.random.default_rng(1)
+    table = rng.integers(1, categories + 1, (2, 20_000))
+    assert contingency(*table, categories=categories).sum() == 20_000
+    strays = {"zero": 0, "negative": -1, "next": categories + 1, "double": 2 * categories, "huge": 2**40}
+    value = strays.get(stray, -(2**62))
+    table[column, 17_000] = value
+    with pytest.raises(InputError, match=rf"1 rating\(s\) off the scale 1..{categories} \(first: {value}\)"):
+        contingency(*table, categories=categories)
+
+
+@given(pairs)
+def test_counting_lists_and_arrays_is_the_same(items):
+    a, b = zip(*items, strict=True)
+    assert (contingency(a, b) == contingency(np.array(a), np.array(b))).all()
+
+
 def test_categories_that_do_not_occur_still_count():
     a, b = np.array([2, 3, 4, 4, 2]), np.array([2, 4, 4, 3, 2])
     absent = cohen_kappa_score(a, b, weights="quadratic", labels=SCALE)

@@ -40,7 +40,7 @@ def certificate(verdict: Verdict, known: Index, study: Study) -> Mapping[str, JS
         "rules": {
             "publish": study.gates.publish,
             "halt": study.gates.halt,
-            "alpha": study.inference.alpha,
+            "alpha": study.claim_alpha,
             "gating_test": study.inference.gating_test,
         },
         "agreement": [_entry(item, _KAPPA_PARTS) for item in rests if item.name == "kappa.mean_pairwise"],

@@ -36,7 +36,7 @@ class Rules:
     @classmethod
     def of(cls, study: Study) -> Rules:
         """The rules that a study locked."""
-        return cls(study.gates.publish, study.gates.halt, study.inference.alpha)
+        return cls(study.gates.publish, study.gates.halt, study.claim_alpha)
 
 
 def _variants(rules: Rules) -> Mapping[str, Rules]:
@@ -176,7 +176,8 @@ def _pair_standing(dimension: str, high: str, low: str, known: Index, rules: Rul
     p = known.adjusted(dimension, high, low, rules.test)
     gap = f"{signed(contrast.difference)} points over {contrast.measurement.n} common cycles"
     if p > rules.alpha or contrast.difference <= 0:
-        return Standing("tie-class", f"The gap ({gap}) is not significant: {p_words(p)} after Holm.", tuple(rests))
+        reason = f"The gap ({gap}) is not significant: {p_words(p)} after Holm, {threshold(rules)}."
+        return Standing("tie-class", reason, tuple(rests))
     reversed_by, moved = [], []
     for family in known.families:
         drop = known.get("lofo.contrast", dimension=dimension, dropped=family, high=contrast.high, low=contrast.low)
@@ -208,6 +209,15 @@ def _first_standing(dimension: str, agent: str, known: Index, rules: Rules) -> S
     worst = max(adjusted[other] for other in met)
     lead = f"Its lead over {'every agent' if len(met) == len(adjusted) else 'each agent that it met'} is significant"
     return _after_drops(f"{lead}: {p_words(worst)} after Holm", lost, moved, rests)
+
+
+def threshold(rules: Rules) -> str:
+    """The level a family is tested at, in words.
+
+    >>> threshold(Rules(0.4, 0.2, 0.025))
+    'tested at .025'
+    """
+    return f"tested at {rules.alpha:.3g}".replace("0.", ".", 1)
 
 
 def _after_drops(lead: str, lost: Sequence[str], moved: Sequence[str], rests: Sequence[str]) -> Standing:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from assaymark.judging.blinding import Anonymised, anonymise, blinding_names
 from assaymark.judging.evidence import numeric_ledger
-from assaymark.judging.prompts import PlannedCall, eligible, plan_calls, plan_texts
+from assaymark.judging.prompts import PlannedCall, eligible, left_out, plan_calls, plan_texts
 from assaymark.judging.reference import PLANTED, Planted, ReferenceJudge, reference_judges
 from assaymark.judging.replies import Invalid, Parsed, judgment, parse_reply, reply_schema
 from assaymark.judging.rubric import Dimension, Rubric, load_rubric, rubric_names
@@ -29,6 +29,7 @@ __all__ = [
     "eligible",
     "judged_text",
     "judgment",
+    "left_out",
     "load_rubric",
     "numeric_ledger",
     "parse_reply",

@@ -130,15 +130,18 @@ def _identifiers(decisions: Sequence[Decision]) -> tuple[str, ...]:
     return tuple(sorted(filter(_TELLING.search, ids), key=lambda name: (-len(name), name)))
 
 
+def left_out(decision: Decision, records: Records) -> str | None:
+    """Why a study is not about this decision, in words; None if it is."""
+    if records.agents is not None and decision.agent.id not in records.agents:
+        return "agent not in the plan"
+    if decision.derivation.kind not in records.derivations:
+        return f"derivation {decision.derivation.kind}"
+    return next((f"flag {flag}" for flag in decision.flags if flag in records.exclude_flags), None)
+
+
 def eligible(decisions: Iterable[Decision], records: Records) -> list[Decision]:
     """The decisions that a study is about: its derivations and agents, without the flags it excludes."""
-    return [
-        decision
-        for decision in decisions
-        if decision.derivation.kind in records.derivations
-        and not set(decision.flags) & set(records.exclude_flags)
-        and (records.agents is None or decision.agent.id in records.agents)
-    ]
+    return [decision for decision in decisions if left_out(decision, records) is None]
 
 
 def plan_calls(

@@ -13,7 +13,7 @@ from scipy import special
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.intervals import inverse_distribution, t_quantile
-from assaymark.metrology.resampling import EXACT_CLUSTERS, Resamples, resamples_of
+from assaymark.metrology.resampling import EXACT_CLUSTERS, SMALL_PRODUCT, Resamples, resamples_of
 from assaymark.protocol import GatingTest
 
 Test = Literal["cluster-t", "bootstrap"]
@@ -21,7 +21,7 @@ Test = Literal["cluster-t", "bootstrap"]
 FEW_CLUSTERS = 20
 """Below this many common clusters the percentile bootstrap rejects true nulls too often to gate on."""
 
-_BLOCK = 8192
+_COLUMNS = 64  # contrasts whose resampled sums are looked at together
 _ZERO = 1e-9  # scores are means of small whole numbers; below this a difference is float noise
 
 
@@ -259,39 +259,50 @@ def bootstrap_tests(
     """
     g = parts[0][1].size
     drawn = tuple(resamples_of(g, resamples, rng, "bootstrap_contrast"))
-    return [
-        _bootstrap_test(sums, counts, drawn, level if wanted else None)
-        for (sums, counts), wanted in zip(parts, intervals, strict=True)
-    ]
-
-
-def _bootstrap_test(sums: Floats, counts: Ints, drawn: Sequence[Resamples], level: float | None) -> Tested:
-    """p-values of one pair's columns and, where ``level`` is given, their interval ends."""
-    g, width, size = counts.size, sums.shape[1], sum(chunk.size for chunk in drawn)
-    mass = drawn[0].mass
-    below, above = np.zeros(width), np.zeros(width)
-    means = np.empty((width, 0 if level is None else size))
-    for start, times in _blocks(drawn):
-        totals = sums.T @ times
-        below += _weigh(totals <= _ZERO, mass)
-        above += _weigh(totals >= -_ZERO, mass)
-        if level is not None:
-            means[:, start : start + times.shape[1]] = totals / (counts @ times)
-    p = _tail_p(np.minimum(below, above), g, None if mass is not None else size)
-    low, high = np.full((2, width), np.nan) if level is None else _percentiles(means, mass, level)
-    kind = "multinomial:" if mass is None else "exact: all"
+    size = sum(chunk.size for chunk in drawn)
+    kind = "multinomial:" if drawn[0].mass is None else "exact: all"
     method = f"cluster bootstrap, {kind} {size} resamples of {g} clusters"
-    return Tested(settle(sums.sum(axis=0) / counts.sum()), p, low, high, g, (method,) * width)
+    places = np.cumsum([0, *(sums.shape[1] for sums, _ in parts)])
+    p = _tails(np.concatenate([sums for sums, _ in parts], axis=1), drawn, size)
+    found = []
+    for (sums, counts), wanted, start, stop in zip(parts, intervals, places, places[1:], strict=False):
+        width = sums.shape[1]
+        low, high = _ends(sums, counts, drawn, size, level) if wanted else np.full((2, width), np.nan)
+        found.append(Tested(settle(sums.sum(axis=0) / counts.sum()), p[start:stop], low, high, g, (method,) * width))
+    return found
 
 
-def _blocks(drawn: Sequence[Resamples]) -> Iterator[tuple[int, Floats]]:
-    """The resamples as [G, rows] floats in blocks that stay in the cache, each with its first row; exact ones whole."""
+def _tails(sums: Floats, drawn: Sequence[Resamples], size: int) -> Floats:
+    """Two-sided p of every column [G, W], from the weight or number of resamples in its smaller tail."""
+    g, exact = sums.shape[0], drawn[0].exact
+    parts = np.array_split(np.ascontiguousarray(sums.T), max(1, sums.shape[1] // _COLUMNS))
+    tails = [np.zeros((2, part.shape[0])) for part in parts]
+    for _, times, mass in _blocks(drawn):
+        for tail, part in zip(tails, parts, strict=True):
+            totals = part @ times
+            tail[0] += _weigh(totals <= _ZERO, mass)
+            tail[1] += _weigh(totals >= -_ZERO, mass)
+    return _tail_p(np.concatenate(tails, axis=1).min(axis=0), g, None if exact else size)
+
+
+def _ends(sums: Floats, counts: Ints, drawn: Sequence[Resamples], size: int, level: float) -> tuple[Floats, Floats]:
+    """Percentile ends of one pair's columns; all its resampled means are held at once."""
+    means = np.empty((sums.shape[1], size))
+    for start, times, _ in _blocks(drawn):
+        means[:, start : start + times.shape[1]] = (sums.T @ times) / (counts @ times)
+    tail = (1 - level) / 2
+    low, high = (np.array([inverse_distribution(row, drawn[0].mass, q) for row in means]) for q in (tail, 1 - tail))
+    return low, high
+
+
+def _blocks(drawn: Sequence[Resamples]) -> Iterator[tuple[int, Floats, Floats | None]]:
+    """The resamples as [G, rows] floats in blocks, each with its first row and its mass."""
     start = 0
     for chunk in drawn:
-        rows = chunk.size if chunk.exact else _BLOCK
+        rows = max(1, SMALL_PRODUCT // (_COLUMNS * chunk.times.shape[1]))
         for first in range(0, chunk.size, rows):
             times = chunk.times[first : first + rows].T.astype(np.float64)
-            yield start, times
+            yield start, times, None if chunk.mass is None else chunk.mass[first : first + rows]
             start += times.shape[1]
 
 
@@ -325,12 +336,6 @@ def smallest_p(test: Test, clusters: int, resamples: int) -> float:
 def settle(differences: Floats) -> Floats:
     """Differences with float noise around zero set to zero."""
     return np.where(np.abs(differences) <= _ZERO, 0.0, differences)
-
-
-def _percentiles(means: Floats, mass: Floats | None, level: float) -> tuple[Floats, Floats]:
-    tail = (1 - level) / 2
-    low, high = (np.array([inverse_distribution(row, mass, q) for row in means]) for q in (tail, 1 - tail))
-    return low, high
 
 
 def _tail_p(tail: Floats, clusters: int, drawn: int | None) -> Floats:

@@ -145,14 +145,12 @@ def simulate_error_rate(
 
 
 def _null_p(test: Test, sums: Floats, rng: np.random.Generator) -> Floats:
-    """p-values of all simulated contrasts, which share their resamples; some columns at a time stay in the cache."""
+    """p-values of all simulated contrasts, which share their resamples."""
     sizes = np.ones(sums.shape[0], dtype=np.int64)
     if test == "cluster-t":
         return t_test(sums, sizes).p
-    parts = [(part, sizes) for part in np.array_split(sums, max(1, sums.shape[1] // 128), axis=1)]
-    wanted = [False] * len(parts)
-    tested = bootstrap_tests(parts, resamples=_SIMULATED_DRAWS, rng=rng, level=0.95, intervals=wanted)
-    return np.concatenate([one.p for one in tested])
+    parts = [(sums, sizes)]
+    return bootstrap_tests(parts, resamples=_SIMULATED_DRAWS, rng=rng, level=0.95, intervals=[False])[0].p
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,10 @@ Counts = NDArray[np.uint16]
 EXACT_CLUSTERS = 8
 """Up to this many clusters every resample is enumerated (6,435 of them at 8) and no randomness is left."""
 
+SMALL_PRODUCT = 1 << 18
+"""Multiplications up to which BLAS keeps a matrix product on one thread: on a busy machine several wait for each other
+longer than the product takes."""
+
 _CHUNK = 1 << 21  # draws held in memory at a time
 _ORIGIN = 3  # the middle of the usual scale
 
@@ -240,7 +244,14 @@ class KappaSums:
     def bootstrap(self, *, level: float, resamples: int, rng: np.random.Generator | None) -> Interval:
         """Percentile interval; see `bootstrap_kappa`."""
         drawn = list(resamples_of(self.clusters, resamples, rng, "bootstrap_kappa"))
-        values = np.concatenate([self.means(self.columns @ chunk.times.T.astype(np.float64)) for chunk in drawn])
+        rows = SMALL_PRODUCT // self.columns.size + 1
+        values = np.concatenate(
+            [
+                self.means(self.columns @ chunk.times[start : start + rows].T.astype(np.float64))
+                for chunk in drawn
+                for start in range(0, chunk.size, rows)
+            ]
+        )
         mass, defined = drawn[0].mass, ~np.isnan(values)
         kind = "exact: all" if mass is not None else "multinomial:"
         method = f"cluster bootstrap, {kind} {values.size} resamples of {self.clusters} clusters"

@@ -154,9 +154,10 @@ def _answer(book: Book, rows: Sequence[LedgerRow]) -> str:
         return "No number was found in the rationales."
     shares = _shares(book, None, Counter(row.state for row in rows))
     found = sum(shares[state] for state in STATES if state not in ("not_verifiable", "contradicted"))
+    against = f"{percent(shares['contradicted'])} contradict" if shares["contradicted"] else "none contradicts"
     return (
         f"Of {counted(len(rows), 'number')} in the rationales, {percent(found)} can be traced to what the agent had, "
-        f"{percent(shares['not_verifiable'])} cannot be verified, and {percent(shares['contradicted'])} contradict it."
+        f"{percent(shares['not_verifiable'])} cannot be verified, and {against} it."
     )
 
 
@@ -212,6 +213,8 @@ def _no_number(book: Book) -> str:
     item = book.one("evidence.no_number_share")
     if item is None or item.value is None:
         return "" if item is None else f"Share of records without a number: {state_words(item)}."
+    if not item.value:
+        return f"Each of {counted(item.n, 'record')} holds at least one number."
     return f"{percent(item.value)} of {counted(item.n, 'record')} hold no number at all and so cannot be checked here."
 
 
@@ -241,6 +244,6 @@ def _forecasts(book: Book) -> str:
     if item.value is None:
         return f"Arithmetic of stated forecasts: {state_words(item)}."
     return (
-        f"{percent(item.value)} of {counted(item.n, 'stated portfolio forecast')} differ from the weighted sum of "
-        "their own parts."
+        f"{percent(item.value) if item.value else 'None'} of {counted(item.n, 'stated portfolio forecast')} "
+        f"{'differ' if item.value else 'differs'} from the weighted sum of its own parts."
     )

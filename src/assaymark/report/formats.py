@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Final
 
 from assaymark.records import Measurement
@@ -23,6 +24,10 @@ _SMALL: Final = (
 _UNSAFE: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
 )
+_MONTHS: Final = (
+    "January", "February", "March", "April", "May", "June",
+    "July", "August", "September", "October", "November", "December",
+)  # fmt: skip
 _SPACES: Final = re.compile(r"\s+")
 
 
@@ -199,6 +204,20 @@ def shown(measurement: Measurement | None, digits: int = 2) -> str:
     if measurement is None:
         return "not measured"
     return state_words(measurement) if measurement.value is None else number(measurement.value, digits)
+
+
+def moment(text: str) -> str:
+    """A date or time in ISO form as it is read; any other text as it is.
+
+    >>> moment("2026-11-21T02:00:15.609621Z"), moment("2026-03-02"), moment("2 March 2026")
+    ('21 November 2026, 02:00 UTC', '2 March 2026', '2 March 2026')
+    """
+    try:
+        when = datetime.fromisoformat(text)
+    except ValueError:
+        return clean(text, 80)
+    day = f"{when.day} {_MONTHS[when.month - 1]} {when.year}"
+    return day if when.tzinfo is None else f"{day}, {when.astimezone(UTC):%H:%M} UTC"
 
 
 def hash_groups(digest: str, groups: int = 8) -> str:

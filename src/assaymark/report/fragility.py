@@ -50,7 +50,7 @@ class FragilityView:
 
 
 def fragility_view(book: Book) -> FragilityView:
-    """The permitted claims that open the page, each under the other rules, and how many of all claims each rule would move."""
+    """The permitted claims that open the page under each other rule, and how many of all claims a rule would move."""
     verdicts = [v for v in book.run.verdicts if v.fragility]
     rules = sorted({rule for v in verdicts for rule in v.fragility})
     # A withheld claim has no row: which of them open the page is decided by estimates that may not be shown.

@@ -61,6 +61,16 @@ class AssayRun:
     excluded : mapping of reason to number of records left out
     family_size : int or None
         Contrasts in the Holm family of the dimensions; None when none were tested.
+
+    Examples
+    --------
+    >>> from assaymark.protocol import JudgeSpec
+    >>> study = Study(name="s", seed=1, judges=(JudgeSpec(name="j", model="reference/j", family="f"),))
+    >>> rubric = RubricView(name="v1.0", title="A rubric", dimensions=())
+    >>> run = AssayRun(study=study, plan_hash="0" * 64, locked_at=None, rubric=rubric,
+    ...                verdicts=(), measurements=(), decisions=(), evidence=())
+    >>> run.calls
+    0
     """
 
     study: Study

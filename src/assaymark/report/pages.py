@@ -53,6 +53,16 @@ def render_pages(run: AssayRun) -> Mapping[str, str]:
     mapping of str to str
         ``index.html`` (at most 200 KB, 45 KB gzipped), ``claims.html`` and ``measurements.html`` (continued as
         ``claims-002.html`` and so on), and ``ledger/page-001.html`` onwards, each at most 1 MB.
+
+    Examples
+    --------
+    >>> from assaymark.protocol import JudgeSpec, Study
+    >>> from assaymark.report import RubricView
+    >>> study = Study(name="s", seed=1, judges=(JudgeSpec(name="j", model="reference/j", family="f"),))
+    >>> run = AssayRun(study=study, plan_hash="0" * 64, locked_at=None, verdicts=(), measurements=(), decisions=(),
+    ...                rubric=RubricView(name="v1.0", title="A rubric", dimensions=()), evidence=())
+    >>> sorted(render_pages(run))
+    ['claims.html', 'index.html', 'ledger/page-001.html', 'measurements.html']
     """
     book = Book.of(run)
     rows = ledger_rows(book)

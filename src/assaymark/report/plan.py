@@ -15,6 +15,7 @@ from assaymark.report.formats import (
     counted,
     hash_groups,
     listing,
+    moment,
     number,
     percent,
     plural,
@@ -164,7 +165,7 @@ def _reference(book: Book) -> str:
 def _plan_facts(book: Book) -> Iterator[Fact]:
     run = book.run
     yield Fact("Plan hash", hash_groups(clean(run.plan_hash)), code=True)
-    yield Fact("Locked", clean(run.locked_at, 80) if run.locked_at else "not locked")
+    yield Fact("Locked", moment(run.locked_at) if run.locked_at else "not locked")
     size = run.family_size
     holm = "no contrast was tested" if size is None else f"{counted(size, 'contrast')} in the Holm family"
     yield Fact("Claims", f"{count(len(run.verdicts))} fixed in advance", holm)
@@ -198,7 +199,7 @@ def _panel_facts(book: Book) -> Iterator[Fact]:
     overlap = book.one("redundancy", dimension=AGGREGATE)
     yield Fact("Overlap", shown(overlap), "mean correlation between two judges’ scores")
     invalid = sum(run.invalid.values())
-    share = f" ({percent(invalid / run.calls, 1)})" if run.calls else ""
+    share = f" ({percent(invalid / run.calls, 1)})" if run.calls and invalid else ""
     replies = f"{counted(run.calls, 'call')}, {count(invalid)} invalid{share}"
     yield Fact("Replies", replies, "an invalid reply is never asked again")
     bound = f"at most {counted(run.in_flight_bound, 'call')}"

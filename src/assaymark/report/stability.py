@@ -10,7 +10,7 @@ from assaymark.records import AGGREGATE, Measurement
 from assaymark.report.book import Book
 from assaymark.report.figures import Slope, SlopeEnd, slope
 from assaymark.report.figures.slope import places
-from assaymark.report.formats import clean, number, ordinal_span, plural, shown, state_words, words
+from assaymark.report.formats import clean, number, ordinal_span, plural, sentence, shown, state_words, words
 from assaymark.report.licence import Standing, standings
 
 _TOLERANCE = 1e-9
@@ -83,8 +83,8 @@ def _answer(book: Book, found: Sequence[Measurement]) -> str:
     cut = book.run.study.stability.rho
     values = [m.value for m in found if m.value is not None]
     if not values:
-        reason = state_words(found[0]) if found else "no family was left out"
-        return f"Not measurable: {reason}."
+        reason = state_words(found[0]) if found else "not measured: no family was left out"
+        return sentence(reason)
     low = [m for m in found if m.value is not None and m.value < cut - _TOLERANCE]
     if not low:
         return f"Leaving any one family out keeps the rank correlation at {number(cut, 1)} or above."

@@ -11,7 +11,7 @@ from assaymark.records import Level
 from assaymark.report.agreement import agreement_view
 from assaymark.report.board import BoardRow, board
 from assaymark.report.book import Book
-from assaymark.report.formats import WITHHELD, count, short_hash
+from assaymark.report.formats import WITHHELD, clean, count, short_hash
 from assaymark.report.inputs import AssayRun
 from assaymark.report.levels import LEVELS, TALLY, ClaimView, LevelView, level_views
 from assaymark.report.plan import plan_view
@@ -32,7 +32,7 @@ def terminal_summary(run: AssayRun) -> RenderableType:
     if plan.reference:
         parts.append(Text(f"Reference panel. {plan.reference}", style="italic"))
     parts += [Text(), _tally(run), *(_level(view) for view in level_views(book)), Text(), _board(book), Text()]
-    parts += [_agreement(book), Text(), Text(f"Plan {short_hash(run.plan_hash)}", style="dim")]
+    parts += [_agreement(book), Text(), Text(f"Plan {short_hash(clean(run.plan_hash))}", style="dim")]
     return Group(*parts)
 
 

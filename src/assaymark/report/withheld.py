@@ -110,8 +110,9 @@ def _why(book: Book, dimension: str, verdicts: Sequence[Verdict]) -> Segments:
     if any(v.adversarial_status == "contaminated" for v in verdicts):
         parts += [("The controls found the score ", False), ("contaminated", True), (". ", False)]
     pairs = [v for v in verdicts if len(v.claim.subjects) > 1]
-    parts += _tie_class(book, [v for v in pairs if v.stability_status == "tie-class"])
-    parts += _judge_dependent(book, [v for v in pairs if v.stability_status == "judge-dependent"])
+    only = len(pairs) == 1
+    parts += _tie_class(book, [v for v in pairs if v.stability_status == "tie-class"], only)
+    parts += _judge_dependent(book, [v for v in pairs if v.stability_status == "judge-dependent"], only)
     if not parts:
         parts += _firsts(verdicts)
     return tuple(parts)
@@ -123,13 +124,16 @@ def _halt(kappa: Measurement | None) -> Segments:
     return ((f"Agreement there is κ {number(kappa.value)}: ", False), ("halt", True), (". ", False))
 
 
-def _tie_class(book: Book, pairs: Sequence[Verdict]) -> list[tuple[str, bool]]:
+def _tie_class(book: Book, pairs: Sequence[Verdict], only: bool) -> list[tuple[str, bool]]:
     if not pairs:
         return []
     found = [_contrast(book, v) for v in pairs]
     gaps = sorted(abs(m.value) for m in found if m is not None and m.value is not None)
     never = sum(m is None or m.value is None for m in found)
-    parts: list[tuple[str, bool]] = [(_pairs_words(len(pairs), "form a ", "forms a "), False), ("tie class", True)]
+    parts: list[tuple[str, bool]] = [
+        (_pairs_words(len(pairs), "form a ", "forms a ", only), False),
+        ("tie class", True),
+    ]
     if gaps:
         size = f"the gap is {number(gaps[0])}" if len(gaps) == 1 else f"the gaps are {_range(gaps)}"
         ps = [float(m.detail["p_holm"]) for m in found if m is not None and m.detail.get("p_holm") is not None]
@@ -148,11 +152,11 @@ def _range(gaps: Sequence[float]) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _judge_dependent(book: Book, pairs: Sequence[Verdict]) -> list[tuple[str, bool]]:
+def _judge_dependent(book: Book, pairs: Sequence[Verdict], only: bool) -> list[tuple[str, bool]]:
     if not pairs:
         return []
     families = sorted({clean(f, 60) for v in pairs for f in _turning(book, v)})
-    parts: list[tuple[str, bool]] = [(_pairs_words(len(pairs), "are ", "is "), False), ("judge-dependent", True)]
+    parts: list[tuple[str, bool]] = [(_pairs_words(len(pairs), "are ", "is ", only), False), ("judge-dependent", True)]
     parts.append((f": the difference turns without {listing(families, last='or')}. " if families else ". ", False))
     return parts
 
@@ -181,8 +185,8 @@ def _contrast(book: Book, verdict: Verdict) -> Measurement | None:
     return book.contrast(verdict.claim.dimension, verdict.claim.subjects[0], verdict.claim.subjects[1])
 
 
-def _pairs_words(size: int, many: str, one: str) -> str:
-    return f"The pair {one}" if size == 1 else f"{plural(size, 'pair').capitalize()} {many}"
+def _pairs_words(size: int, many: str, one: str, only: bool) -> str:
+    return f"The pair {one}" if only else f"{plural(size, 'pair').capitalize()} {one if size == 1 else many}"
 
 
 def _shown_names(names: Sequence[str]) -> list[str]:

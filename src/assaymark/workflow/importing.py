@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, PlanError, Problem
@@ -11,7 +14,7 @@ from assaymark.importers import ImportReport, importer
 from assaymark.records import Context, Decision, Outcome, sha256_text
 from assaymark.workflow.folder import RunFolder, new_folder
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, content_digest
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, Table, content_digest
 
 
 def import_records(
@@ -53,7 +56,7 @@ def store_records(
         A plan was locked here on other records.
     """
     store = Store(folder)
-    made = {
+    made: dict[Table[Any], pa.Table] = {
         CONTEXTS: CONTEXTS.to_arrow(contexts.values()),
         DECISIONS: DECISIONS.to_arrow(decisions),
         OUTCOMES: OUTCOMES.to_arrow(outcomes),

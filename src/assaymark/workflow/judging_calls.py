@@ -40,11 +40,13 @@ def judge(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress 
     basis: dict[str, str | None] = {"plan": locked.plan_hash}
     summary = None
     if not (store.done(JUDGMENTS, basis) and store.done(EVIDENCE, basis)):
-        decisions = select(store.read(DECISIONS), locked.study).decisions
+        decisions = store.read(DECISIONS)
         contexts = store.contexts()
         if not store.done(EVIDENCE, basis):
-            store.write(EVIDENCE, ledger_all(decisions, contexts, progress=progress), basis)
+            chosen = select(decisions, locked.study).decisions
+            store.write(EVIDENCE, ledger_all(chosen, contexts, progress=progress), basis)
         if not store.done(JUDGMENTS, basis):
+            # All decisions, so that the names of agents that the study leaves out are blinded as well.
             judgments, summary = _grade(folder, locked, decisions, contexts, models, progress)
             store.write(JUDGMENTS, judgments, basis)
     return JudgeResult(store.rows(JUDGMENTS), store.rows(EVIDENCE), summary)

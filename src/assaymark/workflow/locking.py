@@ -13,7 +13,7 @@ import numpy as np
 
 from assaymark import __version__
 from assaymark.errors import InputError, PlanError, Problem, UnknownNameError
-from assaymark.judging import Rubric, load_rubric, plan_texts
+from assaymark.judging import Rubric, left_out, load_rubric, plan_texts
 from assaymark.metrology import Preflight, preflight
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import AGGREGATE, JSON, Decision, to_json
@@ -46,20 +46,12 @@ def select(decisions: Sequence[Decision], study: Study) -> Selection:
     """The decisions that a study's ``[records]`` asks for, in the order given."""
     chosen, left = [], Counter[str]()
     for decision in decisions:
-        reason = _left_out(decision, study)
+        reason = left_out(decision, study.records)
         if reason is None:
             chosen.append(decision)
         else:
             left[reason] += 1
     return Selection(tuple(chosen), dict(sorted(left.items())))
-
-
-def _left_out(decision: Decision, study: Study) -> str | None:
-    if study.records.agents is not None and decision.agent.id not in study.records.agents:
-        return "agent not in the plan"
-    if decision.derivation.kind not in study.records.derivations:
-        return f"derivation {decision.derivation.kind}"
-    return next((f"flag {flag}" for flag in decision.flags if flag in study.records.exclude_flags), None)
 
 
 def lock(folder: RunFolder, study_text: str, source: str, *, now: datetime) -> Locked:

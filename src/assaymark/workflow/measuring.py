@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from assaymark.judging import judged_text, token_count
 from assaymark.judging.evidence import evidence_summary, forecast_mismatches
 from assaymark.metrology import analyse, score_table
 from assaymark.records import Measurement
@@ -35,7 +36,8 @@ def measure(folder: RunFolder, *, progress: Progress = silent) -> int:
 def _measured(locked: Locked, store: Store, progress: Progress) -> list[Measurement]:
     study = locked.study
     decisions = select(store.read(DECISIONS), study).decisions
-    table = score_table(store.read(JUDGMENTS), decisions, weights=study.rubric.weights)
+    lengths = {decision.record_id: token_count(judged_text(decision)) for decision in decisions}
+    table = score_table(store.read(JUDGMENTS), decisions, weights=study.rubric.weights, lengths=lengths)
     panel = analyse(table, study, rng=np.random.default_rng([study.seed, 1]), progress=_named(progress))
     evidence = evidence_summary(store.read(EVIDENCE), decisions, rng=np.random.default_rng([study.seed, 2]))
     return [*panel, *evidence, forecast_mismatches(decisions)]

@@ -1,0 +1,155 @@
+"""The marks: what each shows, what it hides, and that labels stay apart."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assaymark.report.figures import (
+    BarCell,
+    BarRow,
+    ForestRow,
+    Gates,
+    ScaleRow,
+    Slope,
+    SlopeEnd,
+    bar_table,
+    forest,
+    scale_use,
+    score_axis,
+    score_head,
+    score_strip,
+    slope,
+)
+from assaymark.report.figures.canvas import Scale, label
+from assaymark.report.formats import text_width
+
+GATES = Gates(0.2, 0.4)
+TEXTS = re.compile(r'<text[^>]*?x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)</text>')
+
+
+def row(title="Sizing", value=0.5, status="publish", **more):
+    base = {"interval": (0.45, 0.55), "companion": (0.4, 0.6), "state": "", "pooled": False}
+    return ForestRow(title=title, value=value, status=status, **{**base, **more})
+
+
+def test_text_is_escaped():
+    assert "&lt;script&gt;" in str(label(0, 0, "<script>"))
+    wide, narrow = forest("f", [row(title="<b>x</b>")], GATES, "<t>", "<d>")
+    assert "<b>" not in wide + narrow
+    assert "<t>" not in wide + narrow
+
+
+@pytest.mark.parametrize(("status", "mark"), [("publish", "mh gap"), ("methodology", "open mqs"), ("halt", "open mns")])
+def test_the_fill_of_a_square_is_the_permission(status, mark):
+    for figure in forest("f", [row(status=status)], GATES, "t", "d"):
+        assert f'class="{mark}"' in figure
+
+
+def test_the_aggregate_is_a_diamond():
+    wide, _ = forest("f", [row(pooled=True), row()], GATES, "t", "d")
+    diamonds = re.findall(r'class="mh gap" d="M[\d. ]+l', wide)
+    squares = re.findall(r'class="mh gap" d="M[\d. ]+h', wide)
+    assert (len(diamonds), len(squares)) == (1, 1)
+
+
+def test_an_undefined_kappa_is_a_dashed_box_with_its_reason():
+    rows = [row(value=None, interval=None, companion=None, status="halt", state="not measurable: one family")]
+    for figure in forest("f", rows, GATES, "t", "d"):
+        assert "not measurable: one family" in figure
+        assert 'class="void"' in figure
+        assert "no number" in figure
+
+
+def test_an_interval_below_zero_widens_the_axis():
+    wide, _ = forest("f", [row(value=-0.1, interval=(-0.35, 0.1), status="halt")], GATES, "t", "d")
+    assert "−0.4" in wide
+
+
+def test_without_intervals_only_the_point_is_drawn():
+    wide, narrow = forest("f", [row(interval=None, companion=None)], GATES, "t", "d")
+    assert 'class="mhb"' not in wide
+    assert "none" in wide
+    assert "0.50" in narrow
+
+
+def chart(names, classes=()):
+    ends = tuple(SlopeEnd(n, at + 1, len(names) - at, "headline") for at, n in enumerate(names))
+    return Slope("quay", "ρ −1.00", True, ends, tuple(classes), "full panel", "without quay")
+
+
+def test_a_withheld_line_has_neither_name_nor_number():
+    figure = slope("s", chart([None, None, None], [(1, 3, "1 to 3:|order withheld")]), "t", "d")
+    texts = [text for _, _, text in TEXTS.findall(figure)]
+    assert texts == ["full panel", "ρ −1.00", "without quay", "1 to 3:", "order withheld"]
+
+
+@given(
+    st.lists(
+        st.text(st.characters(codec="ascii", exclude_characters="<>&"), min_size=1, max_size=40),
+        min_size=2,
+        max_size=12,
+    )
+)
+def test_labels_of_a_slope_never_collide_and_stay_inside(names):
+    figure = slope("s", chart(names), "t", "d")
+    found = [(float(x), float(y), text) for x, y, text in TEXTS.findall(figure) if float(y) > 30]
+    for side in (True, False):
+        heights = sorted(y for x, y, _ in found if (x < 175) == side)
+        assert all(after - before >= 14 for before, after in pairwise(heights))
+    for x, _, text in found:
+        width = text_width(text.replace("&#x27;", "'").replace("&quot;", '"'), 13)
+        assert x - width >= -1 if x < 175 else x + width <= 351
+
+
+def test_a_strip_without_permission_has_no_axis_and_no_point():
+    strip = score_strip("s", score_axis([]), "no-claim", None, None)
+    assert "void" in strip
+    assert "<path" not in strip
+    assert score_head(score_axis([])) == ""
+
+
+def test_strips_show_point_class_and_level():
+    axis = score_axis([3.9, 4.4])
+    assert 'class="mh gap"' in score_strip("s", axis, "headline", 4.2, (4.1, 4.3))
+    assert 'class="mq"' in score_strip("s", axis, "qualified", 4.2, None)
+    assert "box" in score_strip("s", axis, "qualified", None, (4.0, 4.2))
+    assert "4.2" in score_head(axis)
+
+
+@given(st.lists(st.floats(1, 5), min_size=1, max_size=9))
+def test_a_score_axis_holds_its_values_on_few_ticks(values):
+    axis = score_axis(values)
+    assert axis.low <= min(values) + 1e-6
+    assert max(values) <= axis.high + 1e-6
+    assert 2 <= len(axis.ticks) <= 6
+
+
+def test_bars_are_as_long_as_their_shares():
+    rows = [BarRow("All", "10", (BarCell(0.5, "50 %"), BarCell(0.0, "0 %")), total=True)]
+    wide, narrow = bar_table("b", ["One", "Two"], rows, "t", "d")
+    widths = [float(w) for w in re.findall(r'class="bar1"[^>]*width="([\d.]+)"', wide)]
+    assert len(widths) == 1
+    assert "50 %" in narrow
+    assert "0 %" in narrow
+
+
+def test_scale_use_shows_the_commonest_mark_and_missing_judges():
+    rows = [ScaleRow("Sizing", ((0.1, 0.2, 0.4, 0.2, 0.1), None))]
+    wide, narrow = scale_use("u", ["a", "b"], rows, "t", "d")
+    assert "40\u00a0%" in wide
+    assert "no marks" in narrow
+
+
+def test_a_crowded_scale_drops_percents_before_they_collide():
+    rows = [ScaleRow("Sizing", tuple((0.2,) * 5 for _ in range(12)))]
+    _, narrow = scale_use("u", [f"j{at}" for at in range(12)], rows, "t", "d")
+    assert "%" not in narrow
+
+
+def test_a_scale_holds_values_at_its_ends():
+    assert Scale(0, 1, 10, 20)(3) == 20

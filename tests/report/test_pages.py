@@ -1,0 +1,331 @@
+"""The pages as a whole: what they hold, what they never hold, and their budgets."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import html
+import random
+import re
+import sys
+import time
+from dataclasses import replace
+from functools import cache
+
+import assay_runs as runs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assaymark.report import content_security_policy, render_pages
+
+RUNS = ("realistic", "large", "withheld", "hostile", "minimal")
+KB = 1000
+
+
+@cache
+def pages(name: str) -> dict[str, str]:
+    return dict(render_pages(getattr(runs, name)()))
+
+
+def words(page: str) -> str:
+    """The text of a page: what a reader sees, figures and their descriptions included."""
+    page = re.sub(r"<(style|script)>.*?</\1>", " ", page, flags=re.S)
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", page)))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_page_is_there_and_within_its_budget(name):
+    made = pages(name)
+    assert {"index.html", "claims.html", "measurements.html", "ledger/page-001.html"} <= set(made)
+    index = made["index.html"].encode()
+    assert len(index) <= 200 * KB
+    assert len(gzip.compress(index)) <= 45 * KB
+    assert all(len(page.encode()) <= 1000 * KB for page in made.values())
+
+
+def test_style_and_script_stay_within_their_budget():
+    index = pages("realistic")["index.html"]
+    (style,) = re.findall(r"<style>(.*?)</style>", index, flags=re.S)
+    (script,) = re.findall(r"<script>(.*?)</script>", index, flags=re.S)
+    assert len(style.encode()) <= 20 * KB
+    assert len(script.encode()) <= 3 * KB
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_policy_allows_our_script_and_nothing_else(name):
+    for page in pages(name).values():
+        (script,) = re.findall(r"<script>(.*?)</script>", page, flags=re.S)
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page)
+        assert policy is not None
+        assert html.unescape(policy[1]) == content_security_policy()
+        assert "default-src 'none'" in content_security_policy()
+        assert f"'sha256-{digest}'" in content_security_policy()
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_no_page_names_another_host(name):
+    for page in pages(name).values():
+        assert not re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?\s*(?:https?:)?//""", page)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_link_leads_somewhere(name):
+    made = pages(name)
+    for path, page in made.items():
+        ids = set(re.findall(r'\bid="([^"]+)"', page))
+        for href in re.findall(r'<a [^>]*href="([^"]+)"', page):
+            target, _, anchor = href.partition("#")
+            if not target:
+                assert anchor in ids
+                continue
+            folder = path.rpartition("/")[0]
+            full = target.removeprefix("../") if target.startswith("../") else "/".join(filter(None, (folder, target)))
+            assert full in made
+            if anchor:
+                assert f'id="{anchor}"' in made[full]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_ids_are_unique_and_references_resolve(name):
+    for page in pages(name).values():
+        ids = re.findall(r'\bid="([^"]+)"', page)
+        assert len(ids) == len(set(ids))
+        for attribute in ("aria-labelledby", "aria-describedby"):
+            for names in re.findall(rf'{attribute}="([^"]+)"', page):
+                assert set(names.split()) <= set(ids)
+        used = re.findall(r'(?:href="#|url\(#)([^")]+)', page)
+        assert set(used) <= set(ids)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_each_page_has_one_h1_and_a_skip_link(name):
+    for page in pages(name).values():
+        assert len(re.findall("<h1", page)) == 1
+        assert '<a class="skip" href="#main">' in page
+        assert '<html lang="en">' in page
+
+
+def test_equal_runs_give_equal_bytes_whatever_the_order_of_the_records():
+    run = runs.realistic()
+    rng = random.Random(3)
+
+    def shuffled(items):
+        return tuple(rng.sample(items, len(items)))
+
+    other = replace(
+        run,
+        verdicts=shuffled(run.verdicts),
+        measurements=shuffled(run.measurements),
+        decisions=shuffled(run.decisions),
+        evidence=shuffled(run.evidence),
+    )
+    assert render_pages(other) == render_pages(run)
+
+
+def test_a_long_ledger_is_written_in_under_two_seconds_and_complete():
+    run = runs.large()
+    render_pages(runs.minimal())  # templates are compiled once
+    start = time.process_time()
+    made = render_pages(run)
+    if sys.gettrace() is None:  # a tracer for coverage costs several times the work itself
+        assert time.process_time() - start < 2.0
+    rows = [len(re.findall(r'<tr data-k="', page)) for path, page in made.items() if path.startswith("ledger/")]
+    assert sum(rows) == 14_500
+    assert len(re.findall(r'<tr data-k="', made["index.html"])) == 100
+
+
+def test_every_verdict_and_every_measurement_has_a_row():
+    made = pages("large")
+    assert len(re.findall(r'<tr data-k="', made["claims.html"])) == 385
+    rows = sum(len(re.findall(r'<tr data-k="', page)) for path, page in made.items() if path.startswith("measurements"))
+    assert rows == len(runs.large().measurements)
+
+
+# --- nothing withheld leaks -----------------------------------------------------------------------------------------
+
+
+def test_nothing_permitted_shows_no_score_and_no_place():
+    run = runs.withheld()
+    text = words(pages("withheld")["index.html"])
+    for item in run.measurements:
+        if item.name == "score.effect" and item.value is not None:
+            for value in (item.value, item.low, item.high):
+                assert f"{value:.2f}" not in text
+                assert f"{value:.3f}" not in text
+    assert "ranks first of" not in text
+    assert "scores above" not in text
+    assert "“" not in text.split("Do the numbers in the rationales hold?")[0]
+    assert text.count("withheld") > 2 * len(runs.LEVELS)
+    for agent in runs.LEVELS:
+        assert not re.search(rf"\b[1-5] {agent}\b|\b{agent} [1-5]\b", text)
+    assert '<button type="button" class="copy"' not in pages("withheld")["index.html"]
+
+
+def test_a_withheld_page_does_not_know_which_agent_leads():
+    """Only measurements that a withheld row may not show are changed: the index must not notice."""
+    run = runs.withheld()
+    turned = {"Marten": "Stoat", "Stoat": "Marten", "Otter": "Weasel", "Weasel": "Otter"}
+
+    def swapped(item):
+        if item.name != "score.effect":
+            return item
+        return replace(item, labels={**item.labels, "agent": turned.get(item.labels["agent"], "Badger")})
+
+    plain = [m for m in run.measurements if not m.name.startswith("lofo")]
+    one = render_pages(replace(run, measurements=tuple(plain)))
+    other = render_pages(replace(run, measurements=tuple(swapped(m) for m in plain)))
+    assert one["index.html"] == other["index.html"]
+    assert one["claims.html"] == other["claims.html"]
+
+
+@pytest.mark.parametrize("page", ["index.html", "claims.html"])
+def test_a_withheld_sentence_and_its_reasons_appear_nowhere(page):
+    for name in ("realistic", "large", "withheld"):
+        text = words(pages(name)[page])
+        for verdict in getattr(runs, name)().verdicts:
+            if verdict.publication_level == "no-claim":
+                assert verdict.claim.statement not in text
+                assert verdict.reasons[0] not in text
+
+
+def test_only_permitted_sentences_are_set_as_quotations():
+    run = runs.realistic()
+    permitted = {v.claim.statement for v in run.verdicts if v.publication_level != "no-claim"}
+    for page in ("index.html", "claims.html"):
+        quotes = re.findall(r'<p class="quote"[^>]*>“(.*?)”</p>', pages("realistic")[page])
+        assert quotes
+        assert {html.unescape(quote) for quote in quotes} <= permitted
+    assert len(re.findall('<p class="quote"', pages("realistic")["claims.html"])) == len(permitted)
+
+
+def test_copy_gives_the_sentence_its_condition_and_the_plan():
+    copies = [html.unescape(text) for text in re.findall(r'data-copy="([^"]*)"', pages("realistic")["index.html"])]
+    qualified = [text for text in copies if "limits" in text]
+    assert qualified
+    assert all("The judges agree only weakly on this score." in text and runs.PLAN in text for text in qualified)
+
+
+def test_the_tally_counts_every_verdict():
+    levels = [v.publication_level for v in runs.realistic().verdicts]
+    text = words(pages("realistic")["index.html"])
+    assert f"{levels.count('headline')} may be said" in text
+    assert f"{levels.count('qualified')} only with a condition" in text
+    assert f"{levels.count('no-claim')} not to be said" in text
+
+
+# --- hostile records ------------------------------------------------------------------------------------------------
+
+
+def test_hostile_records_are_text_and_nothing_else():
+    for page in pages("hostile").values():
+        assert len(re.findall("<script", page)) == 1
+        assert not re.findall(r"<img|<svg onload|\{\{7", page.replace("{{7*7}}", ""))
+        assert "\u202e" not in page
+        assert "\x1b" not in page
+        page.encode("utf-8")
+    assert runs.CANARY in words(pages("hostile")["claims.html"]) or "pwned" in words(pages("hostile")["claims.html"])
+
+
+TEXT = st.text(max_size=60)
+
+
+@settings(max_examples=12, deadline=None)
+@given(name=TEXT.filter(str.strip), note=TEXT, quote=TEXT)
+def test_no_text_breaks_out_of_its_place(name, note, quote):
+    run = runs.realistic()
+    levels = {name: 4.3, f"{name}2": 3.9}
+    values = {"aggregate": 0.5}
+    records = runs.decisions(dict.fromkeys(levels, note), 4)
+    made = render_pages(
+        replace(
+            run,
+            verdicts=tuple(runs.verdicts(levels, values)),
+            measurements=tuple(runs.agents_measured(run.study, levels, "aggregate", "")),
+            decisions=tuple(records),
+            evidence=tuple(runs.evidence(records, 4, quote)),
+            import_notes=(note,),
+        )
+    )
+    plain = render_pages(replace(run, verdicts=(), measurements=(), evidence=(), decisions=()))
+    scripts = len(re.findall("<script", plain["index.html"]))
+    for page in made.values():
+        page.encode("utf-8")
+        assert len(re.findall("<script", page)) == scripts
+        assert not re.search(r"[\x00-\x08\x0e-\x1f]", page)
+
+
+# --- sections -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Reference panel.",
+        "What was planted",
+        "adds 0.3 to long texts",
+        "60 contrasts in the Holm family",
+        "n = 250 common cycles, sd 1, α .05/60, power 80 %",
+        "7,000 calls, 42 invalid (0.6 %)",
+        "at most 192 calls",
+        "3 of 3 judge families also made agents",
+        "too few to gate: 18 records in 3 clusters",
+        "ρ 0.30 < 0.9",
+        "not defined: one trial, needs two",
+        "not defined: no replicates",
+        "Where the stored context is partial",
+        "12 % of 1,250 records hold no number at all",
+        "Support beyond chance is +0.58",
+        "4 % of 600 stated portfolio forecasts",
+        "The order book the agents saw is not in the log",
+        "clock-conflict",
+        "gates.publish",
+        "Holds under all 3 other rules",
+        "No claim under lower bound of kappa",
+        "Any order among Badger, Otter, Stoat and Weasel on the aggregate score.",
+        "A first place for anyone but Marten on the aggregate score.",
+        "Three pairs are judge-dependent : the difference turns without quay.",
+        "4.31 (4.24 to 4.38)",
+        "2 to 5",
+        "All agents",
+    ],
+)
+def test_the_first_page_says(said):
+    assert said in words(pages("realistic")["index.html"]).replace("\u00a0", " ")
+
+
+def test_the_plan_hash_is_shown_whole():
+    assert runs.PLAN in pages("realistic")["index.html"]
+
+
+def test_a_run_with_nothing_measured_says_so():
+    text = words(pages("minimal")["index.html"])
+    for said in (
+        "not measurable: one judge family, needs two",
+        "No claim reaches this level in this run.",
+        "No number was found in the rationales.",
+        "No noise floor was measured.",
+        "not locked",
+        "The import reported nothing missing.",
+        "No record was left out.",
+        "Could detect not measured",
+    ):
+        assert said in text
+    assert "nan" not in text.lower().split()
+
+
+def test_filters_count_what_they_show():
+    index = pages("realistic")["index.html"]
+    rows = re.findall(r'<tr data-k="([^"]+)"', index)
+    for key, label in re.findall(r'data-f="([^"]*)" aria-pressed="[a-z]+">([^<]+)<', index):
+        shown = [row for row in rows if not key or row == key]
+        assert label.endswith(f" {len(shown)}")
+
+
+def test_figures_have_words_for_those_who_cannot_see_them():
+    index = pages("realistic")["index.html"]
+    figures = re.findall(r'<svg [^>]*class="fig [a-z]+".*?</svg>', index, flags=re.S)
+    assert len(figures) >= 8
+    assert all("<title" in figure and "<desc" in figure and 'role="img"' in figure for figure in figures)
