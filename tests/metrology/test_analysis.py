@@ -177,7 +177,7 @@ def test_contrasts_are_paired_within_cycles_and_point_upwards(plain):
         assert sum(counts) == m.n == 50
         assert (m.detail["gating"], m.detail["clusters"]) == ("cluster-t", 5)
         m_size = 6 if m.labels["dimension"] == "aggregate" else 18
-        assert m.detail["mde"] == minimum_detectable_effect(50, comparisons=m_size)
+        assert m.detail["mde"] == minimum_detectable_effect(50, alpha=0.025, comparisons=m_size)
         assert m.detail["in_mde"] == pytest.approx(m.value / m.detail["mde"])
 
 

@@ -80,10 +80,17 @@ def test_the_default_plan_can_reject(study):
     found = check(study())
     assert not found.can_never_reject
     assert found.smallest_adjusted == {"dimensions": 0.0, "aggregate": 0.0, "first": 0.0}
-    assert (found.contrasts, found.resamples, found.median_cycles) == (36, 28_800, 200)
-    assert found.mde == pytest.approx(0.2856, abs=5e-5)
+    assert (found.contrasts, found.resamples, found.median_cycles) == (36, 57_600, 200)
+    assert found.mde == minimum_detectable_effect(200, alpha=0.025, comparisons=36)
     assert found.error_rate is None
     assert found.warnings == ()
+
+
+def test_a_plan_that_does_not_share_alpha_has_the_sources_planning_value(study):
+    """ValueBlindBench section 3.9 prints 0.29 without its n; 200 cycles and .05 over 36 contrasts give it."""
+    found = check(study("inference = {share_alpha = false}"))
+    assert found.resamples == 28_800
+    assert found.mde == pytest.approx(0.2856, abs=5e-5)
 
 
 def test_a_thousand_draws_cannot_pass_holm_over_36_contrasts(study):
@@ -117,7 +124,7 @@ def test_a_bootstrap_gate_on_few_clusters_is_simulated_and_told(study):
     found = check(study('inference = {gating_test = "bootstrap"}'))
     assert 0.75 < found.error_rate.family_wise < 0.95
     assert found.warnings[0].startswith("the bootstrap gates 6 pairs with 5 to 5 common clusters; with 5 clusters")
-    assert f"in {found.error_rate.family_wise:.0%} of 300 simulated studies (aim: 5%)" in found.warnings[0]
+    assert f"in {found.error_rate.family_wise:.0%} of 300 simulated studies (aim: 2.5 %)" in found.warnings[0]
 
 
 def test_pairs_that_hardly_meet_and_missing_outsiders_are_told(study):

@@ -204,7 +204,7 @@ def _tests(panel: Panel, rng: np.random.Generator) -> PairTests:
     met: dict[int, list[int]] = defaultdict(list)
     for pair, meeting in enumerate(panel.meetings):
         met[meeting.clusters.size].append(pair)
-    resamples = plan.resamples or default_resamples(len(parts) * max(1, width - 1), plan.alpha)
+    resamples = plan.resamples or default_resamples(len(parts) * max(1, width - 1), panel.study.claim_alpha)
     nothing = np.full(width, np.nan)
     blank = Tested(np.zeros(width), np.ones(width), nothing, nothing, 0, (NEVER,) * width)
     bootstrap = [blank] * len(parts)
@@ -358,5 +358,10 @@ def _mde(panel: Panel, column: int, comparisons: int) -> Measurement:
         method="(z(1 - alpha/2m) + z(power)) sd / sqrt(n), a planning assumption",
         state="ok" if value is not None else "undefined: no two agents share a cycle",
         unit=POINTS,
-        detail={"sd": plan.mde_sd, "alpha": plan.alpha, "comparisons": comparisons, "power": plan.mde_power},
+        detail={
+            "sd": plan.mde_sd,
+            "alpha": panel.study.claim_alpha,
+            "comparisons": comparisons,
+            "power": plan.mde_power,
+        },
     )

@@ -221,7 +221,7 @@ def preflight(
     ... inference = {gating_test = "bootstrap", resamples = 1000}''')
     >>> found = preflight(plan, 4, 6, [12] * 6, [200] * 6, rng=np.random.default_rng(1))
     >>> found.can_never_reject, round(found.smallest_adjusted["dimensions"], 4), round(found.mde, 4)
-    (True, 0.0719, 0.2856)
+    (True, 0.0719, 0.2993)
     """
     source = "preflight"
     agents = checks.whole(source, "n_agents", n_agents, least=1)
@@ -230,7 +230,7 @@ def preflight(
     clusters = _counts(source, "clusters_per_pair", clusters_per_pair, pairs)
     cycles = _counts(source, "cycles_per_pair", cycles_per_pair, pairs)
     inference, m = study.inference, pairs * scale
-    resamples = inference.resamples or default_resamples(max(m, 1), inference.alpha)
+    resamples = inference.resamples or default_resamples(max(m, 1), study.claim_alpha)
     tests = [gating_test(inference.gating_test, k) for k in clusters]
     best = np.array([smallest_p(t, k, resamples) for t, k in zip(tests, clusters, strict=True)])
     floor = float(best.min(initial=1.0))
@@ -238,8 +238,8 @@ def preflight(
     met = cycles[cycles > 0]
     median = int(np.median(met)) if met.size else 0
     few = [k for t, k in zip(tests, clusters, strict=True) if t == "bootstrap" and 2 <= k < FEW_CLUSTERS]
-    rate = simulate_error_rate("bootstrap", int(np.median(few)), alpha=inference.alpha, rng=rng) if few else None
-    hopeless = tuple(name for name, p in adjusted.items() if p > inference.alpha + 1e-9)
+    rate = simulate_error_rate("bootstrap", int(np.median(few)), alpha=study.claim_alpha, rng=rng) if few else None
+    hopeless = tuple(name for name, p in adjusted.items() if p > study.claim_alpha + 1e-9)
     return Preflight(
         gating=inference.gating_test,
         resamples=resamples,
@@ -260,7 +260,9 @@ def planning_mde(study: Study, n: int, comparisons: int) -> float | None:
     if n < 1 or comparisons < 1:
         return None
     plan = study.inference
-    return minimum_detectable_effect(n, sd=plan.mde_sd, alpha=plan.alpha, power=plan.mde_power, comparisons=comparisons)
+    return minimum_detectable_effect(
+        n, sd=plan.mde_sd, alpha=study.claim_alpha, power=plan.mde_power, comparisons=comparisons
+    )
 
 
 def _families(study: Study, agents: int, dimensions: int) -> Iterable[tuple[str, int]]:
@@ -283,7 +285,7 @@ def _warnings(
     rate: ErrorRate | None,
     agent_families: Collection[str],
 ) -> Iterable[str]:
-    alpha, families = study.inference.alpha, study.families
+    alpha, families = study.claim_alpha, study.families
     for name in hopeless:
         yield (
             f"the {name} contrasts can never be significant: the smallest p-value after Holm is "
@@ -293,7 +295,7 @@ def _warnings(
         yield (
             f"the bootstrap gates {len(few)} pairs with {min(few)} to {max(few)} common clusters; with "
             f"{int(np.median(few))} clusters and 4 equal agents it finds some order in {rate.family_wise:.0%} of "
-            f"{rate.studies} simulated studies (aim: {alpha:.0%}), and its 95 % intervals keep the truth in about "
+            f"{rate.studies} simulated studies (aim: {100 * alpha:g} %), and its 95 % intervals keep the truth in about "
             f"{rate.coverage:.0%} of cases"
         )
     if (clusters == 0).any():
