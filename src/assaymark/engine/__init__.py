@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from assaymark.engine.calls import CallSpec, Finish, Message, Model, Reply, Role, Text
+from assaymark.engine.compute import beside
 from assaymark.engine.ledger import Ledger
 from assaymark.engine.models import Registry, resolve
 from assaymark.engine.rows import Attempt, End, Outcome, Source
@@ -25,6 +26,7 @@ __all__ = [
     "RunSummary",
     "Source",
     "Text",
+    "beside",
     "resolve",
     "run_calls",
 ]

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from assaymark.engine import Ledger, Model, RunSummary, run_calls
+from assaymark.engine import Ledger, Model, RunSummary, beside, run_calls
 from assaymark.errors import LedgerError, ModelError
 from assaymark.judging import PlannedCall, judgment, numeric_ledger, plan_calls
 from assaymark.judging.evidence.material import Material
-from assaymark.records import Context, Decision, Evidence, Judgment
+from assaymark.protocol import Study
+from assaymark.records import Evidence, Judgment
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import Locked, open_locked, select
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, JUDGMENTS, Store
+
+WORTH_A_PROCESS: Final = 300
+"""Decisions from which on starting a process costs less than it saves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,43 +44,42 @@ def judge(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress 
     store = Store(folder)
     basis: dict[str, str | None] = {"plan": locked.plan_hash}
     summary = None
-    if not (store.done(JUDGMENTS, basis) and store.done(EVIDENCE, basis)):
+    wanted = {table for table in (JUDGMENTS, EVIDENCE) if not store.done(table, basis)}
+    if wanted:
         decisions = store.read(DECISIONS)
-        contexts = store.contexts()
-        if not store.done(EVIDENCE, basis):
-            chosen = select(decisions, locked.study).decisions
-            store.write(EVIDENCE, ledger_all(chosen, contexts, progress=progress), basis)
-        if not store.done(JUDGMENTS, basis):
-            # All decisions, so that the names of agents that the study leaves out are blinded as well.
-            judgments, summary = _grade(folder, locked, decisions, contexts, models, progress)
-            store.write(JUDGMENTS, judgments, basis)
+        both = wanted == {JUDGMENTS, EVIDENCE} and len(decisions) >= WORTH_A_PROCESS
+        with beside(ledger_of, folder, locked.study, processes=both) as evidence:
+            if JUDGMENTS in wanted:
+                # All decisions, so that the names of agents that the study leaves out are blinded as well.
+                planned = plan_calls(decisions, store.contexts(), locked.study, locked.rubric)
+                judgments, summary = _grade(folder, locked, planned, models, progress)
+                store.write(JUDGMENTS, judgments, basis)
+            if EVIDENCE in wanted:
+                store.write(EVIDENCE, evidence(), basis)
     return JudgeResult(store.rows(JUDGMENTS), store.rows(EVIDENCE), summary)
 
 
-def ledger_all(
-    decisions: Sequence[Decision], contexts: Mapping[str, Context], *, progress: Progress = silent
-) -> list[Evidence]:
-    """The numeric evidence ledger of every decision; the material of a context is indexed once."""
-    order = sorted(decisions, key=lambda decision: decision.context_id)
+def ledger_of(folder: RunFolder, study: Study) -> list[Evidence]:
+    """The numeric evidence ledger of the decisions that a study is about; each context is indexed once."""
+    store = Store(folder)
+    order = sorted(select(store.read(DECISIONS), study).decisions, key=lambda decision: decision.context_id)
+    contexts = store.contexts()
     found: list[Evidence] = []
     current: tuple[str, Material] | None = None
-    for done, decision in enumerate(order):
+    for decision in order:
         if current is None or current[0] != decision.context_id:
             current = (decision.context_id, Material.of(contexts[decision.context_id]))
         found += numeric_ledger(decision, contexts[decision.context_id], material=current[1])
-        progress("reading numbers", done + 1, len(order))
     return found
 
 
 def _grade(
     folder: RunFolder,
     locked: Locked,
-    decisions: Sequence[Decision],
-    contexts: Mapping[str, Context],
+    planned: Sequence[PlannedCall],
     models: Mapping[str, Model],
     progress: Progress,
 ) -> tuple[list[Judgment], RunSummary]:
-    planned = plan_calls(decisions, contexts, locked.study, locked.rubric)
     engine = locked.study.engine
     with Ledger.open(folder.ledger) as ledger:
         ledger.plan(item.call for item in planned)

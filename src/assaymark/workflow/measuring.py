@@ -7,12 +7,15 @@ from collections.abc import Callable
 
 import numpy as np
 
+from assaymark.engine import beside
 from assaymark.judging import judged_text, token_count
 from assaymark.judging.evidence import evidence_summary, forecast_mismatches
 from assaymark.metrology import analyse, score_table
-from assaymark.records import Measurement
+from assaymark.protocol import Study
+from assaymark.records import Decision, Measurement
 from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.locking import Locked, open_locked, select
+from assaymark.workflow.judging_calls import WORTH_A_PROCESS
+from assaymark.workflow.locking import open_locked, select
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, Store
 
@@ -29,21 +32,30 @@ def measure(folder: RunFolder, *, progress: Progress = silent) -> int:
     store = Store(folder)
     basis = {"plan": locked.plan_hash, "judgments": store.digest(JUDGMENTS), "evidence": store.digest(EVIDENCE)}
     if not store.done(MEASUREMENTS, basis):
-        store.write(MEASUREMENTS, _measured(locked, store, progress), basis)
+        store.write(MEASUREMENTS, _measured(folder, locked.study, progress), basis)
     return store.rows(MEASUREMENTS)
 
 
-def _measured(locked: Locked, store: Store, progress: Progress) -> list[Measurement]:
-    study = locked.study
+def _measured(folder: RunFolder, study: Study, progress: Progress) -> list[Measurement]:
+    store = Store(folder)
     decisions = select(store.read(DECISIONS), study).decisions
-    lengths = {decision.record_id: token_count(judged_text(decision)) for decision in decisions}
-    table = score_table(store.read(JUDGMENTS), decisions, weights=study.rubric.weights, lengths=lengths)
-    panel = analyse(table, study, rng=np.random.default_rng([study.seed, 1]), progress=_named(progress))
-    evidence = evidence_summary(store.read(EVIDENCE), decisions, rng=np.random.default_rng([study.seed, 2]))
-    return [*panel, *evidence, forecast_mismatches(decisions)]
+    with beside(evidence_of, folder, study, processes=len(decisions) >= WORTH_A_PROCESS) as evidence:
+        lengths = {decision.record_id: token_count(judged_text(decision)) for decision in decisions}
+        table = score_table(store.read(JUDGMENTS), decisions, weights=study.rubric.weights, lengths=lengths)
+        panel = analyse(table, study, rng=np.random.default_rng([study.seed, 1]), progress=_counted(progress))
+        return [*panel, *evidence()]
 
 
-def _named(progress: Progress) -> Callable[[str], None]:
+def evidence_of(folder: RunFolder, study: Study) -> list[Measurement]:
+    """What the numeric ledger of a run measures; its material is needed to say what chance would support."""
+    store = Store(folder)
+    decisions: tuple[Decision, ...] = select(store.read(DECISIONS), study).decisions
+    rng = np.random.default_rng([study.seed, 2])
+    summary = evidence_summary(store.read(EVIDENCE), decisions, store.contexts(), rng=rng)
+    return [*summary, forecast_mismatches(decisions)]
+
+
+def _counted(progress: Progress) -> Callable[[str], None]:
     """``progress`` for work that says which of its four parts begins."""
     done = itertools.count()
     return lambda _: progress("measuring", next(done), 4)

@@ -33,7 +33,8 @@ from assaymark.workflow.folder import RunFolder, file_sha256, read_json, write_a
 T = TypeVar("T")
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _TEXTS: Final = pa.map_(pa.string(), pa.string())
-Column = Callable[[Any, str], Any]
+_CONTEXTS_AT_ONCE: Final = 8
+Column = Callable[[Any, bytes], Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +60,12 @@ class Table(Generic[T]):
 
     def to_arrow(self, records: Iterable[T]) -> pa.Table:
         """``records`` as an Arrow table in their fixed order."""
-        rows = [(row, "" if self.flat else canonical_json(row)) for row in records]
+        # UTF-8 from the start: a context with one curly quote would take two bytes a character as text.
+        rows = [(row, b"" if self.flat else canonical_json(row).encode("utf-8", "surrogatepass")) for row in records]
         rows.sort(key=lambda pair: self.sort(*pair))
         arrays = [pa.array([get(*row) for row in rows], type=kind) for kind, get in self.columns.values()]
         if not self.flat:
-            arrays.append(pa.array([text for _, text in rows], type=pa.string()))
+            arrays.append(pa.array([raw for _, raw in rows], type=pa.string()))
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
     def from_arrow(self, table: pa.Table) -> list[T]:
@@ -87,13 +89,13 @@ CONTEXTS: Final = Table(
     "contexts",
     Context,
     {
-        "context_id": (pa.string(), lambda _, text: sha256_text(text)),
+        "context_id": (pa.string(), lambda _, raw: hashlib.sha256(raw).hexdigest()),
         "completeness": _typed("completeness", pa.string()),
         "cutoff": (_TIME, lambda row, _: row.cutoff.astimezone(UTC)),
         "facts": (pa.int64(), lambda row, _: len(row.facts)),
         "missing": (pa.list_(pa.string()), lambda row, _: list(row.missing)),
     },
-    sort=lambda _, text: text,
+    sort=lambda _, raw: raw,
 )
 
 DECISIONS: Final = Table(
@@ -227,7 +229,13 @@ class Store:
     def write_arrow(self, table: Table[Any], arrow: pa.Table, basis: Mapping[str, str | None]) -> None:
         """Replace a table and its manifest entry by rows that `Table.to_arrow` made."""
         sink = io.BytesIO()
-        pq.write_table(arrow, sink, compression="zstd", write_page_checksum=True, store_schema=True)
+        pq.write_table(
+            arrow,
+            sink,
+            compression="zstd",
+            write_page_checksum=True,
+            use_dictionary=[n for n in arrow.column_names if n != "record"],
+        )
         data = sink.getvalue()
         path = self._path(table)
         entry = {
@@ -256,12 +264,15 @@ class Store:
         """The contexts by their content id, each checked against it."""
         if self.digest(CONTEXTS) is None:
             raise LedgerError(f"{self._path(CONTEXTS)} is not there; import records first")
-        rows = pq.read_table(self._path(CONTEXTS), columns=["context_id", "record"], page_checksum_verification=True)
         found = {}
-        for name, text in zip(rows["context_id"].to_pylist(), rows["record"].to_pylist(), strict=True):
-            if sha256_text(text) != name:
-                raise LedgerError(f"{self._path(CONTEXTS)}: context {name[:12]}... does not match its name")
-            found[name] = parse(Context, text, source=f"context {name[:12]}")
+        # A few at a time: the JSON of a context takes several times the memory of its records.
+        file = pq.ParquetFile(self._path(CONTEXTS), page_checksum_verification=True)
+        for batch in file.iter_batches(batch_size=_CONTEXTS_AT_ONCE, columns=["context_id", "record"]):
+            for row in batch.to_pylist():
+                name = row["context_id"]
+                if sha256_text(row["record"]) != name:
+                    raise LedgerError(f"{self._path(CONTEXTS)}: context {name[:12]}... does not match its name")
+                found[name] = parse(Context, row["record"], source=f"context {name[:12]}")
         return found
 
     def columns(self, table: Table[Any], *names: str) -> list[dict[str, Any]]:
@@ -289,9 +300,15 @@ class Store:
 
 def content_digest(arrow: pa.Table) -> str:
     """sha256 of the rows of a table, whatever library version writes their bytes."""
+    digest = hashlib.sha256()
     if "record" in arrow.column_names:
-        return sha256_text("\n".join(arrow.column("record").to_pylist()))
-    return sha256_text(canonical_json(arrow.to_pylist()))
+        for record in arrow.column("record"):
+            digest.update(record.as_buffer())
+            digest.update(b"\n")
+    else:
+        for batch in arrow.to_batches(max_chunksize=4096):
+            digest.update(canonical_json(batch.to_pylist()).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 def _basis_digest(basis: Mapping[str, str | None]) -> str:

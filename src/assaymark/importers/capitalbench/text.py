@@ -59,7 +59,7 @@ def _portfolio_rationale(submission: Submission) -> str:
 
 
 def candidate_text(one: Candidate) -> str:
-    """A row of the v2 candidate ledger as text, all of the agent's words and numbers in it.
+    """The texts of a row of the v2 candidate ledger. Its forecasts are fields, not text, and stay in ``stages``.
 
     >>> print(candidate_text(Candidate(option_id="GOLD", decision="rejected", evidence=["IAU fell 2.1%."],
     ...     continuation_case="Real yields rise.", reversal_case="They fall.", time_window_catalyst="CPI on July 14",
@@ -71,7 +71,6 @@ def candidate_text(one: Candidate) -> str:
     Reversal case: They fall.
     Catalyst: CPI on July 14
     Invalidation: A close above 80
-    Forecast: low -3%, base 0.5%, high 2%
     """
     return _block(
         f"{one.option_id} ({one.decision})",
@@ -80,15 +79,12 @@ def candidate_text(one: Candidate) -> str:
         ("Reversal case", one.reversal_case),
         ("Catalyst", one.time_window_catalyst),
         ("Invalidation", one.invalidation_condition),
-        (
-            "Forecast",
-            f"low {one.forecast_low_pct:.10g}%, base {one.forecast_base_pct:.10g}%, high {one.forecast_high_pct:.10g}%",
-        ),
     )
 
 
 def assessment_text(one: Assessment) -> str:
-    """A v3 candidate assessment as text; the lanes it came from are the arena's and stay out.
+    """The texts of a v3 candidate assessment. Its chances and ranges are fields and stay in ``stages``, and the lanes
+    it came from are the arena's.
 
     >>> print(assessment_text(Assessment(option_id="SOLAR", rank=4, mechanism="no_edge", origin_lanes=["wildcard"],
     ...     recent_return_interpretation="fundamental_deterioration", evidence=["TAN lost 6.4%."], p_beat_spy_pct=41,
@@ -97,23 +93,12 @@ def assessment_text(one: Assessment) -> str:
     Evidence: TAN lost 6.4%.
     Mechanism: no edge
     Recent return read as: fundamental deterioration
-    Chance to beat SPY: 41%
-    Chance to be among the top three: 8%
-    Excess return over SPY: p10 -6.8%, p50 -0.5%, p90 5.2%
     """
-    spread = (
-        ("p10", one.excess_return_p10_pct),
-        ("p50", one.excess_return_p50_pct),
-        ("p90", one.excess_return_p90_pct),
-    )
     return _block(
         f"{one.option_id} (rank {one.rank})",
         *(("Evidence", line) for line in one.evidence),
         ("Mechanism", one.mechanism.replace("_", " ")),
         ("Recent return read as", one.recent_return_interpretation.replace("_", " ")),
-        ("Chance to beat SPY", f"{one.p_beat_spy_pct:.10g}%"),
-        ("Chance to be among the top three", f"{one.p_top3_pct:.10g}%"),
-        ("Excess return over SPY", ", ".join(f"{name} {value:.10g}%" for name, value in spread)),
     )
 
 

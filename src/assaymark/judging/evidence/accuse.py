@@ -71,6 +71,6 @@ def _differs(cells: Cells, around: Around, cell: int) -> bool:
 
 def _signs_agree(around: Around, value: float, cells: Cells, cell: int) -> bool:
     """Only a printed sign, on a field whose sign means something, can be wrong; words of movement are too loose."""
-    if not around.number.signed or not cells.signed[cell] or value == 0:
+    if not around.number.signed or not cells.labels[cells.label[cell]].signed or value == 0:
         return True
     return (around.direction > 0) == (value > 0)

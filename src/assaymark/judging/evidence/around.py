@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from assaymark.judging.evidence.extract import Number
 from assaymark.judging.evidence.lexicon import CONDITION, DOWN, UP
 from assaymark.judging.evidence.subjects import Mention, Subjects
-from assaymark.judging.evidence.words import Pieces, is_content, is_horizon, spoken_horizons, words_of
+from assaymark.judging.evidence.words import Pieces, SpokenHorizons, is_content, is_horizon, words_of
 
 _HEADER_END = re.compile(r"\s{0,2}(?:[:|\[]|\(|[\-–—]\s|\Z|\n)")
 _DIRECTION_REACH = 4
@@ -23,41 +23,70 @@ _JOINED = re.compile(r"[\s\-–—/:.%]{0,4}\Z")
 class Around:
     """The surroundings of one number.
 
-    ``words`` are the canonical and ``lower`` the lower-case words of its clause, ``horizons`` those named there.
-    ``named`` are the instruments that the clause names (nearest first), ``rows`` all that the number can be about in
-    order of preference, ``default`` the one that the line is about (or -1). ``direction`` is -1, 0 or 1 as sign or
-    words say, ``conditional`` marks levels that something may cross, and ``crowd`` counts the numbers of the clause,
-    no further than three. ``wide`` are the words of the whole sentence, computed when asked for.
+    ``words`` are the canonical words of its clause, ``lead`` and ``trail`` its lower-case words before and after the
+    number, ``horizons`` those named there. ``named`` are the instruments that the clause names (nearest first),
+    ``rows`` all that the number can be about in order of preference, ``default`` the one that the line is about (or
+    -1). ``direction`` is -1, 0 or 1 as the printed sign or the words of movement say. What few numbers need is
+    computed when asked for.
     """
 
     number: Number
     words: frozenset[str]
-    lower: frozenset[str]
+    lead: list[str]
+    trail: list[str]
     horizons: frozenset[str]
     named: tuple[int, ...]
     rows: tuple[int, ...]
     default: int
     direction: int
-    conditional: bool
-    crowd: int
-    sentence: tuple[str, ...]
+    place: _Place
+
+    @property
+    def lower(self) -> frozenset[str]:
+        """The lower-case words of the clause."""
+        return frozenset(self.lead + self.trail)
 
     @property
     def wide(self) -> frozenset[str]:
-        """The content words of the sentence."""
-        return frozenset(filter(is_content, self.sentence))
+        """The content words of the whole sentence."""
+        words = self.place.read.words
+        return frozenset(filter(is_content, words.forms[slice(*words.within(*self.place.sentence))]))
+
+    @property
+    def conditional(self) -> bool:
+        """Whether the number is a level that something may cross, rather than a report."""
+        before = self.place.read.text[max(0, self.number.start - 2) : self.number.start].strip()
+        return before[-1:] in ("<", ">", "≥", "≤") or not CONDITION.isdisjoint(self.lead[-_CONDITION_REACH:])
+
+    @property
+    def crowd(self) -> int:
+        """How many numbers the clause holds, counted no further than three."""
+        left, right = self.place.clause
+        near = self.place.read.numbers[max(0, self.place.at - 1) : self.place.at + 2]
+        return sum(left <= other.start and other.end <= right for other in near)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a number stands: its text, its index there, and the spans around it."""
+
+    read: _Text
+    at: int
+    sentence: tuple[int, int]
+    clause: tuple[int, int]
 
 
 class _Text:
     """One text, read once: its words, pieces, mentions and headers."""
 
-    __slots__ = ("headers", "mentions", "numbers", "pieces", "starts", "text", "words")
+    __slots__ = ("headers", "mentions", "numbers", "pieces", "spoken", "starts", "text", "words")
 
     def __init__(self, text: str, numbers: Sequence[Number], subjects: Subjects, owner: int) -> None:
         self.text = text
         self.numbers = numbers
         self.words = words_of(text)
         self.pieces = Pieces(text)
+        self.spoken = SpokenHorizons(text)
         self.mentions = subjects.mentions(text, self.words)
         self.starts = [mention.start for mention in self.mentions]
         self.headers = Headers(text, self.mentions, owner)
@@ -82,30 +111,27 @@ def _in_name(read: _Text, number: Number) -> bool:
 def _around(read: _Text, at: int) -> Around:
     number = read.numbers[at]
     sentence = read.pieces.sentence(number.start)
-    left, right = read.pieces.clause(number.start, number.end, sentence)
-    crowd = sum(left <= other.start and other.end <= right for other in read.numbers[max(0, at - 1) : at + 2])
-    left, right = _cut_at_neighbours(read, at, left, right)
+    clause = read.pieces.clause(number.start, number.end, sentence)
+    left, right = _cut_at_neighbours(read, at, *clause)
     words = read.words
     first, last = words.within(left, right)
     before = words.within(left, number.start)[1]
     after = min(words.within(number.start, number.end)[1], last)
     forms = frozenset(words.forms[first:before] + words.forms[after:last])
     lead, trail = words.lowers[first:before], words.lowers[after:last]
-    inside = read.mentions[bisect_left(read.starts, left) : bisect_left(read.starts, right)]
-    named = _nearest_first(inside, number)
+    named = _nearest_first(read.mentions[bisect_left(read.starts, left) : bisect_left(read.starts, right)], number)
     default = read.headers.row_at(number.start)
     return Around(
         number=number,
         words=forms,
-        lower=frozenset(lead + trail),
-        horizons=frozenset(filter(is_horizon, forms)) | spoken_horizons(read.text, left, right),
+        lead=lead,
+        trail=trail,
+        horizons=frozenset(filter(is_horizon, forms)) | read.spoken.within(left, right),
         named=named,
         rows=_rows(read, named, number, sentence[0], default),
         default=default,
         direction=_direction(number, lead, trail),
-        conditional=not CONDITION.isdisjoint(lead[-_CONDITION_REACH:]) or _crossed(read.text, number),
-        crowd=crowd,
-        sentence=tuple(words.forms[slice(*words.within(*sentence))]),
+        place=_Place(read, at, sentence, clause),
     )
 
 
@@ -123,6 +149,8 @@ def _cut_at_neighbours(read: _Text, at: int, left: int, right: int) -> tuple[int
 
 def _nearest_first(inside: Sequence[Mention], number: Number) -> tuple[int, ...]:
     """Instruments by their distance to the number."""
+    if len(inside) < 2:
+        return tuple(mention.row for mention in inside)
     ordered = sorted(inside, key=lambda m: (min(abs(number.start - m.end), abs(m.start - number.end)), m.start))
     return tuple(dict.fromkeys(mention.row for mention in ordered))
 
@@ -151,11 +179,6 @@ def _direction(number: Number, lead: Sequence[str], trail: Sequence[str]) -> int
         if word in UP:
             return 1
     return 0
-
-
-def _crossed(text: str, number: Number) -> bool:
-    """Whether a comparison sign stands right before the number."""
-    return text[max(0, number.start - 2) : number.start].strip()[-1:] in ("<", ">", "≥", "≤")
 
 
 class Headers:

@@ -12,7 +12,7 @@ import numpy as np
 
 from assaymark.judging.evidence.around import Around
 from assaymark.judging.evidence.lexicon import CHANGE, SPREAD
-from assaymark.judging.evidence.match import Reading, content, readings, row_horizons, significant, tier_of
+from assaymark.judging.evidence.match import Reading, content, readings, significant, tier_of
 from assaymark.judging.evidence.material import Cells, Floats, FreeFacts, Material
 from assaymark.records import Series
 
@@ -58,7 +58,7 @@ def _difference(cells: Cells, around: Around, one: int, other: int) -> tuple[str
     """The two cells of one field whose difference is the number."""
     left, right = cells.of_row(one), cells.of_row(other)
     place = {int(label): right.start + i for i, label in enumerate(cells.label[right])}
-    horizons = row_horizons(cells, left)
+    horizons = cells.horizons[one]
     for at in range(left.start, left.stop):
         label = int(cells.label[at])
         if label not in place:

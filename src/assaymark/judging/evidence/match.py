@@ -8,7 +8,7 @@ import numpy as np
 
 from assaymark.judging.evidence.around import Around
 from assaymark.judging.evidence.extract import Number
-from assaymark.judging.evidence.material import Bools, Cells, FieldLabel, FreeFacts, Material, NumberBag, Values
+from assaymark.judging.evidence.material import FieldLabel, FreeFacts, Material, NumberBag, Values
 from assaymark.judging.evidence.words import is_content
 
 _SLACK = 1e-9
@@ -67,24 +67,24 @@ def significant(number: Number) -> int:
     return len("".join(c for c in number.quote if c in "0123456789").lstrip("0")) or 1
 
 
-def near(values: Values, reading: Reading, part: slice, *, money: bool = False) -> tuple[Bools, Bools]:
-    """Which values of ``part`` equal the reading, and which equal its negative, within half a last digit."""
-    stored = values.rate[part] if reading.as_rate else values.plain[part]
-    plus = np.abs(stored - reading.size) <= reading.half
-    minus = np.abs(stored + reading.size) <= reading.half
-    if money:
-        no_rate = np.isnan(values.rate[part])
-        return plus & no_rate, minus & no_rate
-    return plus, minus
+def sized(values: Values, reading: Reading, part: slice, *, money: bool = False) -> list[int]:
+    """The places in ``part`` whose size, sign aside, is the reading's within half a last digit; rates are no money."""
+    sizes = values.unmarked if money else values.rate_size if reading.as_rate else values.plain_size
+    places: list[int] = (np.abs(sizes[part] - reading.size) <= reading.half).nonzero()[0].tolist()
+    return places
 
 
-def with_sign(plus: Bools, minus: Bools, around: Around, signed: Bools, depth: Bools) -> Bools:
-    """The hits whose sign goes with the printed sign or the words of movement."""
-    if around.direction > 0:
-        return plus | (minus & depth)
+def sign_fits(around: Around, value: float, signed: bool, depth: bool) -> bool:
+    """Whether a stored sign goes with the printed one or with the words of movement.
+
+    Depths (drawdowns, distances) are stored negative and told either way. Words of movement near a value that is
+    never negative, such as a low volatility, say nothing about its sign.
+    """
+    if depth or value == 0:
+        return True
     if around.direction < 0:
-        return minus | (plus & depth) if around.number.signed else minus | (plus & (~signed | depth))
-    return plus | (minus & depth)
+        return value < 0 or (not around.number.signed and not signed)
+    return value > 0
 
 
 def tier_of(label: FieldLabel, around: Around, horizons: frozenset[str]) -> int:
@@ -108,25 +108,17 @@ def match_row(material: Material, around: Around, row: int) -> CellHit | None:
     part = cells.of_row(row)
     if part.start == part.stop:
         return None
-    number = around.number
     best: CellHit | None = None
-    for order, reading in enumerate(readings(number, percent_of_plain=True)):
-        plus, minus = near(cells.values, reading, part, money=number.unit == "usd")
-        agreed = with_sign(plus, minus, around, cells.signed[part], cells.depth[part])
-        if not agreed.any():
-            continue
-        horizons = row_horizons(cells, part)
-        for offset in np.flatnonzero(agreed):
-            cell = part.start + int(offset)
-            tier = _admitted(cells.labels[int(cells.label[cell])], around, horizons, second_choice=order > 0)
+    for order, reading in enumerate(readings(around.number, percent_of_plain=True)):
+        for offset in sized(cells.values, reading, part, money=around.number.unit == "usd"):
+            cell = part.start + offset
+            label = cells.labels[cells.label[cell]]
+            if not sign_fits(around, cells.values.plain[cell], label.signed, label.depth):
+                continue
+            tier = _admitted(label, around, cells.horizons[row], second_choice=order > 0)
             if tier is not None and (best is None or tier > best.tier):
                 best = CellHit(cell, row, tier)
     return best
-
-
-def row_horizons(cells: Cells, part: slice) -> frozenset[str]:
-    """The horizons an instrument has values for."""
-    return frozenset(cells.labels[int(label)].horizon for label in cells.label[part]) - {""}
 
 
 def _admitted(label: FieldLabel, around: Around, horizons: frozenset[str], *, second_choice: bool) -> int | None:
@@ -147,48 +139,37 @@ def match_free(free: FreeFacts, around: Around, words: frozenset[str]) -> int | 
     """The free fact that agrees with the number and shares the most of ``words``, or None."""
     if not free.ids:
         return None
-    number = around.number
     best, most = None, 0
-    for reading in readings(number):
-        plus, minus = near(free.values, reading, slice(None), money=number.unit == "usd")
-        hits = plus | minus
+    for reading in readings(around.number):
+        hits = sized(free.values, reading, slice(None), money=around.number.unit == "usd")
         if reading.as_rate:
-            hits |= _unmarked_percent(free.values, reading)
-        if around.direction:
-            hits &= free.direction != -around.direction
-        for at in np.flatnonzero(hits):
+            hits += _unmarked_percent(free.values, reading)
+        for at in hits:
             shared = len(free.words[at] & words)
-            if shared > most:
-                best, most = int(at), shared
+            if shared > most and not (around.direction and free.direction[at] == -around.direction):
+                best, most = at, shared
     return best
 
 
-def _unmarked_percent(values: Values, reading: Reading) -> Bools:
+def _unmarked_percent(values: Values, reading: Reading) -> list[int]:
     """Values without a unit that equal a percentage as printed: tables often name the unit elsewhere."""
-    close: Bools = np.abs(values.unmarked - reading.size * 100) <= reading.half * 100
-    return close
+    places: list[int] = (np.abs(values.unmarked - reading.size * 100) <= reading.half * 100).nonzero()[0].tolist()
+    return places
 
 
-def match_bag(bag: NumberBag, around: Around, words: frozenset[str], rows: frozenset[str] | None) -> int | None:
-    """The entry of a bag that equals the number and shares a word with it; with ``rows``, about one of these."""
+def match_bag(bag: NumberBag, around: Around, words: frozenset[str], subjects: frozenset[str] | None) -> int | None:
+    """The entry of a bag that equals the number and shares a word with it; with ``subjects``, about one of these."""
     if not bag.ids:
         return None
-    hits = np.zeros(len(bag.ids), dtype=bool)
     for reading in readings(around.number, percent_of_plain=True):
-        plus, minus = near(bag.values, reading, slice(None))
-        hits |= _by_direction(plus, minus, around)
+        hits = sized(bag.values, reading, slice(None))
         if reading.as_rate:
-            hits |= _unmarked_percent(bag.values, reading)
-    for at in np.flatnonzero(hits):
-        if rows is not None and bag.subjects[at] in rows:
-            return int(at)
-        if rows is None and bag.words[at] & words:
-            return int(at)
+            hits += _unmarked_percent(bag.values, reading)
+        for at in hits:
+            fits = bag.words[at] & words if subjects is None else bag.subjects[at] in subjects
+            if fits and (around.direction < 0 or bag.values.plain[at] >= 0):
+                return at
     return None
-
-
-def _by_direction(plus: Bools, minus: Bools, around: Around) -> Bools:
-    return plus | minus if around.direction < 0 else plus
 
 
 def content(around: Around) -> frozenset[str]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import groupby
+from itertools import groupby, pairwise
 from types import MappingProxyType
 
 import numpy as np
@@ -48,11 +48,14 @@ class Values:
     """Numbers in the two readings that texts use, aligned: index i is one number.
 
     ``rate`` is the value as a fraction (0.05 is five percent), NaN where it is no rate; ``plain`` is the value as it
-    would be printed without a unit sign; ``unmarked`` is the size of what is no rate, else NaN.
+    would be printed without a unit sign. ``rate_size`` and ``plain_size`` are their absolute values, ``unmarked`` the
+    absolute value of what is no rate, else NaN.
     """
 
     rate: Floats
     plain: Floats
+    rate_size: Floats
+    plain_size: Floats
     unmarked: Floats
 
     @classmethod
@@ -60,7 +63,8 @@ class Values:
         """The readings of (value, unit) pairs."""
         plain = np.array([value for value, _ in pairs], dtype=np.float64)
         rate = plain * np.array([rate_factor(unit) for _, unit in pairs], dtype=np.float64)
-        return cls(rate, plain, np.where(np.isnan(rate), np.abs(plain), np.nan))
+        size = np.abs(plain)
+        return cls(rate, plain, np.abs(rate), size, np.where(np.isnan(rate), size, np.nan))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +86,8 @@ class Cells:
     label: Ints
     ids: tuple[str, ...]
     bounds: Ints
-    signed: Bools
     depth: Bools
+    horizons: tuple[frozenset[str], ...]
 
     def of_row(self, row: int) -> slice:
         """The cells of one instrument."""
@@ -268,15 +272,28 @@ def _cells(facts: Sequence[Fact], subjects: Subjects) -> Cells:
     place = {name: i for i, name in enumerate(names)}
     label = np.array([place[item[1]] for item in expanded], dtype=np.int64)
     rows = np.array([item[0] for item in expanded], dtype=np.int64)
+    bounds = np.searchsorted(rows, np.arange(len(subjects.ids) + 1))
     return Cells(
         values=Values.of([(item[3], item[4]) for item in expanded]),
         labels=labels,
         label=label,
         ids=tuple(item[2] for item in expanded),
-        bounds=np.searchsorted(rows, np.arange(len(subjects.ids) + 1)),
-        signed=np.array([one.signed for one in labels], dtype=bool)[label],
+        bounds=bounds,
         depth=np.array([one.depth for one in labels], dtype=bool)[label],
+        horizons=_horizons(labels, label, bounds),
     )
+
+
+def _horizons(labels: Sequence[FieldLabel], label: Ints, bounds: Ints) -> tuple[frozenset[str], ...]:
+    """The horizons that each instrument has values for; most instruments have the same."""
+    known: dict[bytes, frozenset[str]] = {}
+    found = []
+    for start, stop in pairwise(bounds.tolist()):
+        key = label[start:stop].tobytes()
+        if key not in known:
+            known[key] = frozenset(labels[at].horizon for at in label[start:stop].tolist()) - {""}
+        found.append(known[key])
+    return tuple(found)
 
 
 def _benchmark(cells: Cells, subjects: Subjects) -> int:
@@ -299,7 +316,7 @@ def _free(facts: Sequence[Fact]) -> FreeFacts:
     """Facts about no instrument in the order of their ids, and the further numbers of the notes they were read from."""
     entries: list[tuple[float, str, frozenset[str], str, int, int]] = []
     before: frozenset[str] = frozenset()
-    ordered = sorted(facts, key=lambda fact: (fact.source, _natural(fact.id)))
+    ordered = sorted(facts, key=lambda fact: (fact.source, _natural(fact.id), fact.note, fact.field, str(fact.value)))
     for at, (note, group) in enumerate(groupby(ordered, key=lambda fact: fact.note or fact.field)):
         members = list(group)
         own = content_words(note[:_LONGEST_NOTE])
@@ -312,7 +329,7 @@ def _free(facts: Sequence[Fact]) -> FreeFacts:
             for value, unit in _parts(fact):
                 sizes.add(abs(value))
                 entries.append((value, unit, named, fact.id, _direction(fact, value), at))
-        for number in extract_numbers(note[:_LONGEST_NOTE]):
+        for number in _numbers_of_note(note):
             if not _known(number, sizes):
                 entries.append((number.value, number.unit, words, members[0].id, _printed_sign(number), at))
     return FreeFacts(
@@ -326,7 +343,9 @@ def _free(facts: Sequence[Fact]) -> FreeFacts:
 
 def _natural(name: str) -> tuple[tuple[int, str], ...]:
     """A sort key under which b2 stands before b10."""
-    return tuple((int(part[:15]), "") if part.isdigit() else (-1, part) for part in _DIGITS.split(name) if part)
+    return tuple(
+        (int(part[:15]), "") if part[0] in "0123456789" else (-1, part) for part in _DIGITS.split(name) if part
+    )
 
 
 def _known(number: Number, sizes: set[float]) -> bool:
@@ -341,9 +360,18 @@ def _printed_sign(number: Number) -> int:
 
 def _direction(fact: Fact, value: float) -> int:
     """-1 for a negative value, 1 where the field's last words say it rose, else 0."""
-    if value < 0:
-        return -1
-    return int(any(lower in UP for lower in words_of(fact.field[-40:]).lowers[-2:]))
+    return -1 if value < 0 else _rises(fact.field[-40:])
+
+
+@lru_cache(maxsize=1 << 14)
+def _rises(field_name: str) -> int:
+    return int(not UP.isdisjoint(field_name.lower().split()[-2:]))
+
+
+@lru_cache(maxsize=1 << 12)
+def _numbers_of_note(note: str) -> tuple[Number, ...]:
+    """The numbers of one note; rounds share their briefings."""
+    return tuple(extract_numbers(note[:_LONGEST_NOTE]))
 
 
 def _rules(rules: Sequence[Constraint | str]) -> NumberBag:
@@ -361,14 +389,20 @@ def _rules(rules: Sequence[Constraint | str]) -> NumberBag:
 @lru_cache(maxsize=256)
 def _rules_of_text(text: str) -> tuple[Entry, ...]:
     """Numbers in the lines of a prompt that oblige the agent to something about its portfolio or its answer."""
-    found: list[Entry] = []
-    for at, line in enumerate(text.split("\n"), start=1):
-        if not (_OBLIGATION.search(line) and _RULED.search(line)):
-            continue
-        line = line[:_LONGEST_NOTE]
-        words = frozenset(form for form in words_of(line).forms if len(form) > 2 and not form[0].isdigit())
-        found += [(n.value, n.unit, words, "", f"prompt:{at}") for n in extract_numbers(line)]
-    return tuple(found)
+    return tuple(
+        (value, unit, words, "", f"prompt:{at}")
+        for at, line in enumerate(text.split("\n"), start=1)
+        for value, unit, words in _rules_of_line(line[:_LONGEST_NOTE])
+    )
+
+
+@lru_cache(maxsize=1 << 12)
+def _rules_of_line(line: str) -> tuple[tuple[float, str, frozenset[str]], ...]:
+    """The numbers of one line with its words; most lines of prompts recur from round to round."""
+    if not (_DIGITS.search(line) and _OBLIGATION.search(line) and _RULED.search(line)):
+        return ()
+    words = frozenset(form for form in words_of(line).forms if len(form) > 2 and not form[0].isdigit())
+    return tuple((number.value, number.unit, words) for number in extract_numbers(line))
 
 
 def _bag(entries: Sequence[Entry]) -> NumberBag:

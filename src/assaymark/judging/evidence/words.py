@@ -26,8 +26,10 @@ _SPELLED = {
     "ten": "10", "twelve": "12", "twenty": "20", "thirty": "30", "sixty": "60", "ninety": "90",
 }  # fmt: skip
 _SPAN_UNITS = {"d": "d", "s": "d", "w": "w", "m": "m", "y": "y"}
+_SPAN_LETTERS = ("d", "w", "m", "y")
 _WIDEST_SENTENCE = 300
 _LONGEST_WORD = 40
+_NONE: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ def canonical(lower: str) -> str:
 
 def is_horizon(word: str) -> bool:
     """Whether a canonical word is a horizon such as ``5d`` or ``52w``."""
-    return word[:1].isdigit() and word[-1:] in "dwmy" and word[:-1].isdigit()
+    return word[-1:] in _SPAN_LETTERS and word[:-1].isascii() and word[:-1].isdigit()
 
 
 def words_of(text: str) -> Words:
@@ -88,18 +90,32 @@ def words_of(text: str) -> Words:
     return Words([start for start, _ in found], lowers, list(map(canonical, lowers)))
 
 
-def spoken_horizons(text: str, start: int, end: int) -> set[str]:
-    """Horizons written in two words within ``text[start:end]``: 5 sessions, six months, 52-week.
+class SpokenHorizons:
+    """Horizons of a text that are written in two words: 5 sessions, six months, 52-week.
 
-    >>> sorted(spoken_horizons("over five sessions and 52-week", 0, 30))
+    >>> sorted(SpokenHorizons("over five sessions and 52-week").within(0, 30))
     ['52w', '5d']
     """
-    found = set()
-    for match in _SPACED_HORIZON.finditer(text, start, end):
-        count = _SPELLED.get(match[1].lower(), match[1])
-        if count.isdigit():
-            found.add(count + _SPAN_UNITS[match[2][0].lower()])
-    return found
+
+    __slots__ = ("_ends", "_found", "_starts")
+
+    def __init__(self, text: str) -> None:
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+        self._found: list[str] = []
+        for match in _SPACED_HORIZON.finditer(text):
+            count = _SPELLED.get(match[1].lower(), match[1])
+            if count.isascii() and count.isdigit():
+                self._starts.append(match.start())
+                self._ends.append(match.end())
+                self._found.append(count + _SPAN_UNITS[match[2][0].lower()])
+
+    def within(self, start: int, end: int) -> frozenset[str]:
+        """Those that stand wholly in ``start:end``."""
+        if not self._found:
+            return _NONE
+        first, last = bisect_left(self._starts, start), bisect_right(self._ends, end)
+        return frozenset(self._found[first:last])
 
 
 @lru_cache(maxsize=1 << 14)
@@ -109,7 +125,7 @@ def content_words(text: str) -> frozenset[str]:
     >>> sorted(content_words("the 10-year Treasury yield rose to 4.63%"))
     ['10y', 'treasury', 'yield']
     """
-    spoken = {horizon for horizon in spoken_horizons(text, 0, len(text)) if horizon[-1] == "y"}
+    spoken = {horizon for horizon in SpokenHorizons(text).within(0, len(text)) if horizon[-1] == "y"}
     words = map(canonical, set(_TOKEN.findall(text.lower())))
     return frozenset(filter(is_content, words)) | spoken
 
@@ -118,7 +134,7 @@ def content_words(text: str) -> frozenset[str]:
 def is_content(word: str) -> bool:
     """Whether a canonical word can name a subject."""
     if word[:1].isdigit():
-        return word[-1:] == "y" and word[:-1].isdigit()
+        return word[-1:] == "y" and is_horizon(word)
     return len(word) > 1 and word not in STOP
 
 

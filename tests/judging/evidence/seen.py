@@ -1,0 +1,157 @@
+"""A small made-up market and the decisions about it, shared by the tests of the evidence ledger."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from assaymark.judging.evidence import Finding, Material, OwnNumbers, audit_texts
+from assaymark.records import (
+    Action,
+    Agent,
+    Context,
+    Decision,
+    Fact,
+    Instrument,
+    Provenance,
+    Rationale,
+    RationaleKind,
+    Series,
+)
+
+AT = datetime(2026, 3, 2, tzinfo=UTC)
+
+INSTRUMENTS = (
+    Instrument(id="GOLD", symbol="IAU", name="Gold Trust"),
+    Instrument(id="CHIPS", symbol="SMH", name="Semiconductor Equities"),
+    Instrument(id="SP500", symbol="SPY", name="S&P 500"),
+    Instrument(id="SOUTH_KOREA", symbol="EWY", name="South Korea Equities"),
+)
+
+CELLS = {
+    "GOLD": (0.0312, 0.0814, -0.0652, 0.1873, 0.31, 88.87),
+    "CHIPS": (-0.0547, 0.2968, -0.1748, 0.5269, 3.06, 566.54),
+    "SP500": (0.0123, 0.0341, -0.0203, 0.1113, 1.00, 737.62),
+    "SOUTH_KOREA": (0.1271, 0.3377, -0.0911, 0.4166, 1.52, 141.05),
+}
+COLUMNS = (
+    ("return_5d", "ratio"),
+    ("return_21d", "ratio"),
+    ("max_drawdown_21d", "ratio"),
+    ("volatility_21d", "ratio"),
+    ("beta_spy_63d", "index"),
+    ("close", "price"),
+)
+
+
+def cell_facts() -> list[Fact]:
+    return [
+        Fact(id=f"{name}.{field}", instrument=name, field=field, value=value, unit=unit, available_at=AT)
+        for name, values in CELLS.items()
+        for (field, unit), value in zip(COLUMNS, values, strict=True)
+    ]
+
+
+def briefing(*sentences: tuple[str, str, float, str]) -> list[Fact]:
+    """Free facts from (note, field, value, unit)."""
+    return [
+        Fact(
+            id=f"b{at}",
+            instrument="",
+            field=field,
+            value=value,
+            unit=unit,
+            available_at=AT,
+            source="briefing",
+            note=note,
+        )
+        for at, (note, field, value, unit) in enumerate(sentences, start=1)
+    ]
+
+
+CPI = "BLS reported June CPI up 3.5% over 12 months, core CPI up 2.6%."
+YIELDS = "The 10-year Treasury yield rose to 4.63% from 4.58% and the 30-year to 5.18%."
+PAYROLLS = "Nonfarm payrolls increased by 115,000 in April."
+OIL = "Brent crude settled at $91.01 a barrel, down 2.0%."
+FUNDS = "The Fed kept its target range at 3.50% to 3.75%."
+
+BRIEFING = (
+    (CPI, "reported June CPI up", 3.5, "percent"),
+    (CPI, "core CPI up", 2.6, "percent"),
+    (YIELDS, "10-year Treasury yield rose to", 4.63, "percent"),
+    (YIELDS, "yield rose to from", 4.58, "percent"),
+    (YIELDS, "and the 30-year to", 5.18, "percent"),
+    (PAYROLLS, "payrolls increased by", 115_000.0, "count"),
+    (OIL, "Brent crude settled at", 91.01, "usd"),
+    (OIL, "a barrel down", -2.0, "percent"),
+    (FUNDS, "target range at", 3.5, "percent"),
+    (FUNDS, "to", 3.75, "percent"),
+)
+
+
+def context(*, completeness: str = "complete", **parts: object) -> Context:
+    """The market as a context; keyword arguments replace its parts."""
+    made: dict[str, object] = {
+        "completeness": completeness,
+        "cutoff": AT,
+        "cutoff_source": "made up",
+        "prompt": "Allocate. Weights must be multiples of 5%. The portfolio must hold between 1 and 6 holdings.",
+        "facts": (*cell_facts(), *briefing(*BRIEFING)),
+        "instruments": INSTRUMENTS,
+    }
+    return Context(**(made | parts))  # type: ignore[arg-type]
+
+
+def material(*, completeness: str = "complete", **parts: object) -> Material:
+    return Material.of(context(completeness=completeness, **parts))
+
+
+COMPLETE = material()
+PARTIAL = material(completeness="partial")
+
+
+def audit(
+    text: str, seen: Material = COMPLETE, own: OwnNumbers | None = None, kind: RationaleKind = "summary"
+) -> list[Finding]:
+    return audit_texts([(kind, text)], seen, own)
+
+
+def states(text: str, seen: Material = COMPLETE, own: OwnNumbers | None = None) -> list[str]:
+    return [finding.state for finding in audit(text, seen, own)]
+
+
+def only(text: str, seen: Material = COMPLETE, own: OwnNumbers | None = None) -> Finding:
+    found = audit(text, seen, own)
+    assert len(found) == 1, found
+    return found[0]
+
+
+def decision(
+    *texts: str | Rationale,
+    record: str = "r1",
+    agent: str = "a1",
+    cluster: str = "w1",
+    actions: tuple[Action, ...] = (),
+    stages: dict[str, object] | None = None,
+    confidence: float | None = None,
+) -> Decision:
+    return Decision(
+        record_id=record,
+        episode_id="e1",
+        step=0,
+        cluster=cluster,
+        decided_at=AT,
+        agent=Agent(id=agent, family="f"),
+        context_id="c1",
+        actions=actions,
+        rationales=tuple(Rationale(text=t, kind="summary") if isinstance(t, str) else t for t in texts),
+        format="made",
+        provenance=Provenance(source="made"),
+        confidence=confidence,
+        stages=stages or {},
+    )
+
+
+def bars(instrument: str, closes: list[float]) -> Series:
+    """Daily bars on consecutive days, the last one at the cutoff."""
+    times = tuple(AT - timedelta(days=len(closes) - 1 - i) for i in range(len(closes)))
+    return Series(instrument=instrument, interval_s=86_400, times=times, close=tuple(closes))

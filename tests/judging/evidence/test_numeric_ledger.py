@@ -1,0 +1,320 @@
+"""What the ledger says about single numbers, rule by rule."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seen import AT, CELLS, COMPLETE, INSTRUMENTS, PARTIAL, audit, bars, context, decision, material, only, states
+
+from assaymark.judging.evidence import Material, OwnNumbers, audit_texts, numeric_ledger
+from assaymark.records import Action, Constraint, Fact, Portfolio, Rationale, canonical_json
+
+ROW = [
+    ("GOLD 5d return +3.12%", "row-labelled"),
+    ("GOLD 5d return 3.1%", "row-labelled"),
+    ("IAU return over 5 sessions was 312 bps", "row-labelled"),
+    ("Chips fell 5.5% in 5d", "row-part-labelled"),
+    ("SMH -5.47%", "row-unlabelled"),
+    ("GOLD drawdown of 6.5%", "row-part-labelled"),
+    ("GOLD max drawdown -6.52% over 21d", "row-labelled"),
+    ("CHIPS volatility 52.7%", "row-part-labelled"),
+    ("low volatility of 11.1% for SPY", "row-part-labelled"),
+    ("IAU closed at $88.87", "row-unlabelled"),
+    ("SMH beta 3.06", "row-part-labelled"),
+    ("SMH beta 3.1x", "row-part-labelled"),
+    ("SMH return_5d -5.47", "row-labelled"),
+]
+
+
+@pytest.mark.parametrize(("text", "rule"), ROW, ids=[text for text, _ in ROW])
+def test_the_right_assets_row_supports(text, rule):
+    found = only(text)
+    assert (found.state, found.rule) == ("supported", rule)
+
+
+NOT_ROW = [
+    "CHIPS 5d return +3.12%",  # gold's
+    "GOLD 5d return -3.12%",  # the wrong sign
+    "GOLD up 9.4%",
+    "GOLD 21d return +3%",  # too coarse to be claimed for another horizon
+    "GOLD is rank 3 of 11",  # bare integers name no field
+]
+
+
+@pytest.mark.parametrize("text", NOT_ROW)
+def test_another_row_sign_or_horizon_does_not(text):
+    assert "supported" not in states(text, PARTIAL)
+
+
+def test_a_fine_figure_may_be_named_for_the_wrong_horizon_without_being_lost():
+    assert only("GOLD 21d return +3.12%", PARTIAL).rule == "row-other-horizon"
+
+
+FREE = [
+    ("CPI is at 3.5%", "free-fact"),
+    ("payrolls rose 115k", "free-fact"),
+    ("jobs: 115,000", "free-fact"),
+    ("10-year at 4.63%", "free-fact"),
+    ("Brent fell 2.0% on the day", "free-fact"),
+    ("Brent settled at $91.01", "free-fact"),
+    ("Crude slipped, closing the day near $91.01 again", "free-fact-in-sentence"),
+]
+
+
+@pytest.mark.parametrize(("text", "rule"), FREE, ids=[text for text, _ in FREE])
+def test_free_facts_need_a_shared_subject(text, rule):
+    found = only(text)
+    assert (found.state, found.rule) == ("supported", rule)
+    assert all(name.startswith("b") for name in found.facts)
+
+
+@pytest.mark.parametrize("text", ["wages grew 3.5%", "Brent rose 2.0%", "sentiment at 91.01", "yields at 115k"])
+def test_without_one_or_in_the_other_direction_they_support_nothing(text):
+    assert states(text) == ["not_verifiable"]
+
+
+def test_both_halves_of_a_range_are_found():
+    assert states("Fed funds at 3.5-3.75%") == ["supported", "supported"]
+
+
+def test_numbers_of_a_note_count_although_no_fact_was_made_of_them():
+    fact = Fact(id="b1", instrument="", field="sales", value=298.5, unit="usd", available_at=AT,
+                note="Global chip sales were $298.5 billion, up 25.4% from the prior quarter.")  # fmt: skip
+    assert only("chip sales up 25.4%", Material.build(facts=[fact])).facts == ("b1",)
+
+
+def test_a_pronoun_inherits_the_subject_of_the_sentence_before():
+    facts = [
+        Fact(id="b9", instrument="", field="closed at", value=7411.98, unit="index", available_at=AT, note="The FTSE closed at 7,411.98."),
+        Fact(id="b10", instrument="", field="It was down", value=-1.9, unit="percent", available_at=AT, note="It was down 1.9% for the week."),
+    ]  # fmt: skip
+    assert only("FTSE down 1.9%", Material.build(facts=facts)).facts == ("b10",)
+
+
+def test_numbers_inside_text_facts_count():
+    fact = Fact(
+        id="b1", instrument="", field="wage growth", value="between 3.1% and 3.4%", unit="text", available_at=AT
+    )
+    assert only("wage growth of 3.4%", Material.build(facts=[fact])).state == "supported"
+
+
+def test_rules_of_prompt_and_constraints():
+    seen = material(constraints=(Constraint(kind="max_weight", limit=0.4, unit="nav", scope="cluster"),))
+    assert only("respects the 40% cluster cap", seen).facts == ("constraint:max_weight",)
+    assert states("weights are multiples of 5%", seen) == ["rule"]
+    assert states("stays within 1-6 holdings", seen) == ["rule", "rule"]
+
+
+def test_what_was_held_before_is_visible():
+    held = Portfolio(currency="USD", cash=2_345.5, nav=10_000.0, positions={"GOLD": 12.5})
+    assert states("cash of $2,345.50 and IAU units held 12.5", material(portfolio=held)) == ["supported", "supported"]
+
+
+OWN = decision(
+    Rationale(kind="candidate", text="GOLD (selected)\nEvidence: 5d return 3.1%\nForecast: low -2%, base 1.25%, high 4%"),
+    Rationale(kind="portfolio", text="A 35% gold weight, confidence 0.62, expected alpha 0.4%; stop at $80.50."),
+    Rationale(kind="arena", text="The venue says 99.9%."),
+    actions=(Action(instrument="GOLD", kind="target_weight", weight=0.35, expected_return=0.0125, stop=80.5),),
+    confidence=0.62,
+    stages={
+        "candidates": [{"option_id": "GOLD", "forecast_low_pct": -2, "forecast_base_pct": 1.25, "forecast_high_pct": 4.0}],
+        "forecast": {"portfolio_pct": 1.1, "alpha_pct": 0.4, "holdings": {"GOLD": 1.25}},
+        "notes": [True, None, "text", {"deep": {"bps_bps": 12}}],
+    },
+)  # fmt: skip
+
+
+def test_own_figures_are_own_actions_and_the_arena_is_silent():
+    found = numeric_ledger(OWN, context())
+    assert [(e.quote, e.state) for e in found] == [
+        ("3.1%", "supported"),
+        ("-2%", "own_action"),
+        ("1.25%", "own_action"),
+        ("4%", "own_action"),
+        ("35%", "own_action"),
+        ("0.62", "own_action"),
+        ("0.4%", "own_action"),
+        ("$80.50", "own_action"),
+    ]
+    assert {e.part for e in found} == {0, 1}
+
+
+def test_evidence_quotes_its_text_and_goes_to_json():
+    found = numeric_ledger(OWN, context(), material=COMPLETE)
+    for item in found:
+        text = OWN.rationales[item.part].text
+        assert text[item.start : item.start + len(item.quote)] == item.quote
+    assert canonical_json(found)
+    assert found == sorted(found, key=lambda e: (e.part, e.start))
+
+
+def test_an_unnamed_own_weight_is_found_by_its_subject():
+    own = OwnNumbers.of([("CHIPS", "weight allocation", 0.225, "ratio")])
+    assert only("SMH at 22.5% here", COMPLETE, own).rule == "own-same-subject"
+    assert only("IAU at 22.5% here", PARTIAL, own).state == "not_verifiable"
+
+
+def test_the_reason_of_one_action_is_about_its_instrument():
+    reason = "Strong 5d return of 3.12%"
+    made = decision(reason, actions=(Action(instrument="GOLD", kind="buy", rationale=reason),))
+    (found,) = numeric_ledger(made, context())
+    assert (found.subject, found.state) == ("GOLD", "supported")
+    shared = replace(made, actions=(*made.actions, Action(instrument="CHIPS", kind="buy", rationale=reason)))
+    assert [e.state for e in numeric_ledger(shared, context())] == ["not_verifiable"]
+
+
+def test_owners_that_are_no_instruments_are_passed_over():
+    assert audit_texts([("summary", "5.5%")], PARTIAL, owners={"5.5%": "NOBODY"})[0].subject == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("exit if Brent falls below $85.5", "threshold"),
+        ("VIX >19.5", "threshold"),
+        ("11 reasons", "bare-integer"),
+        ("up 77.7%", "unmatched"),
+    ],
+)
+def test_what_cannot_be_checked_says_why(text, rule):
+    found = only(text)
+    assert (found.state, found.rule) == ("not_verifiable", rule)
+
+
+DERIVED = [
+    ("EWY outperformed SPY by 11.48 percentage points in 5d", "difference-of-rows"),
+    ("SMH beats IAU by 21.54% over 21d", "difference-of-rows"),
+    ("the 10-year Treasury yield rose 5 bps", "difference-in-note"),
+    ("Treasury yield curve: 30-year less 10-year spread 0.55%", "difference-in-note"),
+    ("Treasury 10-year and 30-year yields together 9.81%", "sum-in-note"),
+]
+
+
+@pytest.mark.parametrize(("text", "rule"), DERIVED, ids=[text for text, _ in DERIVED])
+def test_differences_and_sums_of_visible_facts_are_derivable(text, rule):
+    found = only(text)
+    assert (found.state, found.rule) == ("derivable", rule)
+    assert len(found.facts) == 2
+
+
+def test_ratios_and_relative_changes_within_a_note():
+    note = "Copper stocks rose to 412.5 kilotons from 330.0 kilotons."
+    facts = [
+        Fact(id=f"b{at}", instrument="", field="copper stocks", value=value, unit="count", available_at=AT, note=note)
+        for at, value in enumerate((412.5, 330.0))
+    ]
+    seen = Material.build(facts=facts)
+    assert only("copper stocks rose 25.0%", seen).rule == "relative-change-in-note"
+    assert only("copper stocks up 1.25x", seen).rule == "ratio-in-note"
+
+
+def test_recomputed_from_bars():
+    closes = [100.0, 104.0, 101.0, 99.0, 103.0, 106.05]
+    seen = material(series=(bars("GOLD", closes),), facts=())
+    assert only("Gold return_3d 5.0%", seen).rule == "return-3d"
+    assert only("IAU up 6.05% over five sessions", seen).facts == ("series:GOLD",)
+    assert only("Gold drawdown 4.81% in 5d", seen).rule == "drawdown-5d"
+    assert only("Gold 5d volatility 63.3%", seen).state in ("derivable", "not_verifiable")
+    assert only("Gold up 7.77% over 5d", seen).state == "not_verifiable"
+    assert only("Gold up 6.05% over 900y", seen).state == "not_verifiable"
+    assert only("SMH up 6.05% over 5d", seen).state == "not_verifiable"
+
+
+def test_volatility_is_annualised():
+    closes = [100.0, 101.0, 100.0, 101.0, 100.0]
+    moves = [b / a - 1 for a, b in zip(closes, closes[1:], strict=False)]
+    mean = sum(moves) / 4
+    yearly = (sum((m - mean) ** 2 for m in moves) / 3) ** 0.5 * 252**0.5
+    seen = material(series=(bars("GOLD", closes),), facts=())
+    assert only(f"Gold 4d volatility {yearly:.2%}", seen).rule == "volatility-4d"
+
+
+def test_bars_without_a_price_recompute_nothing():
+    seen = material(series=(bars("GOLD", [0.0, 1.0, 2.0]), bars("CHIPS", [1.0])), facts=())
+    assert states("Gold up 100.0% over 1d; SMH up 3.33% in 1d", seen) == ["derivable", "not_verifiable"]
+    assert states("Gold up 50.1% over 2d", seen) == ["not_verifiable"]
+
+
+def test_a_material_without_anything_verifies_nothing():
+    assert states("Gold up 5.5% to $3", Material.build(facts=[])) == ["not_verifiable", "not_verifiable"]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_values_that_are_no_numbers_are_not_indexed(value):
+    fact = Fact(id="f", instrument="GOLD", field="return_5d", value=value, unit="ratio", available_at=AT)
+    assert Material.build(facts=[fact]).cells.ids == ()
+
+
+# --- laws -----------------------------------------------------------------------------------------------------------
+
+TEXT = (
+    "GOLD: 5d return 3.12%, 21d 8.1%; CPI 3.5%. SMH fell 5.47%, Brent $91.01 down 2.0%. "
+    "EWY beat SPY by 11.48% in 5d. Fed at 3.5-3.75%, 10-year 4.63%, payrolls 115k."
+)
+
+
+@given(st.randoms(use_true_random=False))
+@settings(max_examples=25)
+def test_the_order_of_facts_and_instruments_changes_nothing(source):
+    facts = list(context().facts)
+    people = list(INSTRUMENTS)
+    source.shuffle(facts)
+    shuffled = Material.build(facts=facts, instruments=people, completeness="complete")
+    ordered = Material.build(facts=context().facts, instruments=INSTRUMENTS, completeness="complete")
+    assert audit_texts([("summary", TEXT)], shuffled) == audit_texts([("summary", TEXT)], ordered)
+
+
+@pytest.mark.parametrize(("unit", "factor"), [("percent", 100.0), ("bps", 1e4), ("ratio", 1.0)])
+def test_rescaling_the_facts_changes_nothing(unit, factor):
+    facts = [
+        replace(fact, value=fact.value * factor, unit=unit) if fact.unit == "ratio" else fact
+        for fact in context().facts
+    ]
+    rescaled = Material.build(facts=facts, instruments=INSTRUMENTS)
+    plain = Material.build(facts=context().facts, instruments=INSTRUMENTS)
+    before, after = ([(f.number.quote, f.state, f.rule) for f in audit(TEXT, seen)] for seen in (plain, rescaled))
+    assert before == after
+
+
+@given(st.sampled_from(sorted(CELLS)), st.integers(0, 4), st.integers(-99_999, 99_999))
+def test_a_printed_cell_is_supported_at_any_precision(name, decimals, thousandths):
+    value = thousandths / 1e5
+    fact = Fact(id="f", instrument=name, field="return_5d", value=value, unit="ratio", available_at=AT)
+    seen = Material.build(facts=[fact], instruments=INSTRUMENTS)
+    for text in (f"{name} 5d return {value * 100:+.{decimals}f}%", f"{name} 5d return {value * 1e4:+.{decimals}f} bps"):
+        (found,) = audit(text, seen)
+        zero = float(f"{value * 100:.{decimals}f}") == 0 or float(f"{value * 1e4:.{decimals}f}") == 0
+        assert found.state == "supported" or zero
+
+
+def test_planted_errors_lose_support():
+    """Of altered table numbers at least nine in ten must not be supported any more."""
+    rng = random.Random(11)
+    fields = [
+        f"{kind}_{span}"
+        for kind in ("return", "active_return", "volatility", "drawdown")
+        for span in ("5d", "21d", "63d")
+    ]
+    table = {name: [round(rng.gauss(0, 0.12), 6) for _ in fields] for name in CELLS}
+    facts = [
+        Fact(id=f"{name}.{field}", instrument=name, field=field, value=value, unit="ratio", available_at=AT)
+        for name, row in table.items()
+        for field, value in zip(fields, row, strict=True)
+    ]
+    seen = Material.build(facts=facts, instruments=INSTRUMENTS, completeness="complete")
+    kept = true = lost = total = 0
+    for name, row in table.items():
+        for field, value in zip(fields, row, strict=True):
+            for decimals in (0, 1, 2):
+                label = field.replace("_", " ")
+                true += 1
+                kept += states(f"{name} {label} {value * 100:+.{decimals}f}%", seen) == ["supported"]
+                altered = value * 100 * rng.choice((-1.0, 0.5, 0.8, 1.25, 1.6)) + rng.choice((-2, 2)) * 10**-decimals
+                total += 1
+                lost += states(f"{name} {label} {altered:+.{decimals}f}%", seen) != ["supported"]
+    assert kept == true
+    assert lost / total >= 0.9
