@@ -21,7 +21,7 @@ cover:
 
 # ratios against named peers, measured in one session
 bench:
-    python -m pytest bench -s --benchmark-disable-gc -p no:doctest
+    python -m pytest bench -s -q
 
 # regenerate what the docs print from runs
 docs:

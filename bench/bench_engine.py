@@ -1,14 +1,11 @@
-"""What the engine itself costs: run this file, it prints the figures. The budgets are CPU, so a busy machine is fair.
+"""What the engine itself costs.
 
 In-process path: plan, attempt, reply and commit of 5,500 calls to a model that answers at once. Ledger alone: durable
-records, each a reply with the attempt that was begun for it, in groups of 64. Planning: give ``--plan N`` for N calls.
+records, each a reply with the attempt that was begun for it, in groups of 64.
 """
 
 from __future__ import annotations
 
-import argparse
-import resource
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +13,7 @@ from pathlib import Path
 from assaymark.engine import CallSpec, End, Ledger, Message, Reply, Text, run_calls
 
 CALLS, JUDGES, GROUP_SIZE = 5500, 5, 64
-BUDGET_MS, BUDGET_RECORDS = 0.25, 5000
+BUDGET_MS, PLANNED = 0.25, 100_000
 
 
 class Instant:
@@ -74,22 +71,19 @@ def planning(folder: Path, n: int) -> tuple[float, float]:
         return timed(lambda: ledger.plan(judge_calls(n)))
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--plan", type=int, default=0, metavar="N", help="also plan N calls")
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        cpu, wall = path(Path(name))
-        each = cpu / CALLS * 1e3
-        print(f"in-process path: {each:.3f} ms CPU a call (budget {BUDGET_MS}), {CALLS / wall:,.0f} calls/s")
-        cpu, wall = records(Path(name))
-        rate, each = CALLS / wall, cpu / CALLS * 1e3
-        print(f"ledger alone: {rate:,.0f} durable records/s (budget {BUDGET_RECORDS:,}), {each:.3f} ms CPU each")
-        if asked.plan:
-            cpu, wall = planning(Path(name), asked.plan)
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            print(f"planning {asked.plan:,} calls: {wall:.1f} s wall, {cpu:.1f} s CPU, {peak:.0f} MB at most")
+def test_in_process_path(tmp_path: Path, note: Callable[..., None]) -> None:
+    cpu, wall = path(tmp_path)
+    each = cpu / CALLS * 1e3
+    what = f"one reference call through plan, attempt, reply and commit (of {CALLS:,}), judge excluded"
+    note(what, "CPU time", f"{each:.3f} ms ({CALLS / wall:,.0f} calls/s)", f"<= {BUDGET_MS} ms")
+    assert each <= BUDGET_MS
 
 
-if __name__ == "__main__":
-    main()
+def test_ledger_alone(tmp_path: Path, note: Callable[..., None]) -> None:
+    _, wall = records(tmp_path)
+    note("durable records in the ledger, groups of 64", "wall clock", f"{CALLS / wall:,.0f} a second", "none set")
+
+
+def test_planning(tmp_path: Path, note: Callable[..., None]) -> None:
+    _, wall = planning(tmp_path, PLANNED)
+    note(f"planning {PLANNED:,} calls", "wall clock", f"{wall:.1f} s", "none set")

@@ -69,10 +69,19 @@ def readme_screen() -> None:
         if main(["demo", "--out", str(folder)]) != 0:
             sys.exit("the demo failed")
         text = screen(folder)
-    cut = text[: text.index("\nThe board")].rstrip() + "\n\n" + text[text.index("The board") :].split("\nDo the judges")[0]
+    cut = _shortened(text)
     path = DOCS.parent / "README.md"
     block = f"<!-- screen -->\n```text\n{cut.rstrip()}\n```\n<!-- /screen -->"
     path.write_text(re.sub(r"<!-- screen -->.*?<!-- /screen -->", lambda _: block, path.read_text(), flags=re.S))
+
+
+def _shortened(text: str) -> str:
+    """The screen with the first claim of each level only, then the board."""
+    head, *levels = re.split(r"(?m)^(?=\[.\] )", text.split("\nThe board")[0])
+    tally, *levels = levels
+    shown = [re.sub(r"(?ms)^(    \S.*?)(?=^    (?:“|Any |A |The |and )).*", r"\1    ...\n\n", level) for level in levels]
+    board = text[text.index("\nThe board") :].split("\nDo the judges")[0]
+    return head + tally + "".join(shown).rstrip() + "\n" + board
 
 
 def capitalbench(folder: Path) -> str:

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import os
+
+# Before numpy is loaded, here and in the processes started from here: the matrices are small, and a linear algebra
+# library that spins a thread a core makes them several times slower on a busy machine.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

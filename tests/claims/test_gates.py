@@ -71,7 +71,9 @@ def test_an_unknown_status_is_an_error(status, told):
     st.booleans(),
 )
 def test_a_worse_field_never_gives_a_better_level(agreement, stability, adversarial, order, tested):
-    here = LEVELS.index(publication_level(agreement, stability, adversarial, asserts_order=order, significance_tested=tested))
+    here = LEVELS.index(
+        publication_level(agreement, stability, adversarial, asserts_order=order, significance_tested=tested)
+    )
     for scale, position in ((AGREEMENT, 0), (STABILITY, 1)):
         fields = [agreement, stability, adversarial]
         for worse in scale[scale.index(fields[position]) + 1 :]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from analysis import FAMILIES, kappa, measured, panel
@@ -90,7 +91,8 @@ def test_a_pair_that_never_met_has_no_order_and_limits_the_statement():
 
 
 @pytest.mark.parametrize(
-    ("value", "status", "level"), [(0.72, "publish", "qualified"), (0.23, "methodology", "qualified"), (0.1, "halt", "no-claim")]
+    ("value", "status", "level"),
+    [(0.72, "publish", "qualified"), (0.23, "methodology", "qualified"), (0.1, "halt", "no-claim")],
 )
 def test_agreement_gates_the_claim(value, status, level):
     verdict = first("ash", [kappa(value), *panel(LEVELS)])
@@ -113,7 +115,9 @@ def test_the_lowest_gated_format_governs():
     formats = [
         kappa(0.28, format="v1"),
         kappa(0.5, format="v2"),
-        measured("kappa.mean_pairwise", {"dimension": "aggregate", "format": "v3"}, None, state="too few to gate: 4 records"),
+        measured(
+            "kappa.mean_pairwise", {"dimension": "aggregate", "format": "v3"}, None, state="too few to gate: 4 records"
+        ),
     ]
     verdict = first("ash", [kappa(0.43), *formats, *panel(LEVELS)])
     assert verdict.agreement_status == "methodology"
@@ -132,6 +136,17 @@ def test_fragility_names_each_rule_that_changes_the_level():
     assert verdict.fragility["kappa cut-offs 0.5 and 0.25"] == "qualified"
     halted = first("ash", [kappa(0.22), *panel(LEVELS, p=0.005)])
     assert halted.fragility["kappa cut-offs 0.5 and 0.25"] == "no-claim"
+
+
+def test_fragility_shows_what_the_other_rounding_of_halves_would_have_done():
+    """About one six-dimension mean in six lands on .5, and the choice has moved an aggregate kappa by .03."""
+    pooled = kappa(0.41, low=0.3, high=0.5)
+    other = replace(pooled, detail={**pooled.detail, "half_even": 0.39})
+    verdict = first("ash", [other, *panel(LEVELS, p=0.005)])
+    assert verdict.agreement_status == "publish"
+    assert verdict.fragility["half-even rounding"] == "qualified"
+    halted = replace(kappa(0.21), detail={**pooled.detail, "half_even": 0.19})
+    assert first("ash", [halted, *panel(LEVELS, p=0.005)]).fragility["half-even rounding"] == "no-claim"
 
 
 def test_fragility_shows_what_the_percentile_bootstrap_would_have_permitted():

@@ -30,7 +30,7 @@ class Rules:
     publish: float
     halt: float
     alpha: float
-    bound: Literal["point", "lower"] = "point"
+    kappa: Literal["point", "lower", "half-even"] = "point"
     test: Test = "gating"
 
     @classmethod
@@ -43,7 +43,8 @@ def _variants(rules: Rules) -> Mapping[str, Rules]:
     """The other rules under which every verdict is decided again."""
     return {
         "kappa cut-offs 0.5 and 0.25": replace(rules, publish=0.5, halt=0.25),
-        "lower bound of kappa": replace(rules, bound="lower"),
+        "lower bound of kappa": replace(rules, kappa="lower"),
+        "half-even rounding": replace(rules, kappa="half-even"),
         "cluster t": replace(rules, test="cluster-t"),
         "percentile bootstrap": replace(rules, test="bootstrap"),
     }
@@ -134,9 +135,11 @@ def governing_agreement(dimension: str, known: Index, rules: Rules) -> Agreement
 
 
 def _gate_value(item: Measurement, rules: Rules) -> float:
+    """The number that is held against the cut-offs; an undefined kappa is below all of them."""
     if item.value is None:
         return float("-inf")
-    return item.low if rules.bound == "lower" and item.low is not None else item.value
+    other = {"lower": item.low, "half-even": item.detail.get("half_even")}.get(rules.kappa)
+    return item.value if other is None else float(other)
 
 
 def _agreement_reason(item: Measurement, status: AgreementStatus, rules: Rules) -> str:

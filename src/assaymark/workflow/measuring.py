@@ -51,7 +51,7 @@ def evidence_of(folder: RunFolder, study: Study) -> list[Measurement]:
     store = Store(folder)
     decisions: tuple[Decision, ...] = select(store.read(DECISIONS), study).decisions
     rng = np.random.default_rng([study.seed, 2])
-    summary = evidence_summary(store.read(EVIDENCE), decisions, store.contexts(), rng=rng)
+    summary = evidence_summary(store.read(EVIDENCE), decisions, store.contexts(), rng=rng, level=study.inference.level)
     return [*summary, forecast_mismatches(decisions)]
 
 

@@ -14,7 +14,6 @@ from assaymark.records import (
     Instrument,
     Provenance,
     Rationale,
-    RationaleKind,
     Series,
 )
 
@@ -109,10 +108,8 @@ COMPLETE = material()
 PARTIAL = material(completeness="partial")
 
 
-def audit(
-    text: str, seen: Material = COMPLETE, own: OwnNumbers | None = None, kind: RationaleKind = "summary"
-) -> list[Finding]:
-    return audit_texts([(kind, text)], seen, own)
+def audit(text: str, seen: Material = COMPLETE, own: OwnNumbers | None = None) -> list[Finding]:
+    return audit_texts([("summary", text)], seen, own)
 
 
 def states(text: str, seen: Material = COMPLETE, own: OwnNumbers | None = None) -> list[str]:

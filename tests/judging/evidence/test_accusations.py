@@ -47,6 +47,10 @@ NOT_ACCUSED = {
     "a comparison": "GOLD 5d return beat by 4.9%",
     "two numbers in the clause": "GOLD 5d return 4.9% 5.9%",
     "another unit": "GOLD 5d return $4.90",
+    "a list of subjects": "GOLD, SMH 5d return 4.9%",
+    "a benchmark the field does not name": "GOLD 5d return with SPY 4.9%",
+    "another noun": "GOLD 5d return dispersion 4.9%",
+    "another measure": "GOLD 5d return rank 4.9%",
     "a bare integer": "GOLD 5d return 5",
     "one last digit off, rounding": "GOLD 5d return 3.2%",
     "truncation": "GOLD 21d return 8.1%",
@@ -77,9 +81,10 @@ def test_the_more_specific_field_is_the_one_that_was_named():
     assert only("GOLD active return 5d 8.88%", seen).facts == ("active_return_5d",)
 
 
-@given(
-    st.floats(-0.9, 0.9).filter(lambda v: abs(v) > 1e-6), st.integers(0, 3), st.sampled_from(["round", "cut", "twice"])
-)
+SHARES = st.floats(-0.9, 0.9).filter(lambda share: abs(share) > 1e-6)
+
+
+@given(SHARES, st.integers(0, 3), st.sampled_from(["round", "cut", "twice"]))
 def test_display_rounding_and_truncation_never_accuse(value, decimals, how):
     fact = Fact(id="f", instrument="GOLD", field="return_5d", value=value, unit="ratio", available_at=AT)
     seen = Material.build(facts=[fact], instruments=INSTRUMENTS, completeness="complete")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -72,6 +73,22 @@ def test_free_facts_need_a_shared_subject(text, rule):
     assert all(name.startswith("b") for name in found.facts)
 
 
+@pytest.mark.parametrize("text", ["Brent -2.0%", "oil slid again: Brent -2.0%"])
+def test_a_printed_minus_agrees_with_a_decrease(text):
+    assert states(text) == ["supported"]
+
+
+@pytest.mark.parametrize("text", ["CPI -3.5%", "Brent +2.0%", "10-year at -4.63%"])
+def test_a_printed_sign_must_not_turn_a_free_fact_round(text):
+    assert states(text) == ["not_verifiable"]
+
+
+def test_a_minus_needs_a_decrease_in_the_note():
+    note = "Claims decreased by 7,400 to 231,000."
+    fact = Fact(id="b1", instrument="", field="claims", value=7_400.0, unit="count", available_at=AT, note=note)
+    assert only("claims -7,400", Material.build(facts=[fact])).state == "supported"
+
+
 @pytest.mark.parametrize("text", ["wages grew 3.5%", "Brent rose 2.0%", "sentiment at 91.01", "yields at 115k"])
 def test_without_one_or_in_the_other_direction_they_support_nothing(text):
     assert states(text) == ["not_verifiable"]
@@ -89,9 +106,12 @@ def test_numbers_of_a_note_count_although_no_fact_was_made_of_them():
 
 def test_a_pronoun_inherits_the_subject_of_the_sentence_before():
     facts = [
-        Fact(id="b9", instrument="", field="closed at", value=7411.98, unit="index", available_at=AT, note="The FTSE closed at 7,411.98."),
-        Fact(id="b10", instrument="", field="It was down", value=-1.9, unit="percent", available_at=AT, note="It was down 1.9% for the week."),
-    ]  # fmt: skip
+        Fact(id=name, instrument="", field=field, value=value, unit=unit, available_at=AT, note=note)
+        for name, field, value, unit, note in (
+            ("b9", "closed at", 7411.98, "index", "The FTSE closed at 7,411.98."),
+            ("b10", "It was down", -1.9, "percent", "It was down 1.9% for the week."),
+        )
+    ]
     assert only("FTSE down 1.9%", Material.build(facts=facts)).facts == ("b10",)
 
 
@@ -106,7 +126,7 @@ def test_rules_of_prompt_and_constraints():
     seen = material(constraints=(Constraint(kind="max_weight", limit=0.4, unit="nav", scope="cluster"),))
     assert only("respects the 40% cluster cap", seen).facts == ("constraint:max_weight",)
     assert states("weights are multiples of 5%", seen) == ["rule"]
-    assert states("stays within 1-6 holdings", seen) == ["rule", "rule"]
+    assert states("the portfolio stays within 1-6 holdings", seen) == ["rule", "rule"]
 
 
 def test_what_was_held_before_is_visible():
@@ -115,13 +135,13 @@ def test_what_was_held_before_is_visible():
 
 
 OWN = decision(
-    Rationale(kind="candidate", text="GOLD (selected)\nEvidence: 5d return 3.1%\nForecast: low -2%, base 1.25%, high 4%"),
+    Rationale(kind="candidate", text="GOLD (selected)\nEvidence: 5d return 3.1%\nlow -2%, base 1.25%, high 4%"),
     Rationale(kind="portfolio", text="A 35% gold weight, confidence 0.62, expected alpha 0.4%; stop at $80.50."),
     Rationale(kind="arena", text="The venue says 99.9%."),
     actions=(Action(instrument="GOLD", kind="target_weight", weight=0.35, expected_return=0.0125, stop=80.5),),
     confidence=0.62,
     stages={
-        "candidates": [{"option_id": "GOLD", "forecast_low_pct": -2, "forecast_base_pct": 1.25, "forecast_high_pct": 4.0}],
+        "candidates": [{"option_id": "GOLD", "low_pct": -2, "base_pct": 1.25, "high_pct": 4.0}],
         "forecast": {"portfolio_pct": 1.1, "alpha_pct": 0.4, "holdings": {"GOLD": 1.25}},
         "notes": [True, None, "text", {"deep": {"bps_bps": 12}}],
     },
@@ -174,6 +194,7 @@ def test_owners_that_are_no_instruments_are_passed_over():
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
+        ("exit if GOLD falls more than 3.1%", "threshold"),
         ("exit if Brent falls below $85.5", "threshold"),
         ("VIX >19.5", "threshold"),
         ("11 reasons", "bare-integer"),
@@ -188,6 +209,8 @@ def test_what_cannot_be_checked_says_why(text, rule):
 DERIVED = [
     ("EWY outperformed SPY by 11.48 percentage points in 5d", "difference-of-rows"),
     ("SMH beats IAU by 21.54% over 21d", "difference-of-rows"),
+    ("IAU underperformed SMH by 21.54% over 21d", "difference-of-rows"),
+    ("Chips lagged SPY by 6.70% in 5d", "difference-of-rows"),
     ("the 10-year Treasury yield rose 5 bps", "difference-in-note"),
     ("Treasury yield curve: 30-year less 10-year spread 0.55%", "difference-in-note"),
     ("Treasury 10-year and 30-year yields together 9.81%", "sum-in-note"),
@@ -199,6 +222,28 @@ def test_differences_and_sums_of_visible_facts_are_derivable(text, rule):
     found = only(text)
     assert (found.state, found.rule) == ("derivable", rule)
     assert len(found.facts) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SMH outperformed SPY by 6.70% in 5d",  # it lagged
+        "EWY vs SPY -11.48% in 5d",
+        "EWY beat SPY by 11% in return",  # too coarse without a horizon
+        "EWY beat SPY by 11.48% over 21d",  # another horizon's
+    ],
+)
+def test_a_difference_has_a_direction_and_a_horizon(text):
+    assert states(text, PARTIAL) == ["not_verifiable"]
+
+
+def test_fields_that_are_differences_are_not_subtracted_again():
+    facts = [
+        Fact(id=f"{n}.a", instrument=n, field="active_return_5d", value=v, unit="ratio", available_at=AT)
+        for n, v in (("GOLD", 0.0609), ("SP500", 0.0))
+    ]
+    seen = Material.build(facts=facts, instruments=INSTRUMENTS)
+    assert states("IAU active return vs SPY -6.09% in 5d", seen) == ["not_verifiable"]
 
 
 def test_ratios_and_relative_changes_within_a_note():
@@ -226,7 +271,7 @@ def test_recomputed_from_bars():
 
 def test_volatility_is_annualised():
     closes = [100.0, 101.0, 100.0, 101.0, 100.0]
-    moves = [b / a - 1 for a, b in zip(closes, closes[1:], strict=False)]
+    moves = [b / a - 1 for a, b in pairwise(closes)]
     mean = sum(moves) / 4
     yearly = (sum((m - mean) ** 2 for m in moves) / 3) ** 0.5 * 252**0.5
     seen = material(series=(bars("GOLD", closes),), facts=())

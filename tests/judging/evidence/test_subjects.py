@@ -25,6 +25,7 @@ def named(text, instruments=INSTRUMENTS):
         ("SOUTH_KOREA", ["SOUTH_KOREA"]),
         ("semis and chips", ["CHIPS", "CHIPS"]),
         ("spy_return_5d", ["SP500"]),
+        ("smh 21d", ["CHIPS"]),
         ("smh in lower case is a word", []),
         ("large equities", []),
     ],

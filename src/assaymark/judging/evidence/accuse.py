@@ -8,6 +8,7 @@ from assaymark.judging.evidence.around import Around
 from assaymark.judging.evidence.lexicon import SPREAD, word_set
 from assaymark.judging.evidence.match import CellHit, is_full, readings
 from assaymark.judging.evidence.material import Cells, Material
+from assaymark.judging.evidence.words import is_content, is_horizon
 
 _HEDGES = word_set(
     """
@@ -18,28 +19,50 @@ _HEDGES = word_set(
 )
 
 
+_MEASURES = word_set(
+    "rank score relative active quality index rate level price value total change growth market figure"
+)
+
+
 def accusation(material: Material, around: Around) -> CellHit | None:
     """The one cell that an unmatched number misstates, or None where any condition of an accusation fails.
 
     The conditions: one instrument, named in the clause or owning the text, and no other beside it; the only number of
-    its clause; no hedge or comparison in the clause; a field named in all its words with its horizon; exactly one
+    its clause; no hedge, comparison or further noun there; a field named in all its words with its horizon; exactly one
     stored value of that field; a unit in which the two can be compared; and a difference of more than one last
     printed digit, which neither rounding nor truncation, nor rounding a rounded display, can make.
     """
-    row = _only_subject(around)
+    row = _only_subject(material, around)
     if row is None or around.crowd != 1 or not _HEDGES.isdisjoint(around.lower):
-        return None
-    if len(around.named) != 1 and not SPREAD.isdisjoint(around.lower):
         return None
     cell = _only_cell(material.cells, around, row)
     if cell is None or not _differs(material.cells, around, cell):
         return None
+    kinds = material.cells.labels[material.cells.label[cell]].kinds
+    if not (SPREAD - kinds).isdisjoint(around.lower) or _other_words(material, around, kinds):
+        return None
+    if material.benchmark in around.rivals - {row} and not kinds & material.subjects.words[material.benchmark]:
+        return None
     return CellHit(cell, row, 3)
 
 
-def _only_subject(around: Around) -> int | None:
-    """The instrument, where clause and text agree that it can be no other."""
-    candidates = set(around.named) | ({around.default} if around.default >= 0 else set())
+def _other_words(material: Material, around: Around, kinds: frozenset[str]) -> bool:
+    """Whether the clause says more than subject, field and horizon: another noun makes it another quantity."""
+    names = frozenset().union(*(material.subjects.words[row] for row in around.rows))
+    return any(
+        word not in kinds and word not in names and not is_horizon(word) and (is_content(word) or word in _MEASURES)
+        for word in around.words
+    )
+
+
+def _only_subject(material: Material, around: Around) -> int | None:
+    """The instrument, where sentence and line agree that it can be no other.
+
+    The benchmark may stand beside it, as in "beta to SPY", as long as the field is one that names the benchmark.
+    """
+    candidates = set(around.rivals) | ({around.default} if around.default >= 0 else set())
+    if len(candidates) == 2:
+        candidates.discard(material.benchmark)
     return candidates.pop() if len(candidates) == 1 else None
 
 

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from assaymark.judging.evidence.extract import Number
 from assaymark.judging.evidence.lexicon import CONDITION, DOWN, UP
@@ -14,8 +15,11 @@ from assaymark.judging.evidence.words import Pieces, SpokenHorizons, is_content,
 
 _HEADER_END = re.compile(r"\s{0,2}(?:[:|\[]|\(|[\-–—]\s|\Z|\n)")
 _DIRECTION_REACH = 4
+_TRAIL_REACH = 4
 _CONDITION_REACH = 3
 _LEVEL = frozenset(("to", "at", "near", "versus", "vs", "from", "is", "was", "than"))
+_SPAN_WORD = re.compile(r"[0-9]|(?:the|last|past|prior|one|two|three|four|five|six|ten|twelve|twenty)\Z")
+_SEGMENT_END = re.compile(r"[;()|，、]|,(?![0-9])")
 _JOINED = re.compile(r"[\s\-–—/:.%]{0,4}\Z")
 
 
@@ -44,7 +48,7 @@ class Around:
     @property
     def lower(self) -> frozenset[str]:
         """The lower-case words of the clause."""
-        return frozenset(self.lead + self.trail)
+        return frozenset(without_spans(self.lead) + without_spans(self.trail))
 
     @property
     def wide(self) -> frozenset[str]:
@@ -56,7 +60,21 @@ class Around:
     def conditional(self) -> bool:
         """Whether the number is a level that something may cross, rather than a report."""
         before = self.place.read.text[max(0, self.number.start - 2) : self.number.start].strip()
-        return before[-1:] in ("<", ">", "≥", "≤") or not CONDITION.isdisjoint(self.lead[-_CONDITION_REACH:])
+        return before[-1:] in ("<", ">", "≥", "≤") or not CONDITION.isdisjoint(
+            without_spans(self.lead)[-_CONDITION_REACH:]
+        )
+
+    @property
+    def rivals(self) -> frozenset[int]:
+        """The instruments of the sentence, without those of other segments that have a number of their own."""
+        read, (start, end) = self.place.read, self.place.sentence
+        here = _segment(read.text, self.number.start, start, end)
+        found = set()
+        for mention in read.mentions[bisect_left(read.starts, start) : bisect_left(read.starts, end)]:
+            there = _segment(read.text, mention.start, start, end)
+            if there == here or not _near(read.numbers, *there):
+                found.add(mention.row)
+        return frozenset(found)
 
     @property
     def crowd(self) -> int:
@@ -90,6 +108,33 @@ class _Text:
         self.mentions = subjects.mentions(text, self.words)
         self.starts = [mention.start for mention in self.mentions]
         self.headers = Headers(text, self.mentions, owner)
+
+
+def without_spans(words: list[str]) -> list[str]:
+    """Words without the "over" of "over 5d" and "over the last month", which compares nothing.
+
+    >>> without_spans(["return", "over", "5d", "over", "spy"])
+    ['return', '5d', 'over', 'spy']
+    """
+    if "over" not in words:
+        return words
+    return [word for word, after in pairwise([*words, ""]) if word != "over" or not _SPAN_WORD.match(after)]
+
+
+def _segment(text: str, position: int, start: int, end: int) -> tuple[int, int]:
+    """The piece of ``text[start:end]`` around a position that no comma, semicolon or bracket interrupts."""
+    left = start
+    for mark in _SEGMENT_END.finditer(text, start, end):
+        if mark.start() >= position:
+            return left, mark.start()
+        left = mark.end()
+    return left, end
+
+
+def _near(numbers: Sequence[Number], start: int, end: int) -> Sequence[Number]:
+    """The numbers that start in a span."""
+    first = bisect_left(numbers, start, key=lambda number: number.start)
+    return numbers[first : bisect_left(numbers, end, key=lambda number: number.start)]
 
 
 def surroundings(
@@ -173,7 +218,7 @@ def _direction(number: Number, lead: Sequence[str], trail: Sequence[str]) -> int
         return -1 if any(dash in number.quote[:4] for dash in "-−–") else 1
     if lead and lead[-1] in _LEVEL:
         return 0
-    for word in (*reversed(lead[-_DIRECTION_REACH:]), *trail[:2]):
+    for word in (*reversed(lead[-_DIRECTION_REACH:]), *trail[:_TRAIL_REACH]):
         if word in DOWN:
             return -1
         if word in UP:

@@ -18,6 +18,8 @@ from assaymark.records import Series
 
 _MOST_PARTS = 24
 _MOST_NOTES = 12
+_MOST_PAIRS = 6
+_RELATIVE = frozenset(("active", "relative", "excess", "vs", "alpha", "rank", "correlation", "corr"))
 _SESSIONS_A_YEAR = 252
 _DAY_S = 86_400
 
@@ -45,29 +47,32 @@ def _spread(material: Material, around: Around) -> Derived | None:
     """The same field of two instruments, one minus the other, where the clause compares."""
     if SPREAD.isdisjoint(around.lower):
         return None
-    rows = [*around.rows, material.benchmark]
-    pairs = [(a, b) for i, a in enumerate(rows) for b in rows[i + 1 :] if a != b and min(a, b) >= 0]
-    for one, other in pairs[:6]:
-        found = _difference(material.cells, around, one, other)
+    rows = list(dict.fromkeys((*around.rows, material.benchmark)))
+    pairs = [(a, b) for i, a in enumerate(rows) for b in rows[i + 1 :] if min(a, b) >= 0]
+    for pair in pairs[:_MOST_PAIRS]:
+        # an agent measures against the benchmark, never the benchmark against something
+        one, other = sorted(pair, key=lambda row: row == material.benchmark)
+        found = _difference(material, around, one, other)
         if found is not None:
             return Derived(found, "difference-of-rows", one)
     return None
 
 
-def _difference(cells: Cells, around: Around, one: int, other: int) -> tuple[str, ...] | None:
-    """The two cells of one field whose difference is the number."""
+def _difference(material: Material, around: Around, one: int, other: int) -> tuple[str, ...] | None:
+    """The two cells of one field whose difference is the number; fields that are differences themselves are none."""
+    cells = material.cells
     left, right = cells.of_row(one), cells.of_row(other)
     place = {int(label): right.start + i for i, label in enumerate(cells.label[right])}
-    horizons = cells.horizons[one]
     for at in range(left.start, left.stop):
-        label = int(cells.label[at])
-        if label not in place:
+        label = cells.labels[cells.label[at]]
+        there = place.get(int(cells.label[at]))
+        if there is None or label.kinds & _RELATIVE:
             continue
-        tier = tier_of(cells.labels[label], around, horizons)
+        tier = tier_of(label, around, cells.horizons[one])
         if tier == 0 or (tier == 1 and significant(around.number) < 3):
             continue
-        if _equals(around, _gaps(cells, at, place[label])):
-            return cells.ids[at], cells.ids[place[label]]
+        if _is_gap(around, _gaps(cells, at, there), ordered=other == material.benchmark):
+            return cells.ids[at], cells.ids[there]
     return None
 
 
@@ -79,11 +84,18 @@ def _gaps(cells: Cells, one: int, other: int) -> tuple[float, float]:
     )
 
 
-def _equals(around: Around, gap: tuple[float, float]) -> bool:
-    """Whether the number is this (rate, plain) value, up to half a last digit and the sign of a comparison."""
+def _is_gap(around: Around, gap: tuple[float, float], *, ordered: bool) -> bool:
+    """Whether the number is the difference, with its sign where it is clear what was taken from what."""
+    if ordered and around.direction and gap[1] and (around.direction > 0) != (gap[1] > 0):
+        return False
+    return _equals(around, gap)
+
+
+def _equals(around: Around, value: tuple[float, float]) -> bool:
+    """Whether the number has the size of this (rate, plain) value, up to half a last digit."""
     for reading in readings(around.number):
-        value = gap[0] if reading.as_rate else gap[1]
-        if abs(abs(value) - reading.size) <= reading.half:
+        size = abs(value[0] if reading.as_rate else value[1])
+        if abs(size - reading.size) <= reading.half:
             return True
     return False
 
@@ -153,7 +165,7 @@ def _recomputed(material: Material, around: Around) -> Derived | None:
             continue
         for horizon in sorted(around.horizons):
             for rule, value in _statistics(series, horizon, around):
-                if math.isfinite(value) and _equals(around, (value, value)):
+                if math.isfinite(value) and _is_gap(around, (value, value), ordered=rule == "return"):
                     return Derived((f"series:{series.instrument}",), f"{rule}-{horizon}", row)
     return None
 

@@ -117,7 +117,7 @@ def audit_texts(
     ...                 available_at=datetime(2026, 1, 2, tzinfo=UTC))],
     ... )
     >>> [(f.number.quote, f.state, f.rule) for f in audit_texts([("summary", "Gold up 3.1% in 5d, or 9.9%")], seen)]
-    [('3.1%', 'supported', 'row-labelled'), ('9.9%', 'not_verifiable', 'unmatched')]
+    [('3.1%', 'supported', 'row-part-labelled'), ('9.9%', 'not_verifiable', 'unmatched')]
     """
     put_forward = OwnNumbers() if own is None else own
     rows = {
@@ -164,6 +164,8 @@ def _fact(material: Material, around: Around) -> _Ruling | None:
     hit = _best_row(material, around)
     if hit is not None and hit.tier >= 2:
         return _from_row(material, hit)
+    if _is_coarse_threshold(around):
+        return None
     words = content(around)
     free = material.free
     at = match_free(free, around, words)
@@ -176,6 +178,11 @@ def _fact(material: Material, around: Around) -> _Ruling | None:
     wide = around.wide | (material.subjects.words[around.default] if around.default >= 0 else frozenset())
     at = match_free(free, around, wide)
     return None if at is None else _Ruling("supported", "free-fact-in-sentence", (free.ids[at],))
+
+
+def _is_coarse_threshold(around: Around) -> bool:
+    """Whether the number is a round level to be crossed: "falls more than 5%" would find a 5 % somewhere."""
+    return around.conditional and significant(around.number) < 3
 
 
 def _best_row(material: Material, around: Around) -> CellHit | None:

@@ -77,10 +77,10 @@ def sized(values: Values, reading: Reading, part: slice, *, money: bool = False)
 def sign_fits(around: Around, value: float, signed: bool, depth: bool) -> bool:
     """Whether a stored sign goes with the printed one or with the words of movement.
 
-    Depths (drawdowns, distances) are stored negative and told either way. Words of movement near a value that is
-    never negative, such as a low volatility, say nothing about its sign.
+    Depths (drawdowns, distances) are stored negative and told without a sign or with a minus. Words of movement near
+    a value that is never negative, such as a low volatility, say nothing about its sign.
     """
-    if depth or value == 0:
+    if value == 0 or (depth and not (around.number.signed and around.direction > 0)):
         return True
     if around.direction < 0:
         return value < 0 or (not around.number.signed and not signed)
@@ -146,9 +146,16 @@ def match_free(free: FreeFacts, around: Around, words: frozenset[str]) -> int | 
             hits += _unmarked_percent(free.values, reading)
         for at in hits:
             shared = len(free.words[at] & words)
-            if shared > most and not (around.direction and free.direction[at] == -around.direction):
+            if shared > most and _goes_with(around, int(free.direction[at]), bool(free.falling[at])):
                 best, most = at, shared
     return best
+
+
+def _goes_with(around: Around, direction: int, falling: bool) -> bool:
+    """Whether a free fact's direction goes with the number's; a printed minus needs a decrease in the note."""
+    if around.direction < 0 and around.number.signed:
+        return direction < 0 or (direction == 0 and falling)
+    return not around.direction or direction != -around.direction
 
 
 def _unmarked_percent(values: Values, reading: Reading) -> list[int]:
@@ -158,15 +165,15 @@ def _unmarked_percent(values: Values, reading: Reading) -> list[int]:
 
 
 def match_bag(bag: NumberBag, around: Around, words: frozenset[str], subjects: frozenset[str] | None) -> int | None:
-    """The entry of a bag that equals the number and shares a word with it; with ``subjects``, about one of these."""
+    """The entry of a bag that equals the number and shares enough words; with ``subjects``, about one of these."""
     if not bag.ids:
         return None
     for reading in readings(around.number, percent_of_plain=True):
-        hits = sized(bag.values, reading, slice(None))
+        hits = sized(bag.values, reading, slice(None), money=around.number.unit == "usd")
         if reading.as_rate:
             hits += _unmarked_percent(bag.values, reading)
         for at in hits:
-            fits = bag.words[at] & words if subjects is None else bag.subjects[at] in subjects
+            fits = len(bag.words[at] & words) >= bag.needed[at] if subjects is None else bag.subjects[at] in subjects
             if fits and (around.direction < 0 or bag.values.plain[at] >= 0):
                 return at
     return None

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assaymark.judging.evidence.extract import Number, extract_numbers
-from assaymark.judging.evidence.lexicon import UP, word_set
+from assaymark.judging.evidence.lexicon import DOWN, STOP, UP, word_set
 from assaymark.judging.evidence.subjects import Subjects, index_subjects
 from assaymark.judging.evidence.words import content_words, is_horizon, words_of
 from assaymark.records import Completeness, Constraint, Context, Fact, Instrument, Portfolio, Series
@@ -26,6 +26,7 @@ Bools = NDArray[np.bool_]
 _RATES = {"ratio": 1.0, "percent": 0.01, "pct": 0.01, "bps": 1e-4, "fraction": 1.0, "nav": 1.0}
 _UNSIGNED_KINDS = word_set("volatility drawdown distance rank score quality share count correlation beta z")
 _DEPTH_KINDS = word_set("drawdown distance pullback")
+_TASK_WORDS = word_set("holding portfolio option forecast base within cap")
 _OBLIGATION = re.compile(
     r"\b(?:must|exactly|maximum|minimum|max|min|at (?:most|least)|caps?|capped|cannot|required?|allowed|never|exceed"
     r"|between|limits?|increments?|no more than)\b",
@@ -98,7 +99,8 @@ class Cells:
 class FreeFacts:
     """Facts that belong to no instrument of the universe, each with the words of the sentence it was read from.
 
-    ``direction`` is -1 for a decrease, 1 for a stated increase, 0 for a level.
+    ``direction`` is -1 for a decrease, 1 for a stated increase, 0 for a level; ``falling`` marks notes that speak of a
+    decrease of anything.
     """
 
     values: Values
@@ -106,16 +108,21 @@ class FreeFacts:
     ids: tuple[str, ...]
     direction: Ints
     note: Ints
+    falling: Bools
 
 
 @dataclass(frozen=True, slots=True)
 class NumberBag:
-    """Numbers with words: rules of the task, or what the agent itself put forward."""
+    """Numbers with words: rules of the task, or what the agent itself put forward.
+
+    ``needed`` is how many words a clause must share with an entry: two with a line of a prompt, one with a name.
+    """
 
     values: Values
     words: tuple[frozenset[str], ...]
     subjects: tuple[str, ...]
     ids: tuple[str, ...]
+    needed: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +321,7 @@ def _parts(fact: Fact) -> list[tuple[float, str]]:
 
 def _free(facts: Sequence[Fact]) -> FreeFacts:
     """Facts about no instrument in the order of their ids, and the further numbers of the notes they were read from."""
-    entries: list[tuple[float, str, frozenset[str], str, int, int]] = []
+    entries: list[tuple[float, str, frozenset[str], str, int, int, bool]] = []
     before: frozenset[str] = frozenset()
     ordered = sorted(facts, key=lambda fact: (fact.source, _natural(fact.id), fact.note, fact.field, str(fact.value)))
     for at, (note, group) in enumerate(groupby(ordered, key=lambda fact: fact.note or fact.field)):
@@ -323,21 +330,23 @@ def _free(facts: Sequence[Fact]) -> FreeFacts:
         # "It was down 1.9% for the week" speaks of whatever the sentence before spoke of
         words = own | before if _PRONOUN.match(note) else own
         before = words
+        falling = _falls(note)
         sizes = set()
         for fact in members:
             named = words | content_words(fact.field.replace("_", " "))
             for value, unit in _parts(fact):
                 sizes.add(abs(value))
-                entries.append((value, unit, named, fact.id, _direction(fact, value), at))
+                entries.append((value, unit, named, fact.id, _direction(fact, value), at, falling))
         for number in _numbers_of_note(note):
             if not _known(number, sizes):
-                entries.append((number.value, number.unit, words, members[0].id, _printed_sign(number), at))
+                entries.append((number.value, number.unit, words, members[0].id, _printed_sign(number), at, falling))
     return FreeFacts(
         values=Values.of([(entry[0], entry[1]) for entry in entries]),
         words=tuple(entry[2] for entry in entries),
         ids=tuple(entry[3] for entry in entries),
         direction=np.array([entry[4] for entry in entries], dtype=np.int64),
         note=np.array([entry[5] for entry in entries], dtype=np.int64),
+        falling=np.array([entry[6] for entry in entries], dtype=bool),
     )
 
 
@@ -366,6 +375,12 @@ def _direction(fact: Fact, value: float) -> int:
 @lru_cache(maxsize=1 << 14)
 def _rises(field_name: str) -> int:
     return int(not UP.isdisjoint(field_name.lower().split()[-2:]))
+
+
+@lru_cache(maxsize=1 << 12)
+def _falls(note: str) -> bool:
+    """Whether a note speaks of a decrease."""
+    return not DOWN.isdisjoint(words_of(note[:_LONGEST_NOTE]).lowers)
 
 
 @lru_cache(maxsize=1 << 12)
@@ -401,8 +416,13 @@ def _rules_of_line(line: str) -> tuple[tuple[float, str, frozenset[str]], ...]:
     """The numbers of one line with its words; most lines of prompts recur from round to round."""
     if not (_DIGITS.search(line) and _OBLIGATION.search(line) and _RULED.search(line)):
         return ()
-    words = frozenset(form for form in words_of(line).forms if len(form) > 2 and not form[0].isdigit())
+    words = frozenset(form for form in words_of(line).forms if _can_tell(form))
     return tuple((number.value, number.unit, words) for number in extract_numbers(line))
+
+
+def _can_tell(word: str) -> bool:
+    """Whether a word of a rule tells it from other rules; much of the task's own vocabulary is too common elsewhere."""
+    return word in _TASK_WORDS or (len(word) > 2 and not word[0].isdigit() and word not in STOP)
 
 
 def _bag(entries: Sequence[Entry]) -> NumberBag:
@@ -411,4 +431,5 @@ def _bag(entries: Sequence[Entry]) -> NumberBag:
         words=tuple(entry[2] for entry in entries),
         subjects=tuple(entry[3] for entry in entries),
         ids=tuple(entry[4] for entry in entries),
+        needed=tuple(2 if entry[4].startswith("prompt:") else 1 for entry in entries),
     )

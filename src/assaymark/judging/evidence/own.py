@@ -52,21 +52,30 @@ def _of_action(action: Action) -> Iterator[Entry]:
             yield action.instrument, label, float(value), unit
 
 
-def _walk(value: JSON, path: str, subject: str, depth: int) -> Iterator[Entry]:
-    """The numbers in a structured part; keys that name instruments, or an id beside them, say whose they are."""
+def _walk(value: JSON, path: str, subject: str, depth: int, *, percent: bool = False) -> Iterator[Entry]:
+    """The numbers in a structured part; keys that name instruments, or an id beside them, say whose they are.
+
+    ``percent`` holds below a part some of whose keys say so: holdings listed by instrument beside a ``portfolio_pct``
+    are in percent too, and have no key of their own to say it.
+    """
     if depth > _DEEPEST or isinstance(value, (str, bool)) or value is None:
         return
     if isinstance(value, (int, float)):
-        yield subject, path, float(value), _unit_of(path)
+        yield subject, path, float(value), "percent" if percent else _unit_of(path)
     elif isinstance(value, Mapping):
         named = next((value[key] for key in _ID_KEYS if isinstance(value.get(key), str)), subject)
+        says = any(key.endswith("_pct") for key in value)
         for key in sorted(value):
             own = value[key]
-            leaf = isinstance(own, (int, float)) and path.rsplit(".", 1)[-1] in ("holdings", "weights")
-            yield from _walk(own, path if leaf else f"{path}.{key}", key if leaf else named or key, depth + 1)
+            leaf = isinstance(own, (int, float))
+            if leaf and path.rsplit(".", 1)[-1] in ("holdings", "weights"):
+                yield from _walk(own, path, key, depth + 1, percent=percent)
+            else:
+                whose = named or ("" if leaf else key)
+                yield from _walk(own, f"{path}.{key}", whose, depth + 1, percent=says and not leaf)
     elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from _walk(item, path, subject, depth + 1)
+            yield from _walk(item, path, subject, depth + 1, percent=percent)
 
 
 def _unit_of(path: str) -> str:

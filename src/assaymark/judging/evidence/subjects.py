@@ -9,7 +9,7 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from assaymark.judging.evidence.lexicon import STOP, word_set
-from assaymark.judging.evidence.words import Words, words_of
+from assaymark.judging.evidence.words import Words, canonical, is_horizon, words_of
 from assaymark.records import Instrument
 
 _GENERIC = word_set(
@@ -34,8 +34,8 @@ class Mention:
 class Subjects:
     """Instruments by every name a text may use for them. Build it with `index_subjects`.
 
-    ``phrases`` maps a first word to the phrases that start with it, longest first; ``symbols`` are matched in upper
-    case only, since tickers such as IT or ALL are words as well.
+    ``phrases`` maps a first word to the phrases that start with it, longest first; ``symbols`` count only where they
+    are written as tickers, since IT or ALL are words as well.
     """
 
     ids: tuple[str, ...]
@@ -72,9 +72,15 @@ class Subjects:
             if at + len(phrase) <= stop and tuple(words.forms[at : at + len(phrase)]) == phrase:
                 return len(phrase), row
         row = self.symbols.get(words.lowers[at], -1)
-        if row >= 0 and text[words.starts[at] : words.end(at)].isupper():
-            return 1, row
-        return 0, -1
+        return (1, row) if row >= 0 and _as_symbol(text, words, at) else (0, -1)
+
+
+def _as_symbol(text: str, words: Words, at: int) -> bool:
+    """Whether a word is written as a ticker: in capitals, within a column name, or with a horizon behind it."""
+    start, end = words.starts[at], words.end(at)
+    if text[start:end].isupper() or text[end : end + 1] == "_":
+        return True
+    return at + 1 < len(words.forms) and is_horizon(words.forms[at + 1])
 
 
 @lru_cache(maxsize=256)
@@ -124,7 +130,8 @@ def _phrase(text: str) -> tuple[str, ...]:
 def _names(instrument: Instrument) -> set[tuple[str, ...]]:
     """Whole names of an instrument as canonical words; the name is also known without its generic last words."""
     found = {_phrase(instrument.id), _phrase(instrument.id.replace("_", "")), _phrase(instrument.name)}
-    found |= {_phrase(alias) for alias in instrument.aliases}
+    symbol = (instrument.symbol or "").lower()
+    found |= {_phrase(alias) for alias in instrument.aliases if alias.lower() != symbol}
     name = words_of(instrument.name[:200]).forms
     while len(name) > 1 and name[-1] in _GENERIC:
         name.pop()
@@ -141,7 +148,7 @@ def _single_words(instruments: Sequence[Instrument]) -> Iterable[tuple[str, int]
     """Words of names that exactly one instrument uses, such as Korea for South Korea."""
     users: dict[str, set[int]] = defaultdict(set)
     for row, instrument in enumerate(instruments):
-        for word in _words(instrument):
+        for word in _words(instrument) - {canonical((instrument.symbol or "").lower())}:
             users[word].add(row)
     for word in sorted(users):
         if len(users[word]) == 1 and word not in _GENERIC and len(word) > 2:

@@ -28,6 +28,7 @@ _SPELLED = {
 _SPAN_UNITS = {"d": "d", "s": "d", "w": "w", "m": "m", "y": "y"}
 _SPAN_LETTERS = ("d", "w", "m", "y")
 _WIDEST_SENTENCE = 300
+_WIDEST_CLAUSE = 120
 _LONGEST_WORD = 40
 _NONE: frozenset[str] = frozenset()
 
@@ -166,4 +167,4 @@ class Pieces:
         while at < len(self._breaks) and self._breaks[at][0] < end:
             at += 1
         right = self._breaks[at][0] if at < len(self._breaks) else len(self.text)
-        return max(left, sentence[0]), min(right, sentence[1])
+        return max(left, sentence[0], start - _WIDEST_CLAUSE), min(right, sentence[1], end + _WIDEST_CLAUSE)

@@ -1,0 +1,52 @@
+"""Whole runs as a user types them: wall clock on this machine, and the peak memory of any process of theirs."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def run(*arguments: str | Path) -> tuple[float, float]:
+    """Seconds of wall clock, and the largest resident set in MB of all processes so far."""
+    started = time.perf_counter()
+    command = [sys.executable, "-m", "assaymark.cli", *map(str, arguments)]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+
+
+@pytest.fixture
+def records() -> Path:
+    named = os.environ.get("ASSAYMARK_SHARED")
+    folder = (Path(named) if named else ROOT.parent / "shared") / "data" / "capitalbench"
+    if not folder.is_dir():
+        pytest.skip(f"needs the CapitalBench records: {folder} is not there")
+    return folder
+
+
+def test_demo(tmp_path: Path, note: Callable[..., None]) -> None:
+    seconds, peak = run("demo", "--out", tmp_path / "demo")
+    note(
+        "assaymark demo, from nothing to its page", "wall clock, start of Python included", f"{seconds:.1f} s", "< 10 s"
+    )
+    note("assaymark demo, largest process", "resident memory", f"{peak:.0f} MB", "none set")
+    assert seconds < 10
+
+
+def test_capitalbench(tmp_path: Path, records: Path, note: Callable[..., None]) -> None:
+    imported, _ = run("import", "capitalbench", records, "--out", tmp_path / "run")
+    ran, peak = run("run", ROOT / "studies" / "capitalbench.toml", "--out", tmp_path / "run")
+    note("CapitalBench: import of 719 decisions", "wall clock", f"{imported:.1f} s", "none set")
+    note("CapitalBench: run of 2,127 judge calls, to its page", "wall clock", f"{ran:.1f} s", "< 20 s")
+    note("CapitalBench: both", "wall clock", f"{imported + ran:.1f} s", "< 20 s")
+    note("CapitalBench: largest process", "resident memory", f"{peak:.0f} MB", "< 500 MB")
+    assert ran < 20
+    assert peak < 500

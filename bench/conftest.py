@@ -1,0 +1,26 @@
+"""Every bench notes what it measured; the session prints the table and leaves it for the documentation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+Note = Callable[[str, str, str, str], None]
+RESULTS = Path(__file__).with_name("results.json")
+
+
+@pytest.fixture(scope="session")
+def note(request: pytest.FixtureRequest) -> Iterator[Note]:
+    """``note(what, against, measured, wanted)``: one row of the table."""
+    rows: list[dict[str, str]] = []
+
+    def add(what: str, against: str, measured: str, wanted: str) -> None:
+        rows.append({"what": what, "against": against, "measured": measured, "wanted": wanted})
+        print(f"\n{what} | {against} | {measured} | wanted {wanted}")
+
+    yield add
+    if not request.session.testsfailed:
+        RESULTS.write_text(json.dumps(rows, indent=1) + "\n")

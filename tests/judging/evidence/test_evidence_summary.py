@@ -1,0 +1,161 @@
+"""The measurements of a ledger, and stated forecasts against the sum of their parts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from seen import COMPLETE, context, decision
+
+from assaymark.judging.evidence import evidence_summary, forecast_mismatches, numeric_ledger
+from assaymark.records import Action, canonical_json
+
+STATES = ["supported", "contradicted", "derivable", "rule", "own_action", "not_verifiable"]
+
+DECISIONS = [
+    decision("GOLD 5d return 3.12%", "SMH 21d return 29.68%", record="r1", agent="a1", cluster="w1"),
+    decision("GOLD 5d return 9.99%, CPI 3.5%", record="r2", agent="a2", cluster="w1"),
+    decision("No figure.", record="r3", agent="a1", cluster="w2"),
+    decision("SMH -5.47% and 8.8% somewhere", record="r4", agent="a2", cluster="w3"),
+]
+LEDGER = [item for made in DECISIONS for item in numeric_ledger(made, context(), material=COMPLETE)]
+
+
+def summary(decisions=DECISIONS, evidence=LEDGER, contexts=None):
+    found = evidence_summary(evidence, decisions, contexts, rng=np.random.default_rng(0))
+    return {measurement.id: measurement for measurement in found}
+
+
+def test_shares_by_state_overall_and_by_agent():
+    found = summary()
+    assert found["evidence.share[state=supported]"].value == pytest.approx(4 / 6)
+    assert found["evidence.share[state=contradicted]"].value == pytest.approx(1 / 6)
+    assert found["evidence.share[agent=a1,state=supported]"].value == 1.0
+    assert found["evidence.share[agent=a2,state=supported]"].detail["count"] == 2
+    for labels in ("", "agent=a1,", "agent=a2,"):
+        assert sum(found[f"evidence.share[{labels}state={state}]"].value for state in STATES) == pytest.approx(1)
+    assert found["evidence.no_number_share[]"].value == 0.25
+    assert found["evidence.no_number_share[agent=a1]"].value == 0.5
+    assert found["evidence.no_number_share[]"].n_of == "records"
+
+
+def test_every_measurement_is_complete_and_goes_to_json():
+    for one in summary(contexts={"c1": COMPLETE}).values():
+        assert (one.value is None) == (one.state != "ok")
+        assert (one.low is None) == (one.high is None) == (one.level is None)
+        assert one.method
+        assert one.inputs
+        if one.low is not None:
+            assert 0 <= one.low <= one.value <= one.high <= 1
+        assert canonical_json(one)
+
+
+def test_the_interval_is_the_linearised_ratio_over_clusters():
+    found = summary()["evidence.share[state=supported]"]
+    hits, totals = np.array([3, 0, 1]), np.array([4, 0, 2])
+    # w2 holds no number, so two clusters carry the share
+    hits, totals = hits[totals > 0], totals[totals > 0]
+    share = hits.sum() / totals.sum()
+    error = np.sqrt(2 / 1 * ((hits - share * totals) ** 2).sum()) / totals.sum()
+    reach = stats.t.ppf(0.975, 1) * error
+    assert found.detail["clusters"] == 2
+    assert (found.low, found.high) == pytest.approx((max(0, share - reach), min(1, share + reach)))
+
+
+def test_support_beyond_chance_takes_contexts_or_materials():
+    with_context = summary(contexts={"c1": context()})["evidence.chance_corrected[]"]
+    with_material = summary(contexts={"c1": COMPLETE})["evidence.chance_corrected[]"]
+    assert with_context == with_material
+    assert with_context.detail["observed"] == pytest.approx(3 / 5)
+    assert with_context.value <= with_context.detail["observed"]
+
+
+@pytest.mark.parametrize(("contexts", "why"), [(None, "contexts are needed"), ({}, "no number is about an instrument")])
+def test_without_materials_that_row_says_so(contexts, why):
+    found = summary(contexts=contexts)["evidence.chance_corrected[]"]
+    assert found.value is None
+    assert why in found.state
+
+
+def test_no_numbers_is_a_state_not_a_zero():
+    found = summary([DECISIONS[2]], [])
+    assert found["evidence.share[state=supported]"].value is None
+    assert found["evidence.share[state=supported]"].state == "undefined: no numbers"
+    assert found["evidence.no_number_share[]"].value == 1.0
+    assert summary([], [])["evidence.no_number_share[]"].state == "undefined: no records"
+
+
+def test_evidence_of_other_decisions_is_left_out():
+    assert summary(DECISIONS[:1])["evidence.share[state=supported]"].n == 2
+
+
+def test_the_order_of_records_changes_nothing():
+    assert summary(DECISIONS[::-1], LEDGER[::-1], {"c1": COMPLETE}) == summary(contexts={"c1": COMPLETE})
+
+
+# --- forecasts ------------------------------------------------------------------------------------------------------
+
+
+def forecast(stated, weights, parts, record="r1"):
+    return decision(
+        record=record,
+        actions=tuple(Action(instrument=n, kind="target_weight", weight=w) for n, w in weights.items()),
+        stages={"forecast": {"portfolio_pct": stated, "benchmark_pct": 0.4, "alpha_pct": 0.2, "holdings": parts}},
+    )
+
+
+HALVES = {"GOLD": 0.5, "CHIPS": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("stated", "differs"),
+    [(1.5, False), (1.51, False), (1.49, False), (1.511, True), (1.48, True), (1.6, True)],
+)
+def test_a_stated_forecast_agrees_within_a_hundredth_of_a_point(stated, differs):
+    found = forecast_mismatches([forecast(stated, HALVES, {"GOLD": 1.0, "CHIPS": 2.0})])
+    assert (found.value, found.n, found.detail["count"]) == (float(differs), 1, int(differs))
+
+
+def test_records_that_differ_are_named():
+    decisions = [forecast(1.5, HALVES, {"GOLD": 1.0, "CHIPS": 2.0}, record=name) for name in ("x", "y")]
+    decisions.append(forecast(1.9, HALVES, {"GOLD": 1.0, "CHIPS": 2.0}, record="z"))
+    found = forecast_mismatches(decisions)
+    assert found.detail["records"] == ["z"]
+    assert found.value == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        decision(),
+        decision(stages={"forecast": "high"}),
+        decision(stages={"forecast": {"portfolio_pct": 1.0}}),
+        forecast("1.5", HALVES, {"GOLD": 1.0, "CHIPS": 2.0}),
+        forecast(True, HALVES, {"GOLD": 1.0, "CHIPS": 2.0}),
+        forecast(float("nan"), HALVES, {"GOLD": 1.0, "CHIPS": 2.0}),
+        forecast(1.5, HALVES, {"GOLD": 1.0}),
+        forecast(1.5, {}, {"GOLD": 1.0}),
+    ],
+)
+def test_without_all_of_its_parts_a_forecast_does_not_count(made):
+    found = forecast_mismatches([made])
+    assert (found.value, found.n, found.state) == (None, 0, "undefined: no forecast was stated with its parts")
+
+
+def test_actions_without_a_weight_are_no_parts():
+    made = forecast(1.5, HALVES, {"GOLD": 1.0, "CHIPS": 2.0})
+    made = replace(made, actions=(*made.actions, Action(instrument="SP500", kind="hold")))
+    assert forecast_mismatches([made]).n == 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 100), st.integers(-500, 500)), min_size=1, max_size=6))
+def test_a_sum_rounded_or_cut_to_two_decimals_always_agrees(parts):
+    weights = {f"A{at}": weight / 100 for at, (weight, _) in enumerate(parts)}
+    forecasts = {f"A{at}": value / 100 for at, (_, value) in enumerate(parts)}
+    total = sum(weights[name] * forecasts[name] for name in weights)
+    for stated in (round(total, 2), int(total * 100) / 100):
+        assert forecast_mismatches([forecast(stated, weights, forecasts)]).value == 0.0

@@ -1,0 +1,268 @@
+"""The documentation says what the code does: fields, defaults, names, commands, files and links."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import tomllib
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import typer
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from assaymark import metrology, protocol
+from assaymark.cli import app, main
+from assaymark.importers.generic.mapping import Columns, Texts
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.tables import MEASUREMENTS, Store
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+WRITTEN = ("index", "tutorial", "protocol", "metrics", "sources", "import")
+
+_ROW = re.compile(r"^\| `([a-z_.]+)` \| (.+?) \| (.+?) \| (.+?) \|$", re.M)
+_FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def page(name: str) -> str:
+    return (DOCS / f"{name}.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def generate() -> ModuleType:
+    """``docs/generate.py``, which is no part of the package."""
+    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    """The run folder of a demo."""
+    folder = tmp_path_factory.mktemp("docs") / "run"
+    assert main(["demo", "--out", str(folder)]) == 0
+    return folder
+
+
+# --- the study file ---------------------------------------------------------------------------------------------------
+
+
+def part_of(info: FieldInfo) -> type[BaseModel] | None:
+    """The model of a nested table, or of the entries of a list of tables."""
+    inner = [kind for kind in (info.annotation, *typing.get_args(info.annotation)) if isinstance(kind, type)]
+    return next((kind for kind in inner if issubclass(kind, BaseModel)), None)
+
+
+def fields(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Every field of a study file with its dotted name."""
+    for name, info in model.model_fields.items():
+        yield prefix + name, info
+        if inner := part_of(info):
+            yield from fields(inner, f"{prefix}{name}.")
+
+
+FIELDS = dict(fields(protocol.Study))
+TABLE = {name: cells for name, *cells in _ROW.findall(page("protocol"))}
+
+
+def test_every_model_of_the_study_file_is_reached():
+    models = {kind for kind in vars(protocol).values() if isinstance(kind, type) and issubclass(kind, protocol.Frozen)}
+    reached = {protocol.Study, *filter(None, map(part_of, FIELDS.values()))}
+    assert models - {protocol.Frozen} == reached
+
+
+def test_the_page_lists_exactly_the_fields_of_the_study_file():
+    assert list(TABLE) == list(dict.fromkeys(TABLE))
+    assert set(TABLE) == set(FIELDS)
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_the_default_on_the_page_is_the_default_of_the_code(name):
+    info, cell = FIELDS[name], TABLE[name][0]
+    if info.is_required():
+        assert cell == "required"
+        return
+    default = info.get_default(call_default_factory=True)
+    if isinstance(default, BaseModel):
+        assert cell == "table"
+        assert default == type(default)()
+    elif default is None:
+        assert cell == "not set"
+    else:
+        stated = tomllib.loads(f"x = {cell.strip('`')}")["x"]
+        wanted = list(default) if isinstance(default, tuple) else default
+        assert (stated, type(stated)) == (wanted, type(wanted))
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_the_bounds_on_the_page_are_the_bounds_of_the_code(name):
+    cell = TABLE[name][1]
+    numbers = {float(found) for found in re.findall(r"-?\d+(?:\.\d+)?", cell)}
+    for bound in FIELDS[name].metadata:
+        for kind, word in (("ge", ""), ("le", ""), ("gt", "above"), ("lt", "below"), ("max_length", "")):
+            value = getattr(bound, kind, None)
+            if value is not None:
+                assert float(value) in numbers, (kind, value)
+                assert not word or f"{word} {value:g}" in cell, (kind, value)
+
+
+def literals(annotation: Any) -> Iterator[Any]:
+    """Every literal value that a type allows."""
+    if typing.get_origin(annotation) is typing.Literal:
+        yield from typing.get_args(annotation)
+    else:
+        for inner in typing.get_args(annotation):
+            yield from literals(inner)
+
+
+@pytest.mark.parametrize("name", [name for name, info in FIELDS.items() if list(literals(info.annotation))])
+def test_every_allowed_word_is_on_the_page(name):
+    text = "\n".join([TABLE[name][1], reason(name)])
+    missing = [value for value in literals(FIELDS[name].annotation) if f"{value}" not in text]
+    assert not missing
+
+
+def reason(name: str) -> str:
+    """The entry below the tables that begins with the name of a field, alone or with its neighbours."""
+    entries = re.findall(r"^- ((?:`[a-z_.]+`(?:, )?)+): (.+?)(?=\n\n|\n- )", page("protocol"), re.M | re.S)
+    found = [text for names, text in entries if f"`{name}`" in names]
+    assert len(found) == 1, f"{name} needs one entry that gives its reason (got {len(found)})"
+    return str(found[0])
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_every_field_has_its_reason(name):
+    assert reason(name).endswith(".")
+
+
+# --- metrics ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_public_statistic_has_an_entry():
+    text = page("metrics")
+    functions = {name for name in metrology.__all__ if not isinstance(getattr(metrology, name), type)}
+    headings = set(re.findall(r"^### `(\w+)`$", text, re.M))
+    assert functions <= headings
+    assert [name for name in metrology.__all__ if f"`{name}`" not in text] == []
+
+
+def test_the_measurements_with_an_entry_are_those_of_a_run(run):
+    _, _, part = page("metrics").partition("\n## Measurements of a run\n")
+    entries = set(re.findall(r"^### `([a-z_.]+)`$", part, re.M))
+    assert entries == {item.name for item in Store(RunFolder(run)).read(MEASUREMENTS)}
+
+
+# --- sources and import -----------------------------------------------------------------------------------------------
+
+
+def rows_of_sources() -> list[tuple[str, str]]:
+    """Module and test of each row; ``none yet`` stands for a test that is still to be written."""
+    lines = [line for line in page("sources").splitlines() if line.startswith("|") and ".py" in line]
+    found = [re.search(r"\| `([\w/]+\.py)` \| (?:`([\w/]+\.py)`|none yet) \|$", line) for line in lines]
+    assert lines
+    assert [line for line, row in zip(lines, found, strict=True) if row is None] == []
+    return [(row[1], row[2] or "") for row in found if row is not None]
+
+
+def test_the_modules_and_tests_of_every_source_are_there():
+    rows = rows_of_sources()
+    missing = [f"src/assaymark/{module}" for module, _ in rows if not (ROOT / "src" / "assaymark" / module).is_file()]
+    missing += [f"tests/{test}" for _, test in rows if test and not (ROOT / "tests" / test).is_file()]
+    assert missing == []
+
+
+def test_a_test_that_is_there_is_not_called_missing():
+    untested = [Path(module) for module, test in rows_of_sources() if not test]
+    assert [str(one) for one in untested if (ROOT / "tests" / one.parent / f"test_{one.name}").is_file()] == []
+
+
+def test_every_column_of_the_generic_format_is_named():
+    text = page("import")
+    assert [name for name in Columns.model_fields if f"`{name}`" not in text] == []
+    needed = {name for name, info in Columns.model_fields.items() if info.is_required()}
+    _, _, table = text.partition("| our name | what it is |\n")
+    assert set(re.findall(r"^\| `(\w+)` \|", table.partition("\n\n")[0], re.M)) == needed
+
+
+def test_every_kind_of_text_is_named():
+    assert [name for name in Texts.model_fields if f"`{name}`" not in page("import")] == []
+
+
+# --- what is generated ------------------------------------------------------------------------------------------------
+
+
+def test_the_command_line_is_as_generated(generate):
+    assert page("cli") == generate.manual()
+
+
+def test_every_command_is_in_the_manual():
+    commands = typer.main.get_command(app).commands
+    assert commands
+    assert [name for name in commands if f"\n## `assaymark {name}`\n" not in page("cli")] == []
+
+
+def test_the_schema_is_as_generated(generate):
+    assert (DOCS / "verdicts.schema.json").read_text(encoding="utf-8") == generate.schema()
+
+
+def test_the_screen_in_the_readme_is_the_demos(generate, run):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = readme.partition("<!-- screen -->\n```text\n")[2].partition("\n```\n<!-- /screen -->")[0]
+    printed = set(generate.screen(run).splitlines())
+    assert block
+    assert [line for line in block.splitlines() if line not in printed] == []
+
+
+# --- form -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 120
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_lines_are_short(name):
+    assert [line for line in page(name).splitlines() if len(line) > 120] == []
+
+
+def anchors(text: str) -> set[str]:
+    """The fragments that the headings of a page can be linked by."""
+    titles = re.findall(r"^#+ (.+)$", _FENCE.sub("", text), re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=[str(path.relative_to(ROOT)) for path in PAGES])
+def test_relative_links_resolve(path):
+    broken = []
+    for link in _LINK.findall(_FENCE.sub("", path.read_text(encoding="utf-8"))):
+        if re.match(r"[a-z]+:", link):
+            continue
+        name, _, fragment = link.partition("#")
+        target = (path.parent / name).resolve() if name else path
+        if not target.exists() or (fragment and fragment not in anchors(target.read_text(encoding="utf-8"))):
+            broken.append(link)
+    assert broken == []
+
+
+def test_every_page_can_be_reached():
+    """From the README or the index, by links between pages."""
+    seen: set[Path] = set()
+    queue = [ROOT / "README.md", DOCS / "index.md"]
+    while queue:
+        path = queue.pop()
+        if path in seen or path.suffix != ".md" or not path.is_file():
+            continue
+        seen.add(path)
+        queue += [(path.parent / link.partition("#")[0]).resolve() for link in _LINK.findall(path.read_text("utf-8"))]
+    assert [str(path.relative_to(ROOT)) for path in PAGES if path not in seen] == []

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import typer
+
+from assaymark import __version__
+from assaymark.cli import app, main
+from assaymark.importers import template
+from assaymark.workflow.doctor import CORE, KEYS, can_run, examine
+
+VERBS = ("import", "lock", "run", "judge", "measure", "claim", "report", "demo", "doctor")
+
+
+def test_every_verb_is_there_and_has_help(capsys):
+    assert set(VERBS) <= set(typer.main.get_command(app).commands)
+    for verb in VERBS:
+        assert main([verb, "--help"]) == 0
+        assert len(capsys.readouterr().out.split()) > 10
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"assaymark {__version__}\n"
+
+
+def test_the_command_is_installed():
+    done = subprocess.run([sys.executable, "-m", "assaymark.cli", "--version"], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == f"assaymark {__version__}"
+
+
+def test_the_template_is_printed(capsys):
+    assert main(["import", "template"]) == 0
+    assert capsys.readouterr().out == template()
+
+
+def test_the_summary_of_the_demo_says_what_the_page_says(finished, capsys):
+    assert main(["report", str(finished)]) == 0
+    out = capsys.readouterr().out
+    assert "Reference panel." in out
+    assert "withheld" in out
+    assert "0 may be said" in out
+
+
+def test_what_each_verb_says_when_there_is_nothing_left_to_do(run, capsys):
+    assert main(["judge", str(run)]) == 0
+    assert "(0 calls made now)" in capsys.readouterr().out
+    assert main(["measure", str(run)]) == 0
+    assert "measurements" in capsys.readouterr().out
+    assert main(["claim", str(run)]) == 0
+    assert "0 headline" in capsys.readouterr().out
+
+
+def test_doctor_says_what_is_there_and_never_a_value(monkeypatch, capsys):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-41")
+    assert main(["doctor"]) == 0
+    out = capsys.readouterr().out
+    assert "OPENAI_API_KEY" in out
+    assert "sk-canary-41" not in out
+    assert "reference/auditor" in out
+
+
+def test_doctor_names_a_missing_package():
+    findings = examine({}, lambda name: None if name == "duckdb" else "1.0")
+    missing = [finding.what for finding in findings if finding.needed and not finding.present]
+    assert missing == ["duckdb"]
+    assert can_run(findings, []) == ["nothing until the missing packages above are installed"]
+    assert {finding.what for finding in findings} >= {*CORE, *KEYS}
+
+
+def test_doctor_fails_when_something_is_missing(monkeypatch, capsys):
+    monkeypatch.setattr("assaymark.workflow.doctor._installed", lambda name: None)
+    assert main(["doctor"]) == 1
+    assert "a package that assaymark needs is missing" in capsys.readouterr().err
+
+
+def test_a_stop_from_the_keyboard_is_one_line(monkeypatch, capsys):
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("assaymark.cli.app", stop)
+    assert main(["demo"]) == 130
+    assert "run the same command again" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("tty", [True, False])
+def test_progress_is_shown_to_people_only(tty, tmp_path):
+    import io
+
+    from rich.console import Console
+
+    from assaymark.workflow.progress import bars
+
+    out = io.StringIO()
+    with bars(Console(file=out, force_terminal=tty)) as progress:
+        progress("asking the judges", 1, 2)
+        progress("asking the judges", 2, 2)
+    assert ("asking the judges" in out.getvalue()) is tty

@@ -1,0 +1,130 @@
+"""The numeric ledger on the real CapitalBench records: shares, planted errors, forecasts, speed."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from assaymark.importers.capitalbench import import_capitalbench
+from assaymark.judging.evidence import (
+    Material,
+    audit_texts,
+    evidence_summary,
+    extract_numbers,
+    forecast_mismatches,
+    numeric_ledger,
+)
+from assaymark.judging.evidence.chance import ROW_RULES
+from assaymark.judging.evidence.own import own_numbers
+
+pytestmark = pytest.mark.shared
+
+FREE_RULES = ("free-fact", "free-fact-in-sentence")
+
+
+class Real:
+    """All records with their ledgers, and what reading them cost on one core."""
+
+    def __init__(self, folder: Path) -> None:
+        names = ("decisions.jsonl.gz", "contexts.jsonl.gz")
+        records = import_capitalbench({name: (folder / name).read_bytes() for name in names})
+        self.decisions, self.contexts = records.decisions, records.contexts
+        begin = time.process_time()
+        self.materials = {name: Material.of(one) for name, one in self.contexts.items()}
+        self.ledgers = [
+            numeric_ledger(one, self.contexts[one.context_id], material=self.materials[one.context_id])
+            for one in self.decisions
+        ]
+        self.seconds = time.process_time() - begin
+        self.evidence = [item for ledger in self.ledgers for item in ledger]
+
+
+@pytest.fixture(scope="module")
+def real(shared: Path) -> Real:
+    return Real(shared / "data" / "capitalbench")
+
+
+def test_every_quote_stands_in_its_text(real):
+    for made, ledger in zip(real.decisions, real.ledgers, strict=True):
+        for item in ledger:
+            rationale = made.rationales[item.part]
+            assert rationale.kind == item.kind != "arena"
+            assert rationale.text[item.start : item.start + len(item.quote)] == item.quote
+
+
+def test_most_figures_are_the_right_assets_and_most_others_the_briefings(real):
+    """Own figures aside; the source of these targets found two thirds and a quarter."""
+    others = [item for item in real.evidence if item.state != "own_action"]
+    rules = Counter(item.rule for item in others)
+    row, free = (sum(rules[rule] for rule in names) / len(others) for names in (ROW_RULES, FREE_RULES))
+    assert 14_000 < len(others) < 17_000
+    assert 0.60 < row < 0.70
+    assert 0.20 < free < 0.28
+
+
+def test_partial_contexts_contradict_nobody(real):
+    assert {one.completeness for one in real.contexts.values()} == {"partial"}
+    assert "contradicted" not in {item.state for item in real.evidence}
+
+
+def test_even_if_they_were_complete_hardly_anybody_would_be_accused(real):
+    assert sum(item.rule == "partial-context" for item in real.evidence) <= 5
+
+
+def test_support_is_far_beyond_chance(real):
+    found = evidence_summary(real.evidence, real.decisions, real.materials, rng=np.random.default_rng(1))
+    chance = {one.id: one for one in found}["evidence.chance_corrected[]"]
+    assert chance.n > 10_000
+    assert chance.detail["chance"] < 0.10
+    assert chance.value > 0.85
+    silent = {one.id: one for one in found}["evidence.no_number_share[]"]
+    assert (silent.n, silent.detail["count"]) == (719, 152)
+
+
+def test_fifty_one_of_270_stated_forecasts_differ_from_their_parts(real):
+    found = forecast_mismatches(real.decisions)
+    assert (found.detail["count"], found.n) == (51, 270)
+
+
+def test_planted_errors_lose_support(real):
+    """Of altered table figures at least nine in ten must not be supported any more."""
+    rng = random.Random(5)
+    table = [
+        (made, item)
+        for made, ledger in zip(real.decisions, real.ledgers, strict=True)
+        for item in ledger
+        if item.rule in ROW_RULES
+    ]
+    lost = total = 0
+    for made, item in rng.sample(table, 1500):
+        rationale = made.rationales[item.part]
+        wrong = _altered(item.quote, rng)
+        text = rationale.text[: item.start] + wrong + rationale.text[item.start + len(item.quote) :]
+        found = audit_texts([(rationale.kind, text)], real.materials[made.context_id], own_numbers(made))
+        total += 1
+        lost += not any(f.number.start == item.start and f.state == "supported" for f in found)
+    assert lost / total >= 0.9
+
+
+def _altered(quote: str, rng: random.Random) -> str:
+    """The quote with another size, printed with as many digits after the point."""
+    (number,) = extract_numbers(quote) or extract_numbers(f"{quote}%")
+    size = abs(number.value) / number.scale
+    step = 10.0**-number.decimals
+    other = max(size * rng.choice((0.55, 0.8, 1.25, 1.7)), step)
+    while math.isclose(round(other, number.decimals), size, abs_tol=1.5 * step):
+        other += 2 * step
+    digits = "".join(c for c in quote if c in "0123456789.,")
+    return quote.replace(digits, f"{other:.{number.decimals}f}", 1)
+
+
+def test_all_records_are_read_in_seconds(real):
+    """About four seconds on one core here; the bound leaves room for a busy machine."""
+    assert len(real.ledgers) == 719
+    assert real.seconds < 12.0
