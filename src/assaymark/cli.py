@@ -49,6 +49,9 @@ def main(argv: list[str] | None = None) -> int:
     except AssayError as exc:
         print(f"assaymark: {exc}", file=sys.stderr)
         return 1
+    except OSError as exc:  # the machine, not the program: no permission, no room, a vanished disk
+        print(f"assaymark: {exc.filename or 'the file system'}: {exc.strerror or exc}", file=sys.stderr)
+        return 1
     except SystemExit as end:  # how the command line library says that a command is over
         return end.code if isinstance(end.code, int) else 0
     except KeyboardInterrupt:
@@ -121,7 +124,9 @@ def import_(
 @app.command()
 def lock(study: Annotated[Path, typer.Argument(help="Study file (TOML).", metavar="STUDY")], out: Out) -> None:
     """Fix a plan before any judge is called: validate it, say what it can ever conclude, fingerprint it."""
-    locked = verbs.lock(RunFolder(out), read_text(study, "study file"), str(study), now=datetime.now(UTC))
+    locked = verbs.lock(
+        RunFolder(out), read_text(study, "study file"), str(study), now=datetime.now(UTC), models=models()
+    )
     for line in verbs.lock_lines(locked):
         _say(line)
 
@@ -131,7 +136,7 @@ def run(study: Annotated[Path, typer.Argument(help="Study file (TOML).", metavar
     """Lock, judge, measure, claim and report, as far as they are not done; can be killed and run again."""
     folder = RunFolder(out)
     with _progress() as progress:
-        verbs.lock(folder, read_text(study, "study file"), str(study), now=datetime.now(UTC))
+        verbs.lock(folder, read_text(study, "study file"), str(study), now=datetime.now(UTC), models=models())
         result = verbs.finish(folder, models(), progress=progress)
     _finish(result)
 

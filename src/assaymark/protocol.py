@@ -105,7 +105,17 @@ class Claims(Frozen):
 
     first: bool = True
     pairs: bool = True
-    dimensions: tuple[str, ...] | None = Field(default=None, description="default: the aggregate and each dimension")
+    dimensions: tuple[str, ...] | None = Field(
+        default=None, min_length=1, description="default: the aggregate and each dimension"
+    )
+
+    @model_validator(mode="after")
+    def _something_to_decide(self) -> Claims:
+        if not (self.first or self.pairs):
+            raise ValueError("a study without any candidate claim decides nothing; set first or pairs to true")
+        if self.dimensions is not None and len(set(self.dimensions)) < len(self.dimensions):
+            raise ValueError(f"each dimension is named once (got {', '.join(self.dimensions)})")
+        return self
 
 
 class Study(Frozen):

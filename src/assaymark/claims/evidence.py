@@ -58,6 +58,11 @@ class Index:
         except KeyError:
             raise NotMeasurableError(f"no contrast of {one} and {other} on {dimension} was measured") from None
 
+    def gating_tests(self, dimension: str) -> frozenset[str]:
+        """The tests that gate the pairs of a dimension under the locked plan."""
+        tests = (item.measurement.detail.get("gating") for (of, _), item in self.contrasts.items() if of == dimension)
+        return frozenset(str(test) for test in tests if test)
+
     def adjusted(self, dimension: str, one: str, other: str, test: Test) -> float:
         """Holm-adjusted p of a pair in the family it belongs to: all aggregate pairs, or all pairs x dimensions."""
         family = AGGREGATE if dimension == AGGREGATE else "dimensions"

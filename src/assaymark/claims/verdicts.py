@@ -39,15 +39,18 @@ class Rules:
         return cls(study.gates.publish, study.gates.halt, study.claim_alpha)
 
 
-def _variants(rules: Rules) -> Mapping[str, Rules]:
-    """The other rules under which every verdict is decided again."""
-    return {
+def _variants(rules: Rules, locked: frozenset[str]) -> Mapping[str, Rules]:
+    """The other rules under which a claim is decided again; a test that the plan locked for it is no other rule."""
+    found = {
         "kappa cut-offs 0.5 and 0.25": replace(rules, publish=0.5, halt=0.25),
         "lower bound of kappa": replace(rules, kappa="lower"),
         "half-even rounding": replace(rules, kappa="half-even"),
-        "cluster t": replace(rules, test="cluster-t"),
-        "percentile bootstrap": replace(rules, test="bootstrap"),
     }
+    if locked != {"cluster-t"}:
+        found["cluster t"] = replace(rules, test="cluster-t")
+    if locked != {"bootstrap"}:
+        found["percentile bootstrap"] = replace(rules, test="bootstrap")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,8 @@ def decide_claims(measurements: Sequence[Measurement], study: Study, plan_hash: 
 def decide(claim: Claim, known: Index, rules: Rules, plan_hash: str) -> Verdict:
     """The verdict on one claim, with its level under the other rules beside it."""
     verdict = _decide(claim, known, rules, plan_hash)
-    others = {name: _decide(claim, known, other, plan_hash) for name, other in _variants(rules).items()}
+    locked = known.gating_tests(claim.dimension)
+    others = {name: _decide(claim, known, other, plan_hash) for name, other in _variants(rules, locked).items()}
     return replace(verdict, fragility={name: other.publication_level for name, other in others.items()})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -178,30 +179,28 @@ def read_json(path: Path, what: str) -> JSON:
 
 
 def file_sha256(path: Path) -> str:
-    """sha256 of a file's bytes."""
-    with path.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
+    """sha256 of a file's bytes; a `LedgerError` if they cannot be read."""
+    try:
+        with path.open("rb") as handle:
+            return hashlib.file_digest(handle, "sha256").hexdigest()
+    except OSError as exc:
+        raise LedgerError(f"cannot read {path}: {exc.strerror or exc}") from None
 
 
 @contextmanager
 def new_folder(path: Path) -> Iterator[None]:
     """Create ``path`` for the work inside; if that fails, a folder that was not there before is removed again."""
-    existed = path.exists()
-    if existed and not path.is_dir():
-        raise PlanError(f"{path} is a file; --out needs a folder")
     try:
+        made = [parent for parent in (path, *path.parents) if not parent.exists()]
         path.mkdir(parents=True, exist_ok=True)
+    except OSError as exc:
+        raise PlanError(f"--out {path}: cannot be made a folder ({exc.strerror or exc})") from None
+    try:
         yield
     except BaseException:
-        if not existed:
-            _remove_tree(path)
+        if made:
+            shutil.rmtree(made[-1], ignore_errors=True)
         raise
-
-
-def _remove_tree(path: Path) -> None:
-    for child in sorted(path.rglob("*"), reverse=True):
-        child.unlink() if child.is_file() or child.is_symlink() else child.rmdir()
-    path.rmdir()
 
 
 def _sync_folder(path: Path) -> None:

@@ -12,7 +12,7 @@ from assaymark.engine import Ledger
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers import ImportReport, importer
 from assaymark.records import Context, Decision, Outcome, sha256_text
-from assaymark.workflow.folder import RunFolder, new_folder
+from assaymark.workflow.folder import RunFolder, new_folder, read_json
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, Table, content_digest
 
@@ -64,10 +64,18 @@ def store_records(
     basis = {"records": sha256_text("\n".join(content_digest(arrow) for arrow in made.values()))}
     if all(store.done(table, basis) for table in made):
         return
-    if folder.lock.is_file():
-        raise PlanError(f"{folder.path} holds a plan that is locked on its records; import these into a new run folder")
+    if folder.lock.is_file() and not _locked_on(folder, made):
+        raise PlanError(
+            f"{folder.path} holds a plan that is locked on other records; import these into a new run folder"
+        )
     for table, arrow in made.items():
         store.write_arrow(table, arrow, basis)
+
+
+def _locked_on(folder: RunFolder, made: Mapping[Table[Any], pa.Table]) -> bool:
+    """Whether these are the records that the plan was locked on: they may then be written again."""
+    locked = read_json(folder.lock, "lock").get("tables", {})
+    return all(content_digest(arrow) == locked[table.name] for table, arrow in made.items() if table.name in locked)
 
 
 def _bytes(path: Path) -> bytes:

@@ -13,8 +13,9 @@ from assaymark.judging.evidence.material import Material
 from assaymark.protocol import Study
 from assaymark.records import Evidence, Judgment
 from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.locking import Locked, open_locked, select
+from assaymark.workflow.locking import Locked, open_locked
 from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.selection import select
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, JUDGMENTS, Store
 
 WORTH_A_PROCESS: Final = 300

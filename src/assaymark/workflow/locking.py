@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,12 +11,14 @@ from typing import Final
 import numpy as np
 
 from assaymark import __version__
-from assaymark.errors import InputError, PlanError, Problem, UnknownNameError
-from assaymark.judging import Rubric, left_out, load_rubric, plan_texts
+from assaymark.engine import Model
+from assaymark.errors import LedgerError, PlanError
+from assaymark.judging import Rubric, load_rubric, plan_texts
 from assaymark.metrology import Preflight, preflight
 from assaymark.protocol import Study, parse_study, plan_hash
-from assaymark.records import AGGREGATE, JSON, Decision, to_json
+from assaymark.records import JSON, Decision, to_json
 from assaymark.workflow.folder import RunFolder, read_json, read_text, write_atomic, write_json
+from assaymark.workflow.selection import Selection, checked_rubric, select
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, Store
 
 FORMAT: Final = "assaymark lock 1"
@@ -34,30 +35,13 @@ class Locked:
     preflight: Mapping[str, JSON]
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The decisions a study is about, and how many were left out for which reason."""
-
-    decisions: tuple[Decision, ...]
-    excluded: Mapping[str, int]
-
-
-def select(decisions: Sequence[Decision], study: Study) -> Selection:
-    """The decisions that a study's ``[records]`` asks for, in the order given."""
-    chosen, left = [], Counter[str]()
-    for decision in decisions:
-        reason = left_out(decision, study.records)
-        if reason is None:
-            chosen.append(decision)
-        else:
-            left[reason] += 1
-    return Selection(tuple(chosen), dict(sorted(left.items())))
-
-
-def lock(folder: RunFolder, study_text: str, source: str, *, now: datetime) -> Locked:
+def lock(
+    folder: RunFolder, study_text: str, source: str, *, now: datetime, models: Mapping[str, Model] | None = None
+) -> Locked:
     """Lock a study on the records of a run folder: validate, run the preflight, fingerprint.
 
-    Locking the same plan again changes nothing. Nothing is written unless everything holds.
+    Locking the same plan again changes nothing. Nothing is written unless everything holds. With ``models``, judges
+    whose model nobody provides are refused here, not after the lock.
 
     Raises
     ------
@@ -71,7 +55,7 @@ def lock(folder: RunFolder, study_text: str, source: str, *, now: datetime) -> L
     store = Store(folder)
     decisions = store.read(DECISIONS)
     selection = select(decisions, study)
-    rubric = _checked(study, source, decisions, selection)
+    rubric = checked_rubric(study, source, decisions, selection, models)
     fingerprint = _fingerprint(study, rubric, store)
     if folder.lock.is_file():
         return _same_plan(folder, fingerprint, source)
@@ -104,7 +88,7 @@ def open_locked(folder: RunFolder) -> Locked:
     folder.require()
     if not folder.lock.is_file():
         raise PlanError(f"{folder.path} has no locked plan; run: assaymark lock STUDY --out {folder.path}")
-    stored = read_json(folder.lock, "lock")
+    stored = _stored(folder)
     study = parse_study(read_text(folder.plan, "plan"), source=str(folder.plan))
     store = Store(folder)
     if (tables := _tables(store)) != stored["tables"]:
@@ -119,6 +103,13 @@ def open_locked(folder: RunFolder) -> Locked:
             "or lock it in a new run folder"
         )
     return Locked(study, rubric, fingerprint, stored["locked_at"], stored["preflight"])
+
+
+def _stored(folder: RunFolder) -> Mapping[str, JSON]:
+    stored = read_json(folder.lock, "lock")
+    if not isinstance(stored, dict) or stored.get("format") != FORMAT:
+        raise LedgerError(f"{folder.lock} is damaged, or of another version: it does not say {FORMAT!r}")
+    return stored
 
 
 def _same_plan(folder: RunFolder, fingerprint: str, source: str) -> Locked:
@@ -137,33 +128,6 @@ def _fingerprint(study: Study, rubric: Rubric, store: Store) -> str:
 
 def _tables(store: Store) -> dict[str, str]:
     return {table.name: store.content(table) or "absent" for table in (CONTEXTS, DECISIONS)}
-
-
-def _checked(study: Study, source: str, decisions: Sequence[Decision], selection: Selection) -> Rubric:
-    """The rubric of the study, after everything the study names was found."""
-    problems = []
-    agents = {decision.agent.id for decision in decisions}
-    for name in study.records.agents or ():
-        if name not in agents:
-            problems.append(Problem("records.agents", str(UnknownNameError("agent", name, sorted(agents)))))
-    try:
-        rubric = load_rubric(study.rubric.name)
-    except UnknownNameError as exc:
-        raise InputError(source, [*problems, Problem("rubric.name", str(exc))]) from None
-    known = [dimension.name for dimension in rubric.dimensions]
-    for place, names in (("rubric.weights", study.rubric.weights), ("claims.dimensions", study.claims.dimensions)):
-        allowed = known if place == "rubric.weights" else [AGGREGATE, *known]
-        for name in names or ():
-            if name not in allowed:
-                problems.append(Problem(place, str(UnknownNameError("dimension", name, allowed))))
-    if study.rubric.weights is not None and not sum(study.rubric.weights.values()) > 0:
-        problems.append(Problem("rubric.weights", "at least one weight must be above 0"))
-    if not selection.decisions:
-        left = ", ".join(f"{count} by {reason}" for reason, count in selection.excluded.items()) or "none were imported"
-        problems.append(Problem("records", f"no decision is left to judge ({left})"))
-    if problems:
-        raise InputError(source, problems)
-    return rubric
 
 
 def _preflight(study: Study, selection: Selection, rubric: Rubric) -> Preflight:

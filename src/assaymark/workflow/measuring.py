@@ -15,8 +15,9 @@ from assaymark.protocol import Study
 from assaymark.records import Decision, Measurement
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.judging_calls import WORTH_A_PROCESS
-from assaymark.workflow.locking import open_locked, select
+from assaymark.workflow.locking import open_locked
 from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.selection import select
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, Store
 
 

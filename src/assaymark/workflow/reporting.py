@@ -15,7 +15,8 @@ from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import Decision, Judgment
 from assaymark.report import AssayRun, PlantedView, RubricView, render_pages, terminal_summary
 from assaymark.workflow.folder import RunFolder, replace_files
-from assaymark.workflow.locking import Locked, open_locked, select
+from assaymark.workflow.locking import Locked, open_locked
+from assaymark.workflow.selection import select
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
 
 

@@ -33,6 +33,7 @@ from assaymark.workflow.folder import RunFolder, file_sha256, read_json, write_a
 T = TypeVar("T")
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _TEXTS: Final = pa.map_(pa.string(), pa.string())
+_ENTRY: Final = frozenset(("sha256", "previous", "content", "rows", "basis"))
 _CONTEXTS_AT_ONCE: Final = 8
 Column = Callable[[Any, bytes], Any]
 
@@ -191,6 +192,14 @@ TABLES: Final[Mapping[str, Table[Any]]] = {
 }
 
 
+MADE_BY: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("contexts", "decisions", "outcomes"), "assaymark import, from the same files"),
+    **dict.fromkeys(("judgments", "evidence"), "assaymark judge (no reply is asked for twice)"),
+    "measurements": "assaymark measure",
+    "verdicts": "assaymark claim",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Store:
     """The tables of a run folder.
@@ -214,7 +223,7 @@ class Store:
             return None
         raise LedgerError(
             f"{path} is damaged: its sha256 is {actual[:12]}..., the manifest says {str(entry['sha256'])[:12]}...; "
-            "delete the file and run the same command again to rebuild it from the ledger"
+            f"delete the file, then make it again with {MADE_BY[table.name]}"
         )
 
     def done(self, table: Table[Any], basis: Mapping[str, str | None]) -> bool:
@@ -257,13 +266,13 @@ class Store:
             The table was never finished, or its bytes are damaged.
         """
         if self.digest(table) is None:
-            raise LedgerError(f"{self._path(table)} is not there; run the verb that makes it first")
+            raise LedgerError(f"{self._path(table)} is not there; make it with {MADE_BY[table.name]}")
         return table.from_arrow(pq.read_table(self._path(table), page_checksum_verification=True))
 
     def contexts(self) -> dict[str, Context]:
         """The contexts by their content id, each checked against it."""
         if self.digest(CONTEXTS) is None:
-            raise LedgerError(f"{self._path(CONTEXTS)} is not there; import records first")
+            raise LedgerError(f"{self._path(CONTEXTS)} is not there; make it with {MADE_BY[CONTEXTS.name]}")
         found = {}
         # A few at a time: the JSON of a context takes several times the memory of its records.
         file = pq.ParquetFile(self._path(CONTEXTS), page_checksum_verification=True)
@@ -278,7 +287,7 @@ class Store:
     def columns(self, table: Table[Any], *names: str) -> list[dict[str, Any]]:
         """Some columns of a table, a dict a row; far cheaper than its records."""
         if self.digest(table) is None:
-            raise LedgerError(f"{self._path(table)} is not there; run the verb that makes it first")
+            raise LedgerError(f"{self._path(table)} is not there; make it with {MADE_BY[table.name]}")
         rows = pq.read_table(self._path(table), columns=list(names), page_checksum_verification=True).to_pylist()
         return [dict(row) for row in rows]
 
@@ -295,7 +304,15 @@ class Store:
 
     def _manifest(self) -> dict[str, Any]:
         path = self.folder.tables / "manifest.json"
-        return dict(read_json(path, "manifest")) if path.is_file() else {}
+        if not path.is_file():
+            return {}
+        found = read_json(path, "manifest")
+        whole = isinstance(found, dict) and all(
+            isinstance(entry, dict) and entry.keys() >= _ENTRY for entry in found.values()
+        )
+        if not whole:
+            raise LedgerError(f"{path} is damaged; delete it, then make the tables again with assaymark import")
+        return dict(found)
 
 
 def content_digest(arrow: pa.Table) -> str:

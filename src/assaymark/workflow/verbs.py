@@ -48,5 +48,5 @@ def demo(folder: RunFolder, models: Mapping[str, Model], *, now: datetime, progr
     with new_folder(folder.path):
         store_records(folder, decisions, contexts, ())
     study = files("assaymark.workflow").joinpath("demo.toml").read_text(encoding="utf-8")
-    lock(folder, study, "demo.toml", now=now)
+    lock(folder, study, "demo.toml", now=now, models=models)
     return finish(folder, models, progress=progress)

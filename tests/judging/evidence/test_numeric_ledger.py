@@ -229,7 +229,7 @@ def test_differences_and_sums_of_visible_facts_are_derivable(text, rule):
     [
         "SMH outperformed SPY by 6.70% in 5d",  # it lagged
         "EWY vs SPY -11.48% in 5d",
-        "EWY beat SPY by 11% in return",  # too coarse without a horizon
+        "EWY beat SPY by 30%",  # too coarse without a field or horizon
         "EWY beat SPY by 11.48% over 21d",  # another horizon's
     ],
 )

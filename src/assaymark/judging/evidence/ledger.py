@@ -210,14 +210,13 @@ def _rule(material: Material, around: Around) -> _Ruling | None:
 
 def _own(bag: NumberBag, around: Around, material: Material, *, labelled: bool) -> _Ruling | None:
     """What the agent put forward: named as such in the clause, or (later) a figure about the same instrument."""
+    at = None
     if labelled:
         words = around.words & _OWN_WORDS
         at = match_bag(bag, around, words, None) if words else None
-    else:
-        ids = material.subjects.ids
-        at = (
-            None if around.number.bare else match_bag(bag, around, around.words, frozenset(ids[r] for r in around.rows))
-        )
+    elif not (around.number.bare or _is_coarse_threshold(around)):
+        whose = frozenset(material.subjects.ids[row] for row in around.rows)
+        at = match_bag(bag, around, around.words, whose)
     if at is None:
         return None
     name = bag.ids[at]
