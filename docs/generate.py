@@ -69,13 +69,12 @@ def readme_screen() -> None:
         if main(["demo", "--out", str(folder)]) != 0:
             sys.exit("the demo failed")
         text = screen(folder)
-    cut = _shortened(text)
     path = DOCS.parent / "README.md"
-    block = f"<!-- screen -->\n```text\n{cut.rstrip()}\n```\n<!-- /screen -->"
+    block = f"<!-- screen -->\n```text\n{shortened(text).rstrip()}\n```\n<!-- /screen -->"
     path.write_text(re.sub(r"<!-- screen -->.*?<!-- /screen -->", lambda _: block, path.read_text(), flags=re.S))
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
     """The screen with the first claim of each level only, then the board."""
     head, *levels = re.split(r"(?m)^(?=\[.\] )", text.split("\nThe board")[0])
     tally, *levels = levels

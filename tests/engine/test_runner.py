@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import time
@@ -216,6 +217,22 @@ def test_a_ledger_that_cannot_be_written_stops_everything(ledger, monkeypatch):
     with pytest.raises(LedgerError, match="the disk is full"):
         run_calls(ledger, [*calls(5), *calls(5, model="a/hung")], models, **QUICK)
     assert time.monotonic() - started < 3
+
+
+def test_a_full_disk_is_one_error_and_no_noise(ledger, monkeypatch, caplog):
+    """Many workers wait for a beginning that cannot be written: their ends are expected, and nobody prints them."""
+    commit, groups = ledger.commit, iter(range(3))
+
+    def fill(*args, **kwargs):
+        if next(groups, None) is None:
+            raise LedgerError("the disk is full")
+        return commit(*args, **kwargs)
+
+    monkeypatch.setattr(ledger, "commit", fill)
+    with pytest.raises(LedgerError, match="the disk is full"):
+        run_calls(ledger, calls(200), {"reference/echo": echo()}, concurrency=8)
+    gc.collect()
+    assert not caplog.records
 
 
 def test_a_second_run_on_one_ledger_is_refused(ledger):

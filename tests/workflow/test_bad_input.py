@@ -6,6 +6,7 @@ import json
 
 import pytest
 from conftest import STUDY
+from made_records import generic_records
 
 from assaymark.cli import main
 
@@ -78,10 +79,33 @@ def test_a_study_that_leaves_no_record(imported, tmp_path, capsys):
     assert "no decision is left to judge (144 by derivation honest)" in refused(["lock", path, "--out", imported], capsys)
 
 
-def test_a_judge_model_that_nobody_provides(imported, tmp_path, capsys):
-    path = edited(tmp_path, ("reference/auditor", "reference/audtor"))
+def test_what_could_only_fail_after_the_lock_is_refused_before_it(imported, tmp_path, capsys):
+    path = edited(
+        tmp_path,
+        ("reference/auditor", "reference/audtor"),
+        ('model = "reference/reader"', 'model = "reference/reader"\nargs = {bogus = 3}'),
+        ('name = "v1.0"', 'name = "v1.0"\nweights = {information_use = 3.0, risk_alignment = 1.0}'),
+    )
     message = refused(["run", path, "--out", imported], capsys)
-    assert "Did you mean 'reference/auditor'?" in message
+    assert "judges.0.model: unknown model 'reference/audtor'. Did you mean 'reference/auditor'?" in message
+    assert "judges.1.args" in message
+    assert "rubric.weights: every dimension needs a weight" in message
+    assert not (imported / "study.lock").exists()
+
+
+@pytest.mark.parametrize(
+    ("claims", "told"),
+    [
+        ("first = false\npairs = false", "decides nothing"),
+        ('first = true\ndimensions = []', "claims.dimensions"),
+        ('first = true\ndimensions = ["aggregate", "aggregate"]', "named once"),
+    ],
+)
+def test_a_study_that_decides_nothing(imported, tmp_path, capsys, claims, told):
+    text = STUDY.read_text()
+    path = tmp_path / "study.toml"
+    path.write_text(text[: text.index("[claims]")] + "[claims]\n" + claims + "\n")
+    assert told in refused(["lock", path, "--out", imported], capsys)
 
 
 def test_a_plan_that_can_never_reject(imported, tmp_path, capsys):
@@ -118,12 +142,39 @@ def test_records_changed_after_the_lock(run, capsys):
 def test_a_verb_before_its_turn(imported, capsys):
     assert "has no locked plan" in refused(["measure", imported], capsys)
     assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
-    assert "run the verb that makes it first" in refused(["measure", imported], capsys)
+    assert "make it with assaymark judge" in refused(["measure", imported], capsys)
 
 
-def test_a_damaged_lock(run, capsys):
-    (run / "study.lock").write_text("{")
-    assert "damaged" in refused(["claim", run], capsys)
+@pytest.mark.parametrize("text", ["{", "{}", "[]", '{"format": "assaymark lock 99"}'])
+def test_a_damaged_lock(run, capsys, text):
+    (run / "study.lock").write_text(text)
+    assert "study.lock" in refused(["claim", run], capsys)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"decisions": 5}'])
+def test_a_damaged_manifest(run, capsys, text):
+    (run / "tables" / "manifest.json").write_text(text)
+    assert "manifest.json" in refused(["claim", run], capsys)
+
+
+def test_a_lost_table_says_which_command_makes_it(run, capsys):
+    (run / "tables" / "judgments.parquet").unlink()
+    assert "make it with assaymark judge" in refused(["measure", run], capsys)
+
+
+def test_records_can_be_imported_again_into_a_locked_run_and_others_cannot(tmp_path, capsys):
+    data = tmp_path / "data"
+    generic_records(data)
+    out = tmp_path / "run"
+    assert main(["import", "generic", str(data), "--out", str(out)]) == 0
+    study = edited(tmp_path, ("alpha = 0.05", "alpha = 0.05\nallow_hopeless = true"))
+    assert main(["lock", str(study), "--out", str(out)]) == 0
+    (out / "tables" / "decisions.parquet").unlink()
+    assert main(["import", "generic", str(data), "--out", str(out)]) == 0
+    assert main(["judge", str(out)]) == 0
+    capsys.readouterr()
+    (data / "decisions.csv").write_text((data / "decisions.csv").read_text().replace("rose", "fell"))
+    assert "locked on other records" in refused(["import", "generic", data, "--out", out], capsys)
 
 
 def test_a_ledger_that_is_no_ledger(run, capsys):

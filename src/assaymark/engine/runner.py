@@ -198,7 +198,7 @@ class _Run:
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         if writer.done():  # it cannot write: nobody may send anything more
             crew.cancel()
-            await asyncio.wait({crew})
+            await asyncio.gather(crew, return_exceptions=True)  # its end is expected, and taken note of here
         self._journal.close()
         await writer
         await crew
