@@ -292,9 +292,9 @@ def test_an_empty_outcome_is_counted_as_missing(outcome):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"confidence": 1.4}, r"line 1, submission\.confidence: .*less than or equal to 1 \(got 1\.4\)"),
-        ({"confidence": "0.6"}, r"submission\.confidence: .*valid number \(got '0\.6'\)"),
-        ({"surprise": 1}, r"submission\.surprise: unexpected keyword argument"),
+        ({"confidence": 1.4}, r"line 1, submission\.confidence: must be at most 1 \(got 1\.4\)"),
+        ({"confidence": "0.6"}, r"submission\.confidence: must be a number \(got '0\.6'\)"),
+        ({"surprise": 1}, r"submission\.surprise: unknown key \(allowed: round_id, .*portfolio, portfolio_rationale"),
         ({"rationale_summary": ...}, r"submission\.rationale_summary: "),
         ({"model_id": "a\nb"}, r"submission\.model_id: "),
         ({"portfolio": []}, r"submission\.portfolio: "),
@@ -395,7 +395,10 @@ def test_a_round_given_twice_is_refused():
         ({"universe_trailing_returns.csv": RETURNS + RETURNS.splitlines()[1]}, r"line 5, option_id: stands twice"),
         ({"universe_trailing_returns.csv": RETURNS.replace("2026-05-15", "2026-05-22")}, r"a fact from the future"),
         ({"universe_trailing_returns.csv": RETURNS.replace("2026-05-15", "Friday")}, r"must be a day"),
-        ({"universe_trailing_returns.csv": "option_id,a\nGOLD"}, r"line 2 has 1 cells"),
+        (
+            {"universe_trailing_returns.csv": "option_id,a\nGOLD"},
+            r"universe_trailing_returns\.csv, line 2: has 1 cells",
+        ),
         ({"universe_quality_evidence.json": "{}"}, r"universe_quality_evidence\.json, "),
         ({"universe_quality_evidence.json": quality().replace("GOLD", "TULIPS")}, r"rows\.option_id: is none"),
         ({"universe_quality_evidence.json": quality().replace("GOLD", "SP500")}, r"rows\.option_id: stands twice"),
@@ -493,3 +496,64 @@ def test_order_and_ids_are_the_same_every_time():
     files = packed([context()], [record(shape, agent=f"acme-{shape}") for shape in SHAPES])
     assert import_capitalbench(files) == import_capitalbench(files)
     assert BRIEFING in next(iter(import_capitalbench(files).contexts.values())).prompt + "\n"
+
+
+def test_an_unknown_file_of_a_round_is_refused():
+    text = refused([context(**{"unknown_file.csv": "a,b\n", "briefing.html": "x"})])
+    assert "line 1 (CB-2026-05-17-1W), unknown_file.csv: unknown key (allowed: round_id, briefing.md, " in text
+    assert "exit_prices.csv)" in text
+    assert ", briefing.html: unknown key" in text
+    assert "1 decisions without a context: their round is broken" in text
+
+
+def test_the_decisions_of_a_round_that_is_not_there_are_told_once():
+    other = [record(round_id="CB-2026-05-24-1W", agent=f"acme-{n}") for n in range(3)]
+    text = refused(records=[record(), *other])
+    assert text.count("no such round") == 1
+    assert "line 2, round_id: a record without a context: no such round (got 'CB-2026-05-24-1W') and 2 more" in text
+    empty = {**packed([context()], [record(), *other]), "contexts.jsonl.gz": b"\n"}
+    with pytest.raises(InputError, match=r"^capitalbench: contexts\.jsonl\.gz: holds no round: no line"):
+        import_capitalbench(empty)
+
+
+@pytest.mark.parametrize(
+    ("shape", "silent"),
+    [("option", True), ("weights-v1", True), ("weights-v3", False)],
+)
+def test_a_record_without_text_to_judge_says_so(shape, silent):
+    changes = {"rationale_summary": " ", "key_risks": []}
+    if shape == "weights-v1":
+        changes |= {"portfolio_rationale": ""}
+    decision, _ = only(imported(records=[record(shape, **changes)]))
+    assert ("text" in decision.missing) is silent
+
+
+def test_every_bad_row_of_a_table_is_named():
+    table = RETURNS.replace("SP500,SPY,S&P 500,equity", "SP500,SPY").replace("GOLD,IAU,Gold,commodity", "GOLD,IAU")
+    text = refused([context(**{"universe_trailing_returns.csv": table})])
+    assert "line 2: has 12 cells (the header has 14)" in text
+    assert "line 3: has 12 cells (the header has 14)" in text
+
+
+@pytest.mark.parametrize("name", ["options.yaml", "manifest.yaml", "hashes.json", "universe_quality_evidence.json"])
+def test_no_problem_speaks_of_the_library(name):
+    wrong = {"options.yaml": "options: [{id: '', nme: 3}]", "hashes.json": '{"files": {"a": "b"}, "x": 1}'}
+    wrong |= {"manifest.yaml": "created_at: 3\nexit_date: Friday\nnotes: [1]\n" + f"round_id: {'1' * 5000}\n"}
+    wrong |= {"universe_quality_evidence.json": '{"x": {"y": 1}, "rows": [{"z": 1}]}'}
+    text = refused([context(**{name: wrong[name]})])
+    for word in (
+        "keyword",
+        "input",
+        "permitted",
+        "Value error",
+        "value error",
+        "sys.",
+        "field required",
+        "Field required",
+    ):
+        assert word not in text
+
+
+def test_the_hash_list_is_as_strict_as_the_rest():
+    twice = '{"algorithm": "sha256", "files": {}, "files": {}}'
+    assert "hashes.json: key 'files' stands twice" in refused([context(**{"hashes.json": twice})])

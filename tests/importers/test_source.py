@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import gzip
 import json
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError, Problem
+from assaymark.importers import source
 from assaymark.importers.report import ImportReport, Missing
 from assaymark.importers.source import csv_rows, day, json_object, moment, text_of, unpack, yaml_tree
 
@@ -58,7 +61,7 @@ def test_a_byte_order_mark_is_dropped_and_a_bad_byte_placed():
 
 
 def test_blank_csv_lines_are_skipped_and_lines_counted():
-    assert list(csv_rows('a,b\n\n1,"x\ny"\n')) == [(4, {"a": "1", "b": "x\ny"})]
+    assert rows('a,b\n\n1,"x\ny"\n') == ([(4, {"a": "1", "b": "x\ny"})], [])
 
 
 def test_a_report_says_the_most_important_first():
@@ -88,3 +91,59 @@ def test_a_report_says_the_most_important_first():
         "note",
         "line 1: wrong",
     )
+
+
+def rows(text: str) -> tuple[list[tuple[int, dict[str, str]]], list[tuple[int, str]]]:
+    """The rows of a CSV text, and the lines that are none."""
+    wrong: list[tuple[int, str]] = []
+    return list(csv_rows(text, lambda number, what: wrong.append((number, what)))), wrong
+
+
+def test_every_bad_csv_row_is_named_and_the_next_one_read():
+    good, wrong = rows('a,b\n1,2\n1,2,3\n"x" y,2\n3,4\n5\n6,7\n')
+    assert [number for number, _ in good] == [2, 5, 7]
+    assert wrong == [
+        (3, "has 3 cells (the header has 2)"),
+        (4, "not CSV: ',' expected after '\"'"),
+        (6, "has 1 cells (the header has 2)"),
+    ]
+
+
+def test_a_quote_that_is_never_closed_says_what_it_swallowed():
+    good, wrong = rows('a,b\n1,2\n"3,4\n5,6\n')
+    assert len(good) == 1
+    assert wrong == [(3, "not CSV: a quote is opened here and never closed; lines 3 to 4 are lost")]
+
+
+def test_long_cells_are_read_and_the_modules_limit_is_put_back(monkeypatch):
+    before = csv.field_size_limit()
+    first, second = csv_rows(f"a\n{'x' * 200_000}\n", print), csv_rows(f"a\n{'y' * 200_000}\n", print)
+    assert [next(first)[0], next(second)[0]] == [2, 2]
+    assert list(first) == []
+    assert csv.field_size_limit() > before, "another reader is still at work"
+    second.close()
+    assert csv.field_size_limit() == before
+    monkeypatch.setattr(source, "LONGEST_CELL", before)
+    assert rows(f"a\n{'x' * 200_000}\nshort\n") == (
+        [(3, {"a": "short"})],
+        [(2, f"not CSV: a cell of more than {before} characters")],
+    )
+    with pytest.raises(ValueError, match="stands twice in the header"):
+        rows("a,a\n1,2\n")
+    assert csv.field_size_limit() == before
+
+
+def test_readers_in_many_threads_leave_the_limit_as_it_was():
+    before = csv.field_size_limit()
+    text = "a\n" + f"{'x' * 150_000}\n" * 5
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(rows, [text] * 40))
+    assert all(len(good) == 5 and not wrong for good, wrong in found)
+    assert csv.field_size_limit() == before
+
+
+@pytest.mark.parametrize("read", [lambda text: json_object(text.encode()), yaml_tree])
+def test_a_number_of_too_many_digits_is_refused_in_our_words(read):
+    with pytest.raises(ValueError, match=r"a number of (more than 400|5000) digits") as caught:
+        read('{"a": ' + "1" * 5000 + "}")
+    assert "sys." not in str(caught.value)

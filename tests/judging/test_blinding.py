@@ -11,7 +11,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from judged_records import AGENTS
 
-from assaymark.judging.blinding import anonymise, blinding_names
+from assaymark.errors import InputError
+from assaymark.judging.blinding import anonymise, blinding_names, compiled
 from assaymark.records import Agent
 
 TOKEN = re.compile(r"\[agent [A-Z]{1,2}\]")
@@ -96,7 +97,7 @@ def test_chinese_needs_no_spaces():
 
 def test_keep_wins_and_the_audit_says_so():
     after = anonymise("Google (GOOGL) by Gemini; google again", ["Google", "Gemini"], keep=["Google", "GOOGL"])
-    assert str(after) == "Google (GOOGL) by [agent B]; google again"
+    assert str(after) == "Google (GOOGL) by [agent A]; google again"
     assert after.replaced == {"Gemini": 1}
     assert after.kept == {"Google": 2}
 
@@ -111,9 +112,80 @@ def test_a_kept_name_that_contains_a_name_stays_whole():
     )
 
 
-def test_the_same_name_has_the_same_token_in_every_text():
-    first, second = (str(anonymise(text, ["Claude", "GPT-5"])) for text in ("GPT 5 and CLAUDE", "claude"))
-    assert (first, second) == ("[agent B] and [agent A]", "[agent A]")
+def test_tokens_are_lettered_by_first_appearance():
+    found = [str(anonymise(text, ["Claude", "GPT-5"])) for text in ("GPT 5 and CLAUDE, gpt5", "claude")]
+    assert found == ["[agent A] and [agent B], [agent A]", "[agent A]"]
+
+
+@given(texts, names, kept, st.randoms(use_true_random=False))
+def test_the_order_of_names_and_kept_strings_changes_nothing(text, hidden, keep, order):
+    mixed = order.sample(hidden, len(hidden)), order.sample(keep, len(keep))
+    assert anonymise(text, mixed[0], keep=mixed[1]) == anonymise(text, set(hidden), keep=frozenset(keep))
+
+
+@given(st.lists(st.sampled_from([*"0123"]), max_size=8), st.permutations(["alder", "birch", "cedar wood", "zelkova"]))
+def test_what_names_are_called_changes_nothing(said, called):
+    texts = [" and ".join(f"I am {names[int(one)]}" for one in said) for names in (called, sorted(called))]
+    first, second = (str(anonymise(text, called)) for text in texts)
+    assert first == second
+
+
+def test_other_names_change_nothing():
+    assert str(anonymise("I am alder", ["alder"])) == str(anonymise("I am alder", ["aaron", "alder", "zoe"]))
+
+
+def test_a_token_that_stands_in_the_text_is_not_given_again():
+    assert str(anonymise("[agent A] is not alder", ["alder"])) == "[agent A] is not [agent B]"
+
+
+def test_texts_that_belong_together_share_their_tokens():
+    found = compiled(["alder", "birch"], []).apply_all(["birch", "alder and birch", "[agent A]"])
+    assert [str(one) for one in found] == ["[agent B]", "[agent C] and [agent B]", "[agent A]"]
+
+
+SYMBOLS = ["bot 😀", "bot 🚀", "BOT"]
+
+
+@pytest.mark.parametrize("names", [SYMBOLS, SYMBOLS[::-1], SYMBOLS[:2], set(SYMBOLS)])
+def test_symbols_tell_names_apart(names):
+    after = anonymise("I am bot 😀 and not bot 🚀, nor bot; bot😀!", names)
+    assert str(after) == "I am [agent A] and not [agent B], nor [agent C]; [agent A]!"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "after"),
+    [
+        ("😀 alder", "As 😀alder or alder", "As [agent A] or [agent A]"),
+        ("@alder", "me@alder, alder", "me[agent A], [agent A]"),
+        ("Yahoo!", "yahoo! Yahoo yahoos", "[agent A] [agent A] yahoos"),
+        ("a 😀", "a 😀 is a name", "[agent A] is a name"),
+        ("❤️ x9", "❤x9 ❤️ x9", "[agent A] [agent A]"),
+        ("😀😀", "😀 😀😀", "😀 [agent A]"),
+        ("¨", "a ¨ b", "a ¨ b"),
+    ],
+)
+def test_names_with_symbols(name, text, after):
+    assert str(anonymise(text, [name])) == after
+
+
+@given(st.lists(st.sampled_from(["bot 😀", "bot 🚀", "BOT", "😀 bot", "bot++", "bot+", "🚀"]), min_size=1, unique=True))
+def test_different_names_have_different_tokens(said):
+    after = str(anonymise(" / ".join(said), said))
+    assert len(set(TOKEN.findall(after))) == len(said)
+    assert after.replace("[agent", "").count("bot") == 0
+
+
+@pytest.mark.parametrize(
+    ("given_names", "keep", "says"),
+    [
+        ("ab", [], r"anonymise: names: must be a list of strings \(got one string, 'ab'\)"),
+        (["a"], "Google", r"anonymise: keep: must be a list of strings \(got one string, 'Google'\)"),
+        (["a", 3], [], r"anonymise: names: must hold strings only \(got 3\)"),
+    ],
+)
+def test_one_string_is_no_list_of_strings(given_names, keep, says):
+    with pytest.raises(InputError, match=says):
+        anonymise("a cab at Google", given_names, keep=keep)
 
 
 def test_longer_names_go_first():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from dataclasses import replace
@@ -9,13 +10,16 @@ from datetime import timedelta
 from importlib.resources import files
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from judged_records import AGENTS, CUTOFF, DECIDED, by_id, context, decision, fact, study, with_text
 
 from assaymark.errors import InputError
 from assaymark.judging.fences import sections
 from assaymark.judging.prompts import TEMPLATE, PlannedCall, eligible, plan_calls, plan_texts, template_text
+from assaymark.judging.reference import reference_judges
 from assaymark.judging.rubric import load_rubric
-from assaymark.records import Agent, Context, Decision, Derivation, Series, sha256_text
+from assaymark.records import Agent, Context, Decision, Derivation, Rationale, Series, sha256_text
 
 RUBRIC = load_rubric("v1.0")
 
@@ -109,6 +113,63 @@ def test_new_names_change_no_prompt_that_does_not_speak_of_them():
     decisions = [decision(n) for n in range(3)]
     renamed = [replace(one, agent=Agent(id=f"fresh-{n}q", family="nova-works")) for n, one in enumerate(decisions)]
     assert [prompt(call) for call in plan(decisions)] == [prompt(call) for call in plan(renamed)]
+
+
+NAMED = (
+    Agent(id="alder", family="maple-works", model="maple-works/acorn-9b"),
+    Agent(id="birch", family="nut-house", model="nut-house/burr-7b"),
+    Agent(id="cedar", family="oak-yard", model="oak-yard/cone-5b"),
+)
+CALLED = ("zelkova", "mango-lab", "aspen", "yew-tree", "beech", "kauri-inc", "walnut", "lime-co", "fig")
+
+
+def named_after(agents: tuple[Agent, ...]) -> list[Decision]:
+    """Decisions whose texts speak of their own agent, then of another one."""
+    made = []
+    for number, agent in enumerate(agents):
+        other = agents[number - 1]
+        text = (
+            f"I am {agent.id}, that is {agent.model.title()} of {agent.family.upper()}; {other.id} would sell. "
+            f"As {agent.id} I like energy, up 3.1% over 5d, unless crude breaks below $80."
+        )
+        said = (Rationale(text=text, kind="summary"), Rationale(text=f"{other.family} or {agent.id}", kind="risk"))
+        made.append(decision(number, agent=agent, rationales=said))
+    return made
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.permutations(CALLED))
+def test_what_agents_are_called_changes_no_byte_and_no_score(words):
+    renamed = tuple(
+        Agent(id=words[n], family=words[n + 3], model=f"{words[n + 3]}/{words[n + 6]}-8b") for n in range(3)
+    )
+    before, after = plan(named_after(NAMED)), plan(named_after(renamed))
+    assert [prompt(call) for call in before] == [prompt(call) for call in after]
+    assert [call.call.key for call in before] == [call.call.key for call in after]
+    assert scores(before[:3]) == scores(after[:3])
+
+
+def scores(calls: list[PlannedCall]) -> list[str]:
+    judges = reference_judges()
+    return [asyncio.run(judges[call.call.model].complete(call.call)).text for call in calls]
+
+
+def test_the_authors_of_two_texts_have_one_letter():
+    texts = {plan(named_after(NAMED))[n].call.messages[1].parts[1].text.count("I am [agent A]") for n in (0, 3, 6)}
+    assert texts == {1}
+
+
+def test_a_block_has_one_letter_for_one_name():
+    text = plan(named_after(NAMED))[0].call.messages[1].parts[1].text
+    assert "I am [agent A], that is [agent B] of [agent C]; [agent D] would sell" in text
+    assert "\n[agent E] or [agent A]\n" in text
+
+
+def test_the_instruments_of_stated_parts_are_shown_and_other_words_are_not():
+    stated = sections(plan([decision()])[0].call.messages[1].parts[1].text)[1].content
+    assert "value\tselected.1\tGOLD" in stated
+    assert "rejected\t-3.0\t\tALPHABET" in stated or "ALPHABET\trejected" in stated
+    assert "made-up-run7" not in stated
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,24 @@ def test_a_dense_table_is_written_as_one_and_shorter_for_it():
     assert text.count("The ten-year yield closed") == 1
 
 
+def test_a_note_that_a_column_shares_is_written_once():
+    made = tuple(
+        fact(f"{name}.{days}", name, f"return_{days}d", 0.01 * days + at, note=f"since day {days}")
+        for at, name in enumerate(("ENERGY", "GOLD", "BILLS", "ALPHABET"))
+        for days in (5, 30)
+    )
+    odd = (fact("odd", "GOLD", "return_5d", 0.5, note="as of a Sunday"), fact("plain", "GOLD", "price", 3.0))
+    one = context(facts=(*made, *odd))
+    text = dict(material_blocks(one))["facts"]
+    assert text.splitlines()[:4] == [
+        "table\t4\ttable.csv\t2026-03-02T00:00:00Z\tnotes",
+        "instrument\treturn_5d [ratio]\treturn_30d [ratio]\tprice [ratio]",
+        "note\tsince day 5\tsince day 30\t",
+        "ENERGY\t0.05\t0.3\t",
+    ]
+    assert plain(back(one).facts) == plain(one.facts)
+
+
 def test_facts_that_would_leave_a_table_mostly_empty_are_listed():
     made = tuple(fact(f"f{n}", f"I{n}", f"field{n}", float(n)) for n in range(6))
     assert not re.search(r"^table\t", dict(material_blocks(context(facts=made)))["facts"], re.MULTILINE)

@@ -115,6 +115,31 @@ def test_without_script_all_rows_show_and_no_dead_button_does(visit):
     assert not page.locator(".copy").first.is_visible()
 
 
+def test_on_a_phone_the_long_table_is_folded_and_the_page_short(visit):
+    folded = "document.querySelector('#ledger-rows').closest('details')"
+    button = "details:has(#ledger-rows) > summary"
+    for script in (True, False):
+        page = visit("realistic/index.html", 390, java_script_enabled=script)
+        assert not page.locator("#ledger-rows tbody tr").first.is_visible()
+        page.locator(button).click()
+        assert page.locator("#ledger-rows tbody tr").nth(99).is_visible()
+    page = visit("large/index.html", 390)
+    assert page.evaluate("document.documentElement.scrollHeight") < 20_000
+    assert not page.evaluate(f"{folded}.open")
+    assert not visit("realistic/index.html").locator(button).is_visible()
+
+
+def test_no_label_of_a_figure_is_clipped(visit):
+    script = """() => [...document.querySelectorAll('svg.fig, svg.strip')]
+      .filter(fig => getComputedStyle(fig).display !== 'none')
+      .flatMap(fig => [...fig.querySelectorAll('text')].map(t => [fig.getBoundingClientRect(), t]))
+      .filter(([f, t]) => { const b = t.getBoundingClientRect(); return b.left < f.left - 1 || b.right > f.right + 1; })
+      .map(([, t]) => t.textContent)"""
+    for name in ("realistic", "large"):
+        for width in (1440, 390):
+            assert visit(f"{name}/index.html", width).evaluate(script) == []
+
+
 def test_copy_puts_sentence_condition_and_plan_on_the_clipboard(visit):
     page = visit("realistic/index.html", permissions=["clipboard-read", "clipboard-write"])
     page.locator(".lv.qualified .copy").first.click()

@@ -79,11 +79,14 @@ def test_without_intervals_only_the_point_is_drawn():
 
 def chart(names, classes=()):
     ends = tuple(SlopeEnd(n, at + 1, len(names) - at, "headline") for at, n in enumerate(names))
-    return Slope("quay", "ρ −1.00", True, ends, tuple(classes), "full panel", "without quay")
+    size = len(names) or max(last for _, last, _ in classes)
+    return Slope("quay", "ρ −1.00", True, size, ends, tuple(classes), "full panel", "without quay")
 
 
-def test_a_withheld_line_has_neither_name_nor_number():
-    figure = slope("s", chart([None, None, None], [(1, 3, "1 to 3:|order withheld")]), "t", "d")
+def test_a_withheld_place_has_no_line_no_name_and_no_number():
+    figure = slope("s", chart([], [(1, 3, "1 to 3:|order withheld")]), "t", "d")
+    assert "<circle" not in figure
+    assert len(re.findall("<line", figure)) == 2
     texts = [text for _, _, text in TEXTS.findall(figure)]
     assert texts == ["full panel", "ρ −1.00", "without quay", "1 to 3:", "order withheld"]
 
@@ -93,6 +96,7 @@ def test_a_withheld_line_has_neither_name_nor_number():
         st.text(st.characters(codec="ascii", exclude_characters="<>&"), min_size=1, max_size=40),
         min_size=2,
         max_size=12,
+        unique=True,
     )
 )
 def test_labels_of_a_slope_never_collide_and_stay_inside(names):
@@ -153,3 +157,46 @@ def test_a_crowded_scale_drops_percents_before_they_collide():
 
 def test_a_scale_holds_values_at_its_ends():
     assert Scale(0, 1, 10, 20)(3) == 20
+
+
+def test_long_names_stay_apart_in_every_figure():
+    names = ["anthropic-claude-opus-4-7", "anthropic-claude-opus-4-8", "anthropic-claude-opus-5", "xai"]
+    bars = bar_table("b", ["One", "Two"], [BarRow(n, "10", (BarCell(0.5, "50 %"),) * 2) for n in names], "t", "d")
+    marks = scale_use("u", names, [ScaleRow("Sizing", ((0.2,) * 5,) * 4)], "t", "d")
+    lines = (slope("s", chart(names), "t", "d"),)
+    for figure in (*bars, *marks, *lines):
+        shown = {text for _, _, text in TEXTS.findall(figure) if text.endswith(("xai", "4-7", "4-8", "us-5", "-5"))}
+        assert {text.rsplit(" ", 1)[-1][-3:] for text in shown} == {"4-7", "4-8", "s-5", "xai"}
+
+
+@pytest.mark.parametrize("top", range(5))
+def test_no_percent_of_a_small_figure_leaves_it(top):
+    shares = tuple(0.3 if at == top else 0.175 for at in range(5))
+    for figure in scale_use("u", ["a", "b", "c"], [ScaleRow("Sizing", (shares,) * 3)], "t", "d"):
+        width = float(re.search(r'viewBox="0 0 (\d+)', figure)[1])
+        found = [(float(x), text) for x, _, text in TEXTS.findall(figure) if "%" in text]
+        assert len(found) == 3
+        for x, text in found:
+            assert text_width(text, 12) / 2 - 0.1 <= x <= width - text_width(text, 12) / 2 + 0.1
+
+
+def test_the_ends_of_a_score_axis_have_room_for_their_labels():
+    head = score_head(score_axis([1.81, 1.88]))
+    for x, _, text in TEXTS.findall(head):
+        assert text_width(text, 12) / 2 + 1 <= float(x) <= 260 - text_width(text, 12) / 2 - 1
+
+
+def test_the_kappa_that_decides_stands_beside_its_gate():
+    rows = [row(value=0.66, status="methodology", by="0.21 in weights-v1", gating=0.21)]
+    wide, narrow = forest("f", rows, GATES, "t", "d")
+    assert "0.21 in weights-v1" in [text for _, _, text in TEXTS.findall(wide)]
+    assert "methodology: 0.21 in weights-v1" in [text for _, _, text in TEXTS.findall(narrow)]
+    plain, _ = forest("f", [row(value=0.66, status="methodology")], GATES, "t", "d")
+    assert wide.count('class="mql"') == plain.count('class="mql"') + 1
+
+
+def test_an_undefined_kappa_of_a_format_decides_without_a_stroke():
+    rows = [row(value=0.66, status="halt", by="not defined: no variance in table")]
+    for figure in forest("f", rows, GATES, "t", "d"):
+        assert any(text.endswith("in table") for _, _, text in TEXTS.findall(figure))
+        assert figure.count('class="mnl"') == 1

@@ -51,6 +51,13 @@ NB = f.NBSP
         (f.sentence("  "), ""),
         (f.sentence("it is late"), "It is late."),
         (f.clean("a\x00b\u202ec\ud800d"), "a�b�c�d"),
+        (f.prose("the panel's score"), "the panel’s score"),
+        (f.prose("the judges' <b>"), "the judges’ <b>"),
+        (f.prose("first of the one agents"), "first of the one agent"),
+        (f.prose("4 records in 1 clusters"), "4 records in 1 cluster"),
+        (f.prose("0.1 points, 21 clusters, 1,001 records"), "0.1 points, 21 clusters, 1,001 records"),
+        (f.prose("3 of the 3 agents that it met"), "all 3 agents that it met"),
+        (f.prose("3 of the 13 agents that it met"), "3 of the 13 agents that it met"),
         (f.clean(" two \n lines "), "two lines"),
         (f.clean("é" * 30, 5), "éééé…"),
     ],
@@ -108,3 +115,16 @@ def test_clean_text_is_one_safe_line(text):
 def test_fitted_text_fits_or_is_one_mark(text, width, size):
     fitted = f.fit(text, width, size)
     assert f.text_width(fitted, size) <= width or fitted == "…"
+
+
+@given(st.lists(st.text(max_size=40), min_size=1, max_size=8, unique=True), st.floats(60, 300))
+def test_shortened_names_fit_and_stay_apart(names, width):
+    cut = f.shortened(names, width, 12)
+    assert len(set(cut)) == len(names)
+    assert all(f.text_width(text, 12) <= width for text in cut)
+    assert all(text == name for text, name in zip(cut, names, strict=True) if f.text_width(name, 12) <= width / 3)
+
+
+def test_names_that_differ_in_the_middle_alone_are_numbered():
+    names = ["a" * 40 + middle + "b" * 40 for middle in "xyz"]
+    assert f.shortened(names, 80, 12) == ("aaaaaaaa… 1", "aaaaaaaa… 2", "aaaaaaaa… 3")

@@ -7,13 +7,16 @@ from dataclasses import replace
 import assay_runs as runs
 import pytest
 
-from assaymark.records import AGGREGATE
+from assaymark.claims import Rules, index
+from assaymark.claims.verdicts import governing_agreement
+from assaymark.protocol import Claims, Inference
+from assaymark.records import AGGREGATE, Rationale
 from assaymark.report.agreement import agreement_view
 from assaymark.report.board import board
 from assaymark.report.book import Book
 from assaymark.report.evidence import evidence_view, ledger_rows, written_number
 from assaymark.report.fragility import fragility_view
-from assaymark.report.levels import level_views
+from assaymark.report.levels import claim_view, level_views
 from assaymark.report.paging import paged
 from assaymark.report.plan import plan_view
 from assaymark.report.stability import stability_view
@@ -69,6 +72,64 @@ def test_pairs_and_marks_come_from_the_contingency_tables():
     assert not any("clusters" in note for note in other.notes)
 
 
+def formats_of(values, dimension="sizing"):
+    found = []
+    for name, value in values.items():
+        state = "too few to gate: 4 records in 1 clusters" if name == "option" else "undefined: no variance"
+        more = {"detail": {"clusters": 5}} | ({"state": state} if value is None else {})
+        found.append(runs.measured("kappa.mean_pairwise", {"dimension": dimension, "format": name}, value, **more))
+    return found
+
+
+def in_formats(pooled, values):
+    """The gating note, the halt or gate words and the verdict's own kappa for one dimension with formats."""
+    run = runs.realistic()
+    kept = [m for m in run.measurements if not m.name.startswith(("kappa", "redundancy"))]
+    found = [*kept, *runs.kappas(run.study, {"sizing": pooled}), *formats_of(values)]
+    return Book.of(replace(run, measurements=tuple(found)))
+
+
+@pytest.mark.parametrize(
+    ("pooled", "formats", "note", "words"),
+    [
+        (0.66, {"v1": 0.51, "v2": 0.31, "option": None}, "0.31 in v2", "κ 0.31 in v2"),
+        (0.25, {"v1": 0.51}, "", "κ 0.25"),
+        (0.66, {"v1": 0.1966}, "0.197 in v1", "κ 0.197 in v1"),
+        (0.66, {"v1": 0.3962, "option": None}, "0.396 in v1", "κ 0.396 in v1"),
+        (0.66, {"v1": 0.51, "v2": None}, "not defined: no variance in v2", "not defined: no variance in v2"),
+        (None, {"v1": 0.51}, "", "not measurable: one judge family, needs two"),
+    ],
+)
+def test_the_lowest_gated_kappa_decides_as_for_the_verdicts(pooled, formats, note, words):
+    book = in_formats(pooled, formats)
+    assert (book.gating_note("sizing"), book.gating_words("sizing")) == (note, words)
+    known = index(book.run.measurements)
+    decided = governing_agreement("sizing", known, Rules.of(book.run.study))
+    assert book.gating("sizing").value == decided.kappa
+    assert Book.of(replace(book.run, verdicts=())).status("sizing") == decided.status
+
+
+def test_a_gate_is_never_named_with_a_kappa_that_does_not_decide():
+    book = in_formats(0.66, {"v1": 0.31})
+    view = agreement_view(book)
+    (gate,) = [(row.gate, row.by) for row in view.rows if row.title == "Sizing"]
+    assert gate == ("publish", "0.31 in v1")
+    assert view.forest is not None
+    for figure in (view.forest.wide, view.forest.narrow):
+        assert "0.31 in v1" in figure
+        assert "publish (0.31 in v1)</desc>" in figure
+    assert "it decides" in view.forest.caption
+    claim = next(v for v in book.run.verdicts if v.claim.dimension == "sizing")
+    assert claim_view(book, claim).fields[0].text.endswith("(κ 0.31 in v1)")
+
+
+def test_a_halt_names_the_format_that_decides():
+    book = in_formats(0.66, {"v1": 0.1966})
+    claims = [v for v in runs.verdicts(runs.LEVELS, {"sizing": 0.1}) if v.claim.dimension == "sizing"]
+    (group,) = withheld_groups(Book.of(replace(book.run, verdicts=tuple(claims))))
+    assert "".join(text for text, _ in group.why).startswith("Agreement there is κ 0.197 in v1: halt. ")
+
+
 # --- stability ------------------------------------------------------------------------------------------------------
 
 
@@ -77,7 +138,14 @@ def test_stability_counts_the_families_that_matter():
     assert view.answer.startswith("For one of three families the rank correlation falls below 0.9")
     turned = {drop.family: drop.turned for drop in view.drops}
     assert turned["north"] == ()
-    assert turned["quay"] == (("Badger", "Stoat"), ("Otter", "Stoat"), ("Stoat", "Weasel"))
+    assert turned["quay"] == ()
+    assert {drop.family: drop.caption for drop in view.drops} == {
+        "north": "Without north: ρ 1.00. No pair turns round.",
+        "quay": "Without quay: ρ 0.30 < 0.9. Three of ten pairs turn round.",
+        "strand": "Without strand: ρ 1.00. No pair turns round.",
+    }
+    assert all("Marten 1" in drop.svg for drop in view.drops)
+    assert not any(agent in drop.svg + drop.caption for drop in view.drops for agent in list(runs.LEVELS)[1:])
 
 
 def test_stability_without_a_change_says_so():
@@ -109,6 +177,20 @@ def test_a_full_order_that_is_permitted_is_named():
     assert "withheld" not in view.caption
     assert all(f">{agent} {place}<" in view.drops[0].svg for place, agent in enumerate(levels, 1))
     assert [row.places for row in board(book).rows] == ["1", "2", "3", "4", "5"]
+    turned = [*levels][::-1]
+    other = [replace(m, detail={"order": turned}) if m.name == "lofo.rho" else m for m in found]
+    caption = stability_view(Book.of(replace(book.run, measurements=tuple(other)))).drops[0].caption
+    assert caption == (
+        "Without north: ρ 1.00. Ten of ten pairs turn round: Badger and Marten; Badger and Otter; Badger and Stoat; "
+        "Badger and Weasel; and six more pairs."
+    )
+
+
+def test_one_dropped_family_is_no_plural():
+    run = runs.realistic()
+    only = tuple(m for m in run.measurements if m.name != "lofo.rho" or m.labels["dropped"] == "quay")
+    answer = stability_view(Book.of(replace(run, measurements=only))).answer
+    assert answer.startswith("Without the one family the rank correlation falls below 0.9")
 
 
 # --- levels ---------------------------------------------------------------------------------------------------------
@@ -122,8 +204,24 @@ def test_the_third_level_starts_on_the_first_screen_whatever_there_is():
 
 def test_rank_one_of_the_aggregate_opens_the_page():
     headline = level_views(Book.of(runs.realistic()))[0]
-    assert headline.shown[0].quote == "Marten ranks first of the 5 agents on the panel's aggregate score."
-    assert headline.shown[1].quote == "Marten scores above Otter on the panel's aggregate score."
+    assert headline.shown[0].quote == "Marten ranks first of the 5 agents on the panel’s aggregate score."
+    assert headline.shown[1].quote == "Marten scores above Badger on the panel’s aggregate score."
+
+
+def test_claims_stand_by_score_and_name_whatever_the_estimates_are():
+    run = runs.realistic()
+    other = tuple(
+        replace(m, value=5 - m.value, low=None, high=None) if m.name == "score.effect" else m for m in run.measurements
+    )
+    plain, turned = (
+        [[claim.quote for claim in (*view.shown, *view.more)] for view in level_views(Book.of(version))]
+        for version in (run, replace(run, measurements=other))
+    )
+    assert plain == turned
+    aggregate = [quote for quote in plain[0] if "aggregate" in quote]
+    assert plain[0][: len(aggregate)] == aggregate
+    pairs = [sorted(quote.split(" on ")[0].split(" scores above ")) for quote in aggregate if "above" in quote]
+    assert pairs == sorted(pairs)
 
 
 def test_groups_cover_every_withheld_claim_once():
@@ -140,6 +238,45 @@ def test_a_pair_that_never_met_is_said_to_be_so():
     (group,) = withheld_groups(Book.of(replace(run, verdicts=(claim,), measurements=(never,))))
     said = "".join(text for text, _ in group.why)
     assert said == "The pair forms a tie class. One pair never answered a common question. "
+
+
+def test_a_tie_class_gives_its_p_and_the_level_that_it_misses():
+    run = runs.realistic()
+    pair = runs.verdict(runs.above("Otter", "Badger", AGGREGATE), "no-claim", "publish", "tie-class", "passed")
+
+    def why(p, **inference):
+        labels = {"dimension": AGGREGATE, "high": "Otter", "low": "Badger"}
+        found = runs.measured("contrast", labels, 0.036, n=250, detail={"p_holm": p})
+        plan = run.study.model_copy(update={"inference": Inference(**inference)})
+        book = Book.of(replace(run, study=plan, verdicts=(pair,), measurements=(found,)))
+        return "".join(text for text, _ in withheld_groups(book)[0].why)
+
+    assert why(0.026) == "The pair forms a tie class: the gap is 0.04 points, adjusted p = .026, not below .025. "
+    assert why(0.051, share_alpha=False).endswith("adjusted p = .051, not below .05. ")
+    assert why(0.02).endswith("adjusted p = .020. ")
+
+
+@pytest.mark.parametrize("status", ["judge-dependent", "stable"])
+def test_one_judge_family_cannot_be_left_out(status):
+    run = replace(runs.realistic(), study=runs.study((("solo", "only"), ("duo", "only"))))
+    pair = runs.verdict(runs.above("Otter", "Badger", AGGREGATE), "no-claim", "halt", status, "passed")
+    one = runs.verdict(runs.first("Otter", "sizing", 5), "no-claim", "publish", status, "passed")
+    book = Book.of(replace(run, verdicts=(pair, one), measurements=()))
+    for verdict in (pair, one):
+        assert claim_view(book, verdict).fields[1].text == "not measurable: one judge family"
+    if status == "judge-dependent":
+        for group in withheld_groups(book):
+            assert ("not measurable: one judge family", True) in group.why
+            assert "judge-dependent" not in "".join(text for text, _ in group.why)
+
+
+def test_the_leader_of_a_withheld_score_is_not_marked_by_its_stability():
+    run = runs.withheld()
+    book = Book.of(run)
+    firsts = [v for v in book.on(AGGREGATE) if len(v.claim.subjects) == 1]
+    assert len({v.stability_status for v in firsts}) == 2
+    assert len({claim_view(book, v).fields for v in firsts}) == 1
+    assert claim_view(book, firsts[0]).fields[1].text == "withheld"
 
 
 def test_contaminated_controls_and_bent_firsts_are_named():
@@ -186,7 +323,10 @@ def test_without_other_rules_there_is_neither_chip_nor_table():
 
 def test_fragility_counts_what_moves():
     view = fragility_view(Book.of(runs.realistic()))
-    assert view.answer == "Five verdicts of 105 would change under any of three rules that the plan did not lock."
+    assert view.answer == (
+        "Five verdicts of 105 would change under any one of three other rules, which the plan did not lock."
+    )
+    assert view.rules == ("t test over clusters", "Kappa cut-offs 0.5 and 0.25", "Lower bound of kappa")
     assert view.counts == ("all hold", "all hold", "5 lower")
     assert all(row.level != "no-claim" for row in view.rows)
 
@@ -200,6 +340,23 @@ def test_fragility_can_raise_a_withheld_claim_without_naming_it():
     view = fragility_view(Book.of(replace(run, verdicts=raised)))
     assert view.rows == ()
     assert view.counts == ("70 higher",)
+
+
+def test_fragility_takes_whatever_rules_a_verdict_was_tried_under():
+    run = runs.realistic()
+    first, second = [v for v in run.verdicts if v.publication_level == "headline"][:2]
+    claims = (
+        replace(first, fragility={"cluster t": "headline", "half-even rounding": "no-claim"}),
+        replace(second, fragility={"a rule of tomorrow": "headline"}),
+    )
+    view = fragility_view(Book.of(replace(run, verdicts=claims)))
+    assert view.rules == ("A rule of tomorrow", "t test over clusters", "Halves rounded to even")
+    assert [[cell.word for cell in row.cells] for row in view.rows] == [
+        ["not tried", "holds", "No claim"],
+        ["holds", "not tried", "not tried"],
+    ]
+    assert [row.holds for row in view.rows] == ["1 of 2 other rules", "1 of 1 other rule"]
+    assert view.counts == ("all hold", "all hold", "1 lower")
 
 
 # --- board ----------------------------------------------------------------------------------------------------------
@@ -272,6 +429,13 @@ def test_nothing_wrong_is_said_without_a_percent():
     assert "None of 48 stated portfolio forecasts differs from the weighted sum of its own parts." in view.notes
 
 
+def test_forecasts_that_do_not_add_up_are_many():
+    found = (runs.measured("forecast.mismatch", {}, 0.19, n=270),)
+    notes = evidence_view(Book.of(replace(runs.realistic(), measurements=found)), ()).notes
+    wanted = "19\u00a0% of 270 stated portfolio forecasts differ from the weighted sum of their own parts."
+    assert wanted in notes
+
+
 def test_many_facts_are_counted():
     run = runs.realistic()
     item = replace(run.evidence[0], facts=("a", "b", "c", "d"), rule="")
@@ -289,6 +453,57 @@ def test_pages_are_full_but_never_over_their_limit():
 
 
 # --- plan -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("inference", "claims", "said"),
+    [
+        ({}, {}, ("whole study’s order claims", "each tested at half of it, α .025")),
+        ({"share_alpha": False}, {}, ("error rate of each Holm family", "each tested at α .05")),
+        ({}, {"dimensions": ("aggregate",)}, ("whole study’s order claims", "tested at all of it, α .05")),
+    ],
+)
+def test_the_plan_says_at_which_level_a_family_is_tested(inference, claims, said):
+    run = runs.realistic()
+    plan = run.study.model_copy(update={"inference": Inference(**inference), "claims": Claims(**claims)})
+    meanings = {row.field: row.meaning for row in plan_view(Book.of(replace(run, study=plan))).rows}
+    assert said[0] in meanings["inference.alpha"]
+    assert meanings["inference.share_alpha"].endswith(said[1])
+
+
+def test_every_locked_value_says_what_it_decides():
+    assert all(row.meaning for row in plan_view(Book.of(runs.realistic())).rows)
+
+
+def test_records_without_a_judged_text_are_counted():
+    run = runs.minimal()
+    silent = [
+        replace(run.decisions[0], rationales=(), missing=("text",)),
+        replace(run.decisions[1], rationales=(Rationale(text="Fees: none.", kind="arena"),)),
+    ]
+
+    def missing(decisions, notes=()):
+        return plan_view(Book.of(replace(run, decisions=tuple(decisions), import_notes=notes))).missing
+
+    assert missing(run.decisions) == ()
+    assert missing([silent[0], run.decisions[1]]) == ("One of two records holds no text that is judged.",)
+    assert missing(silent) == ("Two of two records hold no text that is judged.",)
+    assert missing(silent, ("text (1 records)", "fees (2 records)")) == (
+        "Two of two records hold no text that is judged.",
+        "Fees (2 records).",
+    )
+    assert missing(run.decisions, ("text of a note (1 records)",)) == ("Text of a note (1 record).",)
+
+
+def test_what_is_undefined_for_one_reason_is_one_row():
+    run = runs.realistic()
+    some = runs.measured("noise.repetition_stability", {"judge": "north-1", "ddof": "0"}, 0.97)
+    floors = plan_view(Book.of(replace(run, measurements=(*run.measurements, some)))).floors
+    assert [(row.about, row.value) for row in floors[:3]] == [
+        ("north-1, repeated (ddof 0)", "0.970"),
+        ("north-1, quay-1 and strand-1, repeated (ddof 1)", "not defined: one trial, needs two"),
+        ("Badger, Marten, Otter, Stoat and Weasel, replicates", "not defined: no replicates"),
+    ]
 
 
 def test_a_panel_of_models_has_no_notice():

@@ -27,7 +27,7 @@ def test_it_fits_80_columns_without_colour(name):
 def test_it_says_the_verdicts_the_board_and_the_agreement():
     text = printed("realistic")
     assert "[x] 30 may be said   [/] 5 only with a condition   [-] 70 not to be said" in text
-    assert "“Marten ranks first of the 5 agents on the panel's aggregate score.”" in text
+    assert "“Marten ranks first of the 5 agents on the panel’s aggregate score.”" in text
     assert "Say also: The judges agree only weakly on this score." in text
     assert "4.31 (4.24 to 4.38)" in text
     assert "0.19 to 0.27" in text
@@ -43,3 +43,7 @@ def test_withheld_scores_and_places_are_not_printed():
 
 def test_markup_in_a_name_is_text():
     assert "{{7*7}}" in printed("hostile")
+
+
+def test_the_gate_names_the_kappa_and_the_format_that_decide():
+    assert "publish, 0.51 in prose" in " ".join(printed("realistic").split())

@@ -73,7 +73,7 @@ def test_a_folder_that_was_there_stays(tmp_path):
 
 def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(PlanError, match="is a file"), new_folder(tmp_path / "file"):
+    with pytest.raises(PlanError, match="cannot be made a folder"), new_folder(tmp_path / "file"):
         pass
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ConfigDict
 
 from assaymark.errors import InputError, Problem
-from assaymark.records import Context, Decision, Outcome
+from assaymark.records import Context, Decision, Outcome, Rationale
 
 LISTED = 50
 """How many problems an error message prints; it counts the rest."""
@@ -125,7 +125,7 @@ class Tally:
             missing={k: Missing(count=self._absent[k], examples=tuple(v)) for k, v in self._missing.items()},
             verified=dict(sorted(self.verified.items())),
             unverifiable=dict(sorted(self.unverifiable.items())),
-            no_text=tuple(d.record_id for d in decisions if not has_text(d)),
+            no_text=tuple(d.record_id for d in decisions if NO_TEXT in d.missing),
             never_met=never_met(decisions),
             replicates=sum(d.replicate > 1 for d in decisions),
             problems=tuple(self.problems),
@@ -133,9 +133,13 @@ class Tally:
         )
 
 
-def has_text(decision: Decision) -> bool:
-    """Whether the agent wrote anything that a judge can read."""
-    return any(r.kind != "arena" and r.text.strip() for r in decision.rationales)
+NO_TEXT = "text"
+"""What stands in ``Decision.missing`` when the agent wrote nothing that a judge can read."""
+
+
+def has_text(rationales: Iterable[Rationale]) -> bool:
+    """Whether the agent wrote anything that a judge can read; reasons for single holdings are not judged."""
+    return any(r.kind not in ("arena", "holding") and r.text.strip() for r in rationales)
 
 
 def never_met(decisions: Iterable[Decision]) -> tuple[tuple[str, str], ...]:

@@ -9,23 +9,26 @@ import json
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing
 from datetime import UTC, date, datetime
-from functools import cache
+from threading import Lock
 from typing import Any
 
 import yaml
-from pydantic import TypeAdapter, ValidationError
 
 from assaymark.errors import InputError, Problem
 from assaymark.importers.report import Tally
-from assaymark.records import problems_of
+from assaymark.importers.wording import ShapeError, json_as_shape
 
 LARGEST = 4 << 30
 """Bytes that a compressed file may unfold to; a small archive can otherwise fill the memory."""
 
-NAME = r"^[^\x00-\x1f\[\]=,|]{1,120}$"
-"""What a name may be made of: what a study file can hold, so that every imported agent can be chosen there."""
+LONGEST_CELL = 64 << 20
+"""Characters that one CSV cell may hold; the csv module's own limit of 131,072 is short of a long prompt."""
+
+LONGEST_NUMBER = 400
+"""Digits that a whole number may have: more than any float can hold."""
 
 _GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20
@@ -116,7 +119,7 @@ def json_object(line: bytes) -> dict[str, Any]:
         Not JSON, not an object, a key twice in one object, NaN or infinity, or nested too deep.
     """
     try:
-        value = json.loads(line, object_pairs_hook=_once, parse_constant=_no_constant)
+        value = json.loads(line, object_pairs_hook=_once, parse_constant=_no_constant, parse_int=whole_number)
     except json.JSONDecodeError as exc:
         seen = line[max(exc.pos - 10, 0) : exc.pos + 20].decode("utf-8", "replace")
         raise ValueError(f"not JSON: {exc.msg} at column {exc.colno} (near {seen!r})") from None
@@ -137,24 +140,51 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
+def whole_number(text: str) -> int:
+    """A whole number of sensible length.
+
+    Raises
+    ------
+    ValueError
+        It has more digits than any number here can need.
+    """
+    if len(text) > LONGEST_NUMBER:
+        raise ValueError(f"a number of {len(text)} digits (allowed at most {LONGEST_NUMBER})")
+    return int(text)
+
+
 def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number here")
-
-
-@cache
-def adapter(kind: Any) -> TypeAdapter[Any]:
-    """The strict reader of a shape; made once, for it is slow to make."""
-    return TypeAdapter(kind)
 
 
 def shaped(kind: Any, line: bytes | str, place: str, tally: Tally) -> Any:
     """``line`` as a ``kind``, or None after every problem of it was noted under ``place``."""
     try:
-        return adapter(kind).validate_json(line)
-    except ValidationError as exc:
-        for problem in problems_of(exc):
-            tally.problem(joined(place, problem.where), problem.what)
+        return json_as_shape(kind, line)
+    except ShapeError as exc:
+        note(tally, place, exc)
         return None
+
+
+def object_as_shape(kind: Any, text: str) -> Any:
+    """A JSON text with one object, read as strictly as `json_object` does, as a ``kind``.
+
+    Raises
+    ------
+    ValueError
+        Not such JSON; or (`ShapeError`) not such a shape.
+    """
+    json_object(text.encode("utf-8", "surrogatepass"))
+    return json_as_shape(kind, text)
+
+
+def note(tally: Tally, place: str, error: ValueError) -> None:
+    """Notes every problem of an error, under its place."""
+    if isinstance(error, ShapeError):
+        for problem in error.problems:
+            tally.problem(joined(place, problem.where), problem.what)
+    else:
+        tally.problem(place, str(error))
 
 
 def joined(*places: str) -> str:
@@ -180,32 +210,85 @@ def yaml_tree(text: str) -> Any:
         line = exc.problem_mark.line + 1 if exc.problem_mark else 1
         raise ValueError(f"not YAML: {exc.problem or 'unreadable'} (line {line})") from None
     except (yaml.YAMLError, RecursionError, ValueError, TypeError) as exc:
-        raise ValueError(f"not YAML: {exc}") from None
+        why = f"a number of more than {LONGEST_NUMBER} digits" if "int_max_str_digits" in str(exc) else exc
+        raise ValueError(f"not YAML: {why}") from None
 
 
-def csv_rows(text: str) -> Iterator[tuple[int, dict[str, str]]]:
+def csv_rows(text: str, wrong: Callable[[int, str], None]) -> Iterator[tuple[int, dict[str, str]]]:
     """The rows of a CSV text with a header, with the line where each ends.
+
+    A row that cannot be read, or is not as long as the header, goes to ``wrong`` with its line; the next is read.
 
     Raises
     ------
     ValueError
-        No header, a column name twice, or a row that is not as long as the header.
+        No header, or a column name twice: no row can be read then.
     """
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    try:
-        header = next(reader, None)
+    with closing(_csv_lines(text, wrong)) as lines:
+        _, header = next(lines, (1, []))
         if not header:
             raise ValueError("empty: a header row is needed")
         twice = sorted({name for name in header if header.count(name) > 1})
         if twice:
             raise ValueError(f"column {twice[0]!r} stands twice in the header")
-        for row in reader:
+        for number, row in lines:
             if row and len(row) != len(header):
-                raise ValueError(f"line {reader.line_num} has {len(row)} cells (the header has {len(header)})")
-            if row:
-                yield reader.line_num, dict(zip(header, row, strict=True))
-    except csv.Error as exc:
-        raise ValueError(f"not CSV: {exc} (line {reader.line_num})") from None
+                wrong(number, f"has {len(row)} cells (the header has {len(header)})")
+            elif row:
+                yield number, dict(zip(header, row, strict=True))
+
+
+def _csv_lines(text: str, wrong: Callable[[int, str], None]) -> Generator[tuple[int, list[str]], None, None]:
+    """Every readable row, the header among them; after one that is no CSV the reader starts afresh."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    with _long_cells:
+        while True:
+            start = reader.line_num + 1
+            try:
+                row = next(reader, None)
+            except csv.Error as exc:
+                wrong(start, _no_csv(str(exc), start, reader.line_num))
+                continue
+            if row is None:
+                return
+            yield reader.line_num, row
+
+
+def _no_csv(said: str, start: int, end: int) -> str:
+    """What the csv module said, in our words where a reader can act on it."""
+    if "unexpected end" in said:
+        return f"not CSV: a quote is opened here and never closed; lines {start} to {end} are lost"
+    if "field limit" in said:
+        return f"not CSV: a cell of more than {LONGEST_CELL} characters"
+    return f"not CSV: {said}"
+
+
+class _LongCells:
+    """Raises the csv module's limit on cells while any reader is at work.
+
+    The module has one limit for all threads, so it is put back only when the last reader is done.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._readers = 0
+        self._before = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._readers == 0:
+                self._before = csv.field_size_limit()
+                csv.field_size_limit(max(self._before, LONGEST_CELL))
+            self._readers += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._readers -= 1
+            if self._readers == 0:
+                csv.field_size_limit(self._before)
+
+
+_long_cells = _LongCells()
 
 
 def moment(text: str) -> datetime:

@@ -9,7 +9,13 @@ from __future__ import annotations
 from assaymark.judging.blinding import Anonymised, anonymise, blinding_names
 from assaymark.judging.evidence import numeric_ledger
 from assaymark.judging.prompts import PlannedCall, eligible, left_out, plan_calls, plan_texts
-from assaymark.judging.reference import PLANTED, Planted, ReferenceJudge, reference_judges
+from assaymark.judging.reference import (
+    PLANTED,
+    Planted,
+    ReferenceJudge,
+    argument_problems,
+    reference_judges,
+)
 from assaymark.judging.replies import Invalid, Parsed, judgment, parse_reply, reply_schema
 from assaymark.judging.rubric import Dimension, Rubric, load_rubric, rubric_names
 from assaymark.judging.texts import judged_text, token_count
@@ -25,6 +31,7 @@ __all__ = [
     "ReferenceJudge",
     "Rubric",
     "anonymise",
+    "argument_problems",
     "blinding_names",
     "eligible",
     "judged_text",

@@ -6,23 +6,29 @@ import re
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 from typing import Any
 
+from assaymark.errors import InputError, Problem
 from assaymark.records import Agent
 
 Span = tuple[int, int]
 
 _RUN = re.compile(r"[^\W\d_]+|\d+")
+_RUN_TO_RUN = re.compile(r"[^\W_](?:.*[^\W_])?", re.DOTALL)
 _TOKEN = re.compile(r"\[agent [A-Z]{1,2}\]")
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _HYPHENS = "\\-\u2010\u2011\u2012\u2013\u2014"
-_GAP = f"[ _./:{_HYPHENS}]{{0,2}}"
+_SEPARATORS = f"[ _./:{_HYPHENS}]"
+_GAP = f"{_SEPARATORS}{{0,2}}"
+_SEPARATING = re.compile(f"{_SEPARATORS}+")
 _MOST_TOKENS = 26 + 26 * 26
+_LONG = 4000
+_NON_ASCII = re.compile(r"[^\x00-\x7f]")
 
 # What may trail a model's name and would give it away: versions and size words. A number after a space only counts as
 # a version when it cannot be an amount.
@@ -57,20 +63,31 @@ def anonymise(text: str, names: Iterable[str], *, keep: Iterable[str] = ()) -> A
     Case, accents, width and invisible characters are ignored; hyphens, spaces, dots and underscores within a name may
     be written either way ("GPT-5.5", "gpt 5.5", "gpt5"); a version that trails a name goes with it. Longer names are
     replaced before shorter ones. A name must stand as a word of its own; scripts written without spaces need no
-    boundary. A name always gets the same token, by its place in ``names``, whatever the text; writings of a name that
-    differ in case or separators share one. Tokens that already stand in the text are left alone, so that blinding
-    twice is blinding once.
+    boundary. Symbols are part of a name ("bot 😀" is not "bot 🚀"), but its words alone are taken out as well.
+
+    Tokens are lettered by first appearance in ``text``, so neither the other names nor their order changes a letter,
+    and the same text by authors of other names reads the same. Within a text a name always has the same token, and
+    different names have different ones (beyond 702 names, which share the last); writings of a name that differ in
+    case or separators share one. Tokens that already stand in the text are left alone and not given again, so that
+    blinding twice is blinding once.
 
     Parameters
     ----------
     names : iterable of str
-        What to replace; see `blinding_names`.
+        What to replace, in any order; see `blinding_names`.
     keep : iterable of str
         What must survive byte for byte, such as tickers and company names in the universe. ``keep`` wins over
         ``names``: of a name that only partly lies in a kept string, the rest is replaced.
 
+    Raises
+    ------
+    InputError
+        ``names`` or ``keep`` is a single string, which would be read letter by letter, or holds anything but strings.
+
     Examples
     --------
+    >>> str(anonymise("I am alder, not birch; alder.", {"birch", "alder"}))
+    'I am [agent A], not [agent B]; [agent A].'
     >>> str(anonymise("As gpt5.5 I like Google.", ["GPT-5.5", "Google"], keep=["Google"]))
     'As [agent A] I like Google.'
     >>> anonymise("Claude Opus 4.8, says Claude", ["Claude", "Claude Opus"]).replaced
@@ -81,59 +98,141 @@ def anonymise(text: str, names: Iterable[str], *, keep: Iterable[str] = ()) -> A
 
 def compiled(names: Iterable[str], keep: Iterable[str]) -> Blinding:
     """The blinding for these names and kept strings, ready for many texts."""
-    made = _compiled_names(tuple(names))
-    return Blinding(made, frozenset(name.piece for name in made), _listed(tuple(keep)))
+    made = _compiled_names(_strings("names", names))
+    pieces: dict[str, list[_Name]] = {}
+    for name in made:
+        pieces.setdefault(name.pieces[0], []).append(name)
+    return Blinding({piece: tuple(found) for piece, found in pieces.items()}, _listed(_strings("keep", keep)))
+
+
+def _strings(argument: str, given: Iterable[str]) -> tuple[str, ...]:
+    """The given strings in an order of their own."""
+    if isinstance(given, str):
+        raise InputError("anonymise", [Problem(argument, f"must be a list of strings (got one string, {given!r})")])
+    found = list(given)
+    wrong = [one for one in found if not isinstance(one, str)]
+    if wrong:
+        raise InputError("anonymise", [Problem(argument, f"must hold strings only (got {wrong[0]!r})")])
+    return tuple(sorted(set(found)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Name:
-    """One name: as listed and folded, its token, and the longest piece that every writing of it contains."""
+    """One name: as listed and folded, what its writings have in common, and the pieces that all contain."""
 
     listed: str
     folded: str
-    token: str
-    piece: str
+    identity: str
+    pieces: tuple[str, ...]
+    """The longest first; none holds white space."""
+
+    @classmethod
+    def of(cls, listed: str, folded: str, identity: str) -> _Name:
+        pieces = sorted(set(_RUN.findall(folded) or folded.split()), key=lambda piece: (-len(piece), piece))
+        return cls(listed, folded, identity, tuple(pieces))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What is to be replaced in one text, in its order, and what was counted on the way."""
+
+    text: str
+    edits: tuple[tuple[Span, str], ...] = ()
+    """Where a name stands, and its identity."""
+    replaced: Mapping[str, int] = field(default_factory=dict)
+    kept: Mapping[str, int] = field(default_factory=dict)
+
+    def written(self, tokens: Mapping[str, str]) -> Anonymised:
+        """The text with its names replaced by these tokens."""
+        out, at = [], 0
+        for (start, end), identity in self.edits:
+            out += [self.text[at:start], tokens[identity]]
+            at = end
+        return Anonymised("".join([*out, self.text[at:]]), self.replaced, self.kept)
 
 
 @dataclass(frozen=True, slots=True)
 class Blinding:
-    """Compiled names and kept strings. Make one with `compiled`; names come longest first."""
+    """Compiled names and kept strings. Make one with `compiled`."""
 
-    names: tuple[_Name, ...]
-    pieces: frozenset[str]
-    """The pieces of all names: most texts hold none, and are done with."""
+    names: Mapping[str, tuple[_Name, ...]]
+    """The names by their longest pieces: most texts hold few of these, and only those are looked for."""
     keep: Mapping[str, str]
     """Kept strings as they were listed, by their folded form."""
 
     def apply(self, text: str) -> Anonymised:
         """Blind one text."""
+        return self.apply_all([text])[0]
+
+    def apply_all(self, texts: Sequence[str]) -> list[Anonymised]:
+        """Blind texts that belong together: tokens are lettered by first appearance in all of them, in their order."""
+        found = [self._find(text) for text in texts]
+        identities = dict.fromkeys(identity for one in found for _, identity in one.edits)
+        if not identities:
+            return [Anonymised(one.text, {}, one.kept) for one in found]
+        standing = {token for text in texts for token in _TOKEN.findall(text)}
+        free = (token for token in map(_token, range(_MOST_TOKENS)) if token not in standing)
+        tokens = dict(zip(identities, chain(free, repeat(_token(_MOST_TOKENS))), strict=False))
+        return [one.written(tokens) for one in found]
+
+    def _find(self, text: str) -> _Found:
+        """The names in one text, outside of kept strings."""
         folded = _Folded.of(text)
-        there = {piece for piece in self.pieces if piece in folded.text}
-        candidates = [name for name in self.names if name.piece in there]
-        if not candidates:
-            return Anonymised(text, {}, {})
-        return _replace(text, folded, candidates, self.keep)
+        words = _words(folded.text)
+        found = (name for piece, names in self.names.items() if piece in words for name in names)
+        there = [name for name in found if all(piece in words for piece in name.pieces[1:])]
+        if not there:
+            return _Found(text)
+        return _find(text, folded, sorted(there, key=_longest_first), self.keep)
+
+
+def _words(text: str) -> str:
+    """A shorter text that contains the same pieces: long texts repeat most of their words."""
+    return text if len(text) < _LONG else " ".join(set(text.split()))
+
+
+def _longest_first(name: _Name) -> tuple[int, str]:
+    return -len(name.folded), name.folded
 
 
 @lru_cache(maxsize=64)
 def _compiled_names(names: tuple[str, ...]) -> tuple[_Name, ...]:
-    """The names, longest first, with their tokens by place."""
-    tokens: dict[str, str] = {}
-    made: dict[str, _Name] = {}
-    for name in names:
-        folded = _Folded.of(name.strip()).text
-        if folded and folded not in made:
-            token = tokens.setdefault(_identity(folded), _token(len(tokens)))
-            made[folded] = _Name(name, folded, token, max(_RUN.findall(folded), key=len, default=folded))
-    return tuple(made[folded] for folded in sorted(made, key=lambda folded: (-len(folded), folded)))
+    """The names as they are looked for: each as listed and, where that can tell anything, without outer symbols."""
+    listed = _listed(names)
+    made = {folded: _Name.of(name, folded, _identity(folded)) for folded, name in listed.items()}
+    identities = {name.identity for name in made.values()}
+    owners: dict[str, list[_Name]] = {}
+    for name in made.values():
+        lead, core, tail = _parts(name.folded)
+        if (lead or tail) and any(_tells(run) for run in _RUN.findall(core)):
+            owners.setdefault(core, []).append(name)
+    for core, known in owners.items():
+        shared = len({name.identity for name in known}) > 1 or _identity(core) in identities
+        identity = _identity(core) if shared else known[0].identity
+        made.setdefault(core, _Name.of(known[0].listed, core, identity))
+    return tuple(made.values())
+
+
+def _tells(run: str) -> bool:
+    """Whether a run of letters alone may be taken for a name."""
+    return not run.isdigit() and len(run) > (2 if run.isascii() else 1)
+
+
+def _parts(folded: str) -> tuple[list[str], str, list[str]]:
+    """The symbols before a name's words, its words, the symbols after them; all words where there are none."""
+    core = _RUN_TO_RUN.search(folded)
+    if core is None:
+        return [], folded, []
+    lead, tail = (_SEPARATING.split(outer) for outer in (folded[: core.start()], folded[core.end() :]))
+    return list(filter(None, lead)), core.group(), list(filter(None, tail))
 
 
 @lru_cache(maxsize=256)
-def _listed(keep: tuple[str, ...]) -> Mapping[str, str]:
-    """Kept strings by their folded form."""
+def _listed(names: tuple[str, ...]) -> Mapping[str, str]:
+    """Names as they were listed, by their folded form."""
     listed: dict[str, str] = {}
-    for name in keep:
-        if folded := _Folded.of(name.strip()).text:
+    for name in names:
+        if folded := _Folded.of(name).text.strip():
             listed.setdefault(folded, name)
     return listed
 
@@ -150,12 +249,12 @@ class _Folded:
         """Fold case, compatibility forms and accents; drop invisible characters."""
         if text.isascii():
             return cls(text.lower(), None)
-        folds = {ord(char): _fold(char) for char in set(text)}
+        folds = {char: _fold(char) for char in set(text)}
         if all(len(fold) == 1 for fold in folds.values()):
-            return cls(text.translate(folds), None)
-        pieces = [folds[ord(char)] for char in text]
+            return cls(_NON_ASCII.sub(lambda match: folds[match.group()], text).lower(), None)
+        pieces = [folds[char] for char in text]
         origin = [at for at, piece in enumerate(pieces) for _ in piece]
-        return cls("".join(pieces), (*origin, len(text)))
+        return cls("".join(pieces).lower(), (*origin, len(text)))
 
     def span(self, start: int, end: int) -> Span:
         """The positions in the original text that were folded into ``start:end``."""
@@ -174,7 +273,7 @@ def _fold(char: str) -> str:
 
 def _identity(folded: str) -> str:
     """What two writings of one name have in common."""
-    return "".join(_RUN.findall(folded)) or folded
+    return _SEPARATING.sub("", folded) or folded
 
 
 def _token(index: int) -> str:
@@ -190,26 +289,30 @@ def _name_pattern(folded: str) -> re.Pattern[str]:
 
     It begins with a literal, which is what makes the search fast; what may stand before is looked at afterwards.
     """
-    runs = list(_RUN.finditer(folded))
+    lead, core, tail = _parts(folded)
+    runs = list(_RUN.finditer(core))
     if not runs:
         return re.compile(re.escape(folded))
-    tight = len(folded) <= 3
-    parts = [re.escape(runs[0].group())]
+    gap = f"[{_HYPHENS}]?" if len(core) <= 3 else _GAP
+    parts = [*(re.escape(symbols) + _GAP for symbols in lead), re.escape(runs[0].group())]
     for before, run in pairwise(runs):
-        written = re.escape(folded[before.end() : run.start()])
-        gap = f"[{_HYPHENS}]?" if tight else _GAP
+        written = re.escape(core[before.end() : run.start()])
         parts += [f"(?:{written}|{gap})", re.escape(run.group())]
-    last = runs[-1].group()[-1]
-    trail = _TRAIL if last.isascii() else ""
-    after = f"(?!{inner})" if (inner := _wordlike(last)) else ""
-    return re.compile(f"{''.join(parts)}{trail}{after}")
+    parts += [_GAP + re.escape(symbols) for symbols in tail]
+    if not tail and core[-1].isascii():
+        parts.append(_TRAIL)
+    if inner := _wordlike((tail[-1] if tail else core)[-1]):
+        parts.append(f"(?!{inner})")
+    return re.compile("".join(parts))
 
 
 @lru_cache(maxsize=4096)
 def _wordlike(char: str) -> str:
-    """The characters that, beside ``char``, would make one word with it; empty for scripts without spaces."""
+    """The characters that, beside ``char``, would make one word with it; empty for symbols and unspaced scripts."""
+    if not (char.isalnum() or unicodedata.category(char).startswith("M")):
+        return ""
     if char.isascii():
-        return "[a-z0-9]" if char.isalnum() else ""
+        return "[a-z0-9]"
     return "" if re.match(f"[{_UNSPACED}]", char) else rf"[^\W_\x00-\x7f{_UNSPACED}]"
 
 
@@ -232,9 +335,9 @@ def _joined(neighbour: str, char: str) -> bool:
     return bool(inner and neighbour and re.match(inner, neighbour))
 
 
-def _replace(text: str, folded: _Folded, names: list[_Name], keep: Mapping[str, str]) -> Anonymised:
-    """Replace the names, longest first, outside of kept strings and of tokens that are already there."""
-    taken: list[tuple[Span, str | None]] = [(span, None) for span in _token_spans(text, folded)]
+def _find(text: str, folded: _Folded, names: Iterable[_Name], keep: Mapping[str, str]) -> _Found:
+    """Where the names stand, the first ones first served, outside of kept strings and of tokens that are there."""
+    taken: list[tuple[Span, str]] = [(span, "") for span in _token_spans(text, folded)]
     replaced: Counter[str] = Counter()
     left: dict[Span, str] = {}
     for name in names:
@@ -244,10 +347,10 @@ def _replace(text: str, folded: _Folded, names: list[_Name], keep: Mapping[str, 
             inside = _kept_near(match, folded.text, keep)
             left.update(inside)
             pieces = _outside(match, [span for span, _ in inside], folded.text)
-            taken += [(piece, name.token) for piece in pieces]
+            taken += [(piece, name.identity) for piece in pieces]
             replaced[name.listed] += bool(pieces)
-    edits = [(folded.span(*span), token) for span, token in taken if token is not None]
-    return Anonymised(_edited(text, edits), dict(+replaced), dict(Counter(left.values())))
+    edits = sorted((folded.span(*span), identity) for span, identity in taken if identity)
+    return _Found(text, tuple(_apart(edits)), dict(+replaced), dict(Counter(left.values())))
 
 
 def _token_spans(text: str, folded: _Folded) -> list[Span]:
@@ -260,11 +363,11 @@ def _token_spans(text: str, folded: _Folded) -> list[Span]:
 
 def _matches(name: _Name, text: str) -> Iterator[Span]:
     """Every place where a name stands as a word, overlapping ones included."""
-    pattern, first = _name_pattern(name.folded), _RUN.search(name.folded)
+    pattern = _name_pattern(name.folded)
     at = 0
     while match := pattern.search(text, at):
         at = match.start() + 1
-        if not (first and _joined(text[max(at - 2, 0) : at - 1], first.group()[0])):
+        if not _joined(text[max(at - 2, 0) : at - 1], text[match.start()]):
             yield match.span()
 
 
@@ -284,14 +387,13 @@ def _outside(span: Span, holes: list[Span], text: str) -> list[Span]:
     return [(a, b) for a, b in parts if a < b and (not holes or any(char.isalnum() for char in text[a:b]))]
 
 
-def _edited(text: str, edits: list[tuple[Span, str]]) -> str:
-    """The text with each span replaced; spans that touch one original character are replaced once."""
-    out, at = [], 0
-    for (start, end), token in sorted(edits):
+def _apart(edits: Iterable[tuple[Span, str]]) -> Iterator[tuple[Span, str]]:
+    """The edits in their order; of two that touch one original character the first."""
+    at = 0
+    for (start, end), identity in edits:
         if start >= at:
-            out += [text[at:start], token]
+            yield (start, end), identity
             at = end
-    return "".join([*out, text[at:]])
 
 
 # --- which names ------------------------------------------------------------------------------------------------------

@@ -84,33 +84,46 @@ def material_text(context: Context, hidden: Hidden) -> str:
 
 def decision_text(decision: Decision, hidden: Hidden) -> str:
     """The user block of one decision."""
-    return _block("decision", decision_blocks(decision, hidden.blinding.keep), hidden)
+    return _block("decision", decision_blocks(decision, hidden.kept), hidden)
 
 
-def _block(name: str, blocks: Iterable[Block], hidden: Hidden) -> str:
+def _block(name: str, blocks: Sequence[Block], hidden: Hidden) -> str:
     """A part of the template with its sections blinded and fenced."""
-    fenced = (fence(label, hidden.apply(content)) for label, content in blocks)
+    blinded = hidden.apply([content for _, content in blocks])
+    fenced = (fence(label, content) for (label, _), content in zip(blocks, blinded, strict=True))
     return _template()[1][name].substitute(blocks="\n\n".join(fenced))
 
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """What is taken out of every text of one context: names, and identifiers of records and episodes."""
+    """What is taken out of every text of one context: names, and identifiers of records and episodes; and what is not.
+
+    ``kept`` holds the names in the universe as they are written in records.
+    """
 
     blinding: Blinding
+    kept: frozenset[str] = frozenset()
     identifiers: tuple[str, ...] = ()
 
-    def apply(self, text: str) -> str:
-        """``text`` without them."""
+    def apply(self, texts: Sequence[str]) -> list[str]:
+        """The texts of one block without them.
+
+        Tokens are lettered by first appearance in the block: letters that went through a study would tell its texts
+        of one author by their letter, and letters by name would change the prompt with the names.
+        """
+        return [one.text for one in self.blinding.apply_all([self._without_identifiers(text) for text in texts])]
+
+    def _without_identifiers(self, text: str) -> str:
         for identifier in self.identifiers:
             if identifier in text:
                 text = text.replace(identifier, "[id]")
-        return self.blinding.apply(text).text
+        return text
 
 
 def hidden(decisions: Sequence[Decision], context: Context, names: Sequence[str], keep_names: Sequence[str]) -> Hidden:
     """What to take out of the texts of ``context``, of which ``decisions`` are all decisions."""
-    return Hidden(compiled(names, (*kept_names(context), *keep_names)), _identifiers(decisions))
+    kept = (*kept_names(context), *keep_names)
+    return Hidden(compiled(names, kept), frozenset(kept), _identifiers(decisions))
 
 
 def kept_names(context: Context) -> tuple[str, ...]:

@@ -61,16 +61,13 @@ def read_material(found: Sequence[Section]) -> Context:
     if "cutoff" not in situation:
         raise InputError("prompt", ["holds no material"])
     cutoff = datetime.fromisoformat(situation["cutoff"])
-    facts = (
-        Fact(id=f"f{number}", available_at=cutoff, **fields)
-        for number, fields in enumerate(_read_facts(content.get("facts", "")), start=1)
-    )
+    facts = _read_facts(content.get("facts", ""), cutoff)
     return Context(
         completeness=_completeness(situation["completeness"]),
         cutoff=cutoff,
         cutoff_source="prompt",
         prompt=content.get("prompt", ""),
-        facts=tuple(facts),
+        facts=facts,
         series=tuple(_read_series(content.get("series", ""))),
         instruments=tuple(_read_instrument(line) for line in _body(content.get("instruments", ""))),
         portfolio=_read_portfolio(situation, content.get("holdings", "")),
@@ -122,50 +119,63 @@ def _read_portfolio(situation: Mapping[str, str], holdings: str) -> Portfolio | 
     )
 
 
-def _read_facts(text: str) -> Iterator[dict[str, Any]]:
-    """The fields of every fact, in the order of the prompt."""
+def _read_facts(text: str, cutoff: datetime) -> tuple[Fact, ...]:
+    """Every fact, in the order of the prompt."""
     lines = iter(_split(text))
+    facts: list[Fact] = []
     note = ""
     for line in lines:
         found = cells(line)
         if found[0] == "table":
-            yield from _read_table(int(found[1]), found[2], _moment(found[3]), lines)
+            facts += _read_table(found, lines, len(facts), cutoff)
         elif found[0] == "note":
             note = found[1]
         elif found[0] in ("fact", "text"):
-            yield _read_single(found, note)
+            facts.append(_read_single(found, note, f"f{len(facts) + 1}", cutoff))
+    return tuple(facts)
 
 
-def _read_table(count: int, source: str, as_of: datetime | None, lines: Iterator[str]) -> Iterator[dict[str, Any]]:
-    """The facts of one wide table; the iterator is left behind its last row."""
+def _read_table(said: list[str], lines: Iterator[str], before: int, cutoff: datetime) -> list[Fact]:
+    """The facts of one wide table, ``before`` having come first; the iterator is left behind its last row."""
+    _, count, source, moment, *noted = said
+    as_of = _moment(moment)
     heads = [_COLUMN.fullmatch(head) for head in cells(next(lines))[1:]]
-    columns = [match.groups() for match in heads if match]
-    for _ in range(count):
+    notes = cells(next(lines))[1:] if noted else [""] * len(heads)
+    columns = [(*match.groups(), note) for match, note in zip(heads, notes, strict=True) if match]
+    facts: list[Fact] = []
+    for _ in range(int(count)):
         instrument, *values = cells(next(lines))
-        for (field, unit), value in zip(columns, values, strict=True):
+        for (field, unit, note), value in zip(columns, values, strict=True):
             if value:
-                yield {
-                    "instrument": instrument,
-                    "field": field,
-                    "value": float(value),
-                    "unit": unit,
-                    "as_of": as_of,
-                    "source": source,
-                }
+                fact = Fact(
+                    id=f"f{before + len(facts) + 1}",
+                    instrument=instrument,
+                    field=field,
+                    value=float(value),
+                    unit=unit,
+                    available_at=cutoff,
+                    as_of=as_of,
+                    source=source,
+                    note=note,
+                )
+                facts.append(fact)
+    return facts
 
 
-def _read_single(found: list[str], note: str) -> dict[str, Any]:
+def _read_single(found: list[str], note: str, name: str, cutoff: datetime) -> Fact:
     """One fact from its line."""
-    kind, instrument, field, value, unit, as_of, source = found
-    return {
-        "instrument": instrument,
-        "field": field,
-        "value": float(value) if kind == "fact" else value,
-        "unit": unit,
-        "as_of": _moment(as_of),
-        "source": source,
-        "note": note,
-    }
+    kind, instrument, field, written, unit, as_of, source = found
+    return Fact(
+        id=name,
+        instrument=instrument,
+        field=field,
+        value=float(written) if kind == "fact" else written,
+        unit=unit,
+        available_at=cutoff,
+        as_of=_moment(as_of),
+        source=source,
+        note=note,
+    )
 
 
 def _read_series(text: str) -> Iterator[Series]:

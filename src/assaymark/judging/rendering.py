@@ -6,7 +6,7 @@ than the decision, or rendering is refused); everything that happened afterwards
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -19,6 +19,11 @@ from assaymark.records import JSON, Action, Context, Decision, Fact, Series
 
 Block = tuple[str, str]
 """A section's label and content."""
+
+Column = tuple[str, str, str]
+"""The field, unit and note that the facts in one column of a table share."""
+
+Placed = tuple[Column, Fact]
 
 ACTION_NUMBERS = (
     "weight",
@@ -138,35 +143,44 @@ def _positions(context: Context) -> Iterable[Sequence[str]]:
 
 def _facts(facts: Sequence[Fact]) -> str:
     """Facts as wide tables where they form one (a row per instrument), the others one by one."""
-    wide: dict[tuple[str, str], list[Fact]] = defaultdict(list)
+    wide: dict[tuple[str, datetime | None], list[Placed]] = defaultdict(list)
     for fact in facts:
-        if fact.instrument and not fact.note and not isinstance(fact.value, str):
-            wide[fact.source, moment(fact.as_of) if fact.as_of else ""].append(fact)
-    tables, shown = [], set()
-    for (source, as_of), members in wide.items():
-        grid = {(fact.instrument, _column(fact)): fact for fact in reversed(members)}
-        instruments = dict.fromkeys(fact.instrument for fact in members)
-        columns = dict.fromkeys(_column(fact) for fact in members)
-        if len(grid) >= _DENSE * len(instruments) * len(columns) and len(grid) > 1:
-            tables.append(_table(source, as_of, list(instruments), list(columns), grid))
-            shown |= {id(fact) for fact in grid.values()}
+        if fact.instrument and not isinstance(fact.value, str):
+            wide[fact.source, fact.as_of].append(((fact.field, fact.unit, fact.note), fact))
+    tables: list[str] = []
+    shown: set[int] = set()
+    for (source, as_of), found in wide.items():
+        grid: dict[str, dict[Column, Fact]] = {}
+        for column, fact in _in_columns(found):
+            grid.setdefault(fact.instrument, {}).setdefault(column, fact)
+        columns = list(dict.fromkeys(column for of_row in grid.values() for column in of_row))
+        count = sum(map(len, grid.values()))
+        if count > 1 and count >= _DENSE * len(grid) * len(columns):
+            tables.append(_table(source, moment(as_of) if as_of else "", columns, grid))
+            shown.update(id(fact) for of_row in grid.values() for fact in of_row.values())
     rest = [fact for fact in facts if id(fact) not in shown]
     return "\n".join([*tables, *_single_facts(rest)])
 
 
-def _column(fact: Fact) -> str:
-    """The column of a fact in a wide table."""
-    return f"{fact.field} [{fact.unit}]"
+def _in_columns(facts: list[Placed]) -> list[Placed]:
+    """The facts of one source and day that may stand in a table: a note must be that of most of its column."""
+    members = Counter(column for column, _ in facts)
+    if not any(note for _, _, note in members):
+        return facts
+    enough = max(2.0, _DENSE * len({fact.instrument for _, fact in facts}))
+    return [(column, fact) for column, fact in facts if not fact.note or members[column] >= enough]
 
 
-def _table(
-    source: str, as_of: str, instruments: list[str], columns: list[str], grid: Mapping[tuple[str, str], Fact]
-) -> str:
-    """One wide table: a line that says what it is, a head, a line per instrument."""
-    lines = [row(("table", str(len(instruments)), source, as_of)), row(("instrument", *columns))]
-    for instrument in instruments:
-        found = (grid.get((instrument, column)) for column in columns)
-        lines.append(row((instrument, *("" if fact is None else _number(float(fact.value)) for fact in found))))
+def _table(source: str, as_of: str, columns: list[Column], grid: Mapping[str, Mapping[Column, Fact]]) -> str:
+    """One wide table: a line that says what it is, a head, the notes of the columns if any, a line per instrument."""
+    noted = any(note for _, _, note in columns)
+    lines = [row(("table", str(len(grid)), source, as_of, *(["notes"] if noted else [])))]
+    lines.append(row(("instrument", *(f"{field} [{unit}]" for field, unit, _ in columns))))
+    if noted:
+        lines.append(row(("note", *(note for _, _, note in columns))))
+    for instrument, facts in grid.items():
+        found = map(facts.get, columns)
+        lines.append(row([instrument, *["" if fact is None else repr(float(fact.value)) for fact in found]]))
     return "\n".join(lines)
 
 

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 from assaymark.claims import agreement_status
 from assaymark.records import AGGREGATE, Measurement
-from assaymark.report.book import Book
+from assaymark.report.book import KAPPA, Book
 from assaymark.report.figures import ForestRow, Gates, ScaleRow, forest, scale_use
 from assaymark.report.formats import clean, count, interval, listing, number, plural, shown, span, state_words, words
-
-KAPPA = "kappa.mean_pairwise"
 
 
 @dataclass(frozen=True, slots=True)
 class AgreementRow:
-    """One dimension in the table beside the figure, every cell already in words."""
+    """One dimension in the table beside the figure, every cell already in words.
+
+    ``by`` is the kappa and the format that decide the gate; empty where the row's own kappa does.
+    """
 
     title: str
     kappa: str
@@ -27,6 +28,7 @@ class AgreementRow:
     fleiss: str
     redundancy: str
     gate: str
+    by: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +91,11 @@ def _answer(book: Book, found: Sequence[tuple[str, Measurement]]) -> str:
     if all(m.value is None for _, m in found):
         return f"Agreement is {state_words(found[0][1])}."
     dimensions = [d for d, _ in found if d != AGGREGATE]
-    by = {s: [book.title(d) for d in dimensions if book.status(d) == s] for s in ("publish", "methodology", "halt")}
+    by = {s: [_titled(book, d) for d in dimensions if book.status(d) == s] for s in ("publish", "methodology", "halt")}
     parts = []
     if AGGREGATE in dict(found):
-        parts.append(f"On the aggregate the gate says {book.status(AGGREGATE)}.")
+        decided = _bracketed(book.gating_note(AGGREGATE), "κ ")
+        parts.append(f"On the aggregate the gate says {book.status(AGGREGATE)}{decided}.")
     if dimensions:
         some = words(len(by["publish"])).capitalize() if by["publish"] else "None"
         parts.append(f"{some} of {plural(len(dimensions), 'dimension')} may publish.")
@@ -101,6 +104,14 @@ def _answer(book: Book, found: Sequence[tuple[str, Measurement]]) -> str:
     if by["halt"]:
         parts.append(f"{_names(by['halt'])}: halted.")
     return " ".join(parts)
+
+
+def _titled(book: Book, dimension: str) -> str:
+    return book.title(dimension) + _bracketed(book.gating_note(dimension))
+
+
+def _bracketed(note: str, sign: str = "") -> str:
+    return f" ({sign}{note})" if note else ""
 
 
 def _names(titles: Sequence[str]) -> str:
@@ -113,6 +124,7 @@ def _pair(low: object, high: object) -> tuple[float, float] | None:
 
 
 def _forest_row(book: Book, dimension: str, item: Measurement) -> ForestRow:
+    gating = book.gating(dimension)
     return ForestRow(
         title=book.title(dimension),
         value=item.value,
@@ -121,6 +133,8 @@ def _forest_row(book: Book, dimension: str, item: Measurement) -> ForestRow:
         status=book.status(dimension),
         state=state_words(item),
         pooled=dimension == AGGREGATE,
+        by=book.gating_note(dimension),
+        gating=gating.value if gating is not None and "format" in gating.labels else None,
     )
 
 
@@ -137,13 +151,16 @@ def _forest(book: Book, found: Sequence[tuple[str, Measurement]]) -> Figure:
         f"{clean(found[0][1].n_of, 40)}. Thick bar: the plan’s interval from resampled clusters. "
         f"Thin line: t interval over the clusters. Square: one dimension. Diamond: the aggregate."
     )
+    if any(row.by for row in rows):
+        caption += " Upright stroke: the lowest κ within a format that has a gate of its own; it decides."
     return Figure("How far is each score from a gate?", caption, wide, narrow)
 
 
 def _said(row: ForestRow) -> str:
+    decided = _bracketed(row.by)
     if row.value is None:
-        return row.state
-    return f"{interval(row.value, *(row.interval or (None, None)))}, {row.status or 'no gate'}"
+        return row.state + decided
+    return f"{interval(row.value, *(row.interval or (None, None)))}, {row.status or 'no gate'}{decided}"
 
 
 def _row(book: Book, dimension: str, item: Measurement) -> AgreementRow:
@@ -159,6 +176,7 @@ def _row(book: Book, dimension: str, item: Measurement) -> AgreementRow:
         fleiss=shown(book.one("kappa.fleiss", dimension=dimension)),
         redundancy=shown(book.one("redundancy", dimension=dimension)),
         gate=book.status(dimension) or "no gate",
+        by=book.gating_note(dimension),
     )
 
 
@@ -181,11 +199,18 @@ def _format_row(book: Book, item: Measurement) -> FormatRow:
     return FormatRow(
         title=book.title(item.labels.get("dimension", "")),
         format=clean(item.labels["format"], 60),
-        kappa="no number" if item.value is None else interval(item.value, item.low, item.high),
+        kappa=_format_kappa(book, item),
         n=count(item.n),
         clusters=_clusters(item),
         gate=state_words(item) if few or item.value is None else status,
     )
+
+
+def _format_kappa(book: Book, item: Measurement) -> str:
+    if item.value is None:
+        return "no number"
+    bounds = "no interval" if item.low is None or item.high is None else span(item.low, item.high)
+    return f"{book.kappa_words(item)} ({bounds})"
 
 
 def _pairs(

@@ -164,14 +164,16 @@ def _why_single(book: Book, standing: Standing) -> str:
     firsts = [v for v in own if len(v.claim.subjects) == 1]
     families = len(book.run.study.families)
     if firsts:
-        kept = f"Keeps the place without each of the {words(families)} families"
+        kept = f"Keeps the place without any one of the {words(families)} families"
         return kept if firsts[0].stability_status == "stable" and families > 1 else "A verdict carries the place"
     pairs = [v for v in own if len(v.claim.subjects) > 1]
     return f"Placed by {plural(len(pairs), 'permitted pair')}"
 
 
 def _why_withheld(book: Book, standing: Standing) -> str:
-    own = [v for v in book.on(AGGREGATE) if standing.agents[0] in v.claim.subjects]
+    about = [v for v in book.on(AGGREGATE) if standing.agents[0] in v.claim.subjects]
+    # What stops a first place differs for the leader alone, so it counts only where no pair was put to the gates.
+    own = [v for v in about if len(v.claim.subjects) > 1] or about
     if not own:
         return "No claim about this agent was put to the gates"
     fields = {
@@ -180,7 +182,7 @@ def _why_withheld(book: Book, standing: Standing) -> str:
         "controls": sum("adversarial" in v.binding and v.publication_level == "no-claim" for v in own),
     }
     bound = [name for name, times in fields.items() if times]
-    permitted = sum(v.publication_level != "no-claim" for v in own)
+    permitted = sum(v.publication_level != "no-claim" for v in about)
     why = f"Stopped by {listing(bound)}" if bound else "No permitted place"
     return why + (f"; {plural(permitted, 'claim')} about it may be said" if permitted else "")
 

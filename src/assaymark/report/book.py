@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from assaymark.claims import agreement_status
 from assaymark.records import AGGREGATE, AgreementStatus, Measurement, Verdict, measurement_id
-from assaymark.report.formats import clean
+from assaymark.report.formats import clean, number, shown
 from assaymark.report.inputs import AssayRun
+
+KAPPA: Final = "kappa.mean_pairwise"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,11 +80,44 @@ class Book:
         """What the judges' agreement on a dimension permits: as its verdicts say, else by the plan's gates."""
         if dimension in self.statuses:
             return self.statuses[dimension]
-        kappa = self.one("kappa.mean_pairwise", dimension=dimension)
+        kappa = self.gating(dimension)
         if kappa is None:
             return None
         gates = self.run.study.gates
         return agreement_status(kappa.value, publish=gates.publish, halt=gates.halt)
+
+    def gating(self, dimension: str) -> Measurement | None:
+        """The kappa that gates a dimension: the lowest of the pooled one and of those within gated formats.
+
+        An undefined kappa is below all of them; a format with too few records has no gate. This is the rule of
+        `assaymark.claims.verdicts.governing_agreement`, which does not name the measurement.
+        """
+        gated = (m for m in self.every(KAPPA, dimension=dimension) if not m.state.startswith("too few"))
+        return min(gated, key=lambda m: (float("-inf") if m.value is None else m.value, m.id), default=None)
+
+    def gating_note(self, dimension: str) -> str:
+        """The gating kappa and the format it was found in; empty where the pooled kappa gates.
+
+        A value that two decimals would lift over the cut-off that it misses has three.
+        """
+        item = self.gating(dimension)
+        if item is None or "format" not in item.labels:
+            return ""
+        return f"{self.kappa_words(item)} in {clean(item.labels['format'], 60)}"
+
+    def gating_words(self, dimension: str) -> str:
+        """The gating kappa with its sign, its format where it has one, or in words why there is none."""
+        item = self.gating(dimension)
+        said = self.gating_note(dimension) or self.kappa_words(item)
+        return said if item is None or item.value is None else f"κ {said}"
+
+    def kappa_words(self, item: Measurement | None) -> str:
+        """A kappa beside the gates, or in words why there is none."""
+        if item is None or item.value is None:
+            return shown(item)
+        gates = self.run.study.gates
+        lifted = any(item.value < cut <= round(item.value, 2) for cut in (gates.halt, gates.publish))
+        return number(item.value, 3 if lifted else 2)
 
     def on(self, dimension: str) -> tuple[Verdict, ...]:
         """The verdicts on one dimension, by claim id."""

@@ -243,7 +243,6 @@ def _forecasts(book: Book) -> str:
         return ""
     if item.value is None:
         return f"Arithmetic of stated forecasts: {state_words(item)}."
-    return (
-        f"{percent(item.value) if item.value else 'None'} of {counted(item.n, 'stated portfolio forecast')} "
-        f"{'differ' if item.value else 'differs'} from the weighted sum of its own parts."
-    )
+    said = f"{percent(item.value)} of" if item.value else "None of"
+    differ = "differ from the weighted sum of their" if item.value else "differs from the weighted sum of its"
+    return f"{said} {counted(item.n, 'stated portfolio forecast')} {differ} own parts."

@@ -29,6 +29,9 @@ _MONTHS: Final = (
     "July", "August", "September", "October", "November", "December",
 )  # fmt: skip
 _SPACES: Final = re.compile(r"\s+")
+_APOSTROPHE: Final = re.compile(r"(?<=\w)'")
+_ONE_OF: Final = re.compile(r"(?<![\d.,])1 (agent|call|cluster|cycle|decision|judge|point|record|trial)s\b")
+_ALL_OF: Final = re.compile(r"\b(\d+) of the \1 (?=[a-z]+s\b)")
 
 
 def clean(text: str, limit: int | None = None) -> str:
@@ -43,6 +46,18 @@ def clean(text: str, limit: int | None = None) -> str:
     plain = text.isprintable() and "  " not in text
     flat = text.strip() if plain else _UNSAFE.sub("\ufffd", _SPACES.sub(" ", text)).strip()
     return flat if limit is None or len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
+
+
+def prose(text: str, limit: int | None = None) -> str:
+    """A sentence from a record as it is set: safe as by `clean`, typographic apostrophes, one thing in the singular.
+
+    >>> prose("X ranks first of the one agents on the panel's score."), prose("4 records in 1 clusters")
+    ('X ranks first of the one agent on the panel’s score.', '4 records in 1 cluster')
+    >>> prose("no lead over 3 of the 3 agents"), prose("21 clusters, 0.1 points"), prose("quote 'this'")
+    ('no lead over all 3 agents', '21 clusters, 0.1 points', "quote 'this’")
+    """
+    said = _APOSTROPHE.sub("’", clean(text, limit)).replace("the one agents", "the one agent")
+    return _ALL_OF.sub(r"all \1 ", _ONE_OF.sub(r"1 \1", said))
 
 
 def number(value: float, digits: int = 2) -> str:
@@ -189,7 +204,7 @@ def state_words(measurement: Measurement) -> str:
     >>> state_words(m)
     'not defined: one trial'
     """
-    text = clean(measurement.state)
+    text = prose(measurement.state)
     if text.startswith("undefined"):
         return "not defined" + text.removeprefix("undefined")
     return text if text and text != "ok" else "not measured"
@@ -279,3 +294,30 @@ def fit(text: str, width: float, size: float) -> str:
     while cut and text_width(cut + "…", size) > width:
         cut = cut[:-1]
     return cut.rstrip() + "…"
+
+
+def shortened(names: Sequence[str], width: float, size: float) -> tuple[str, ...]:
+    """Names cut in the middle so that each fits a width and no two different ones look alike.
+
+    >>> shortened(["opus-of-the-north-4-7", "opus-of-the-north-4-8", "otter"], 80, 12)
+    ('opus…rth-4-7', 'opus…rth-4-8', 'otter')
+    """
+    wanted = len(set(names))
+    for head in (0.4, 0.6, 0.2, 0.0):
+        cut = tuple(_cut_middle(name, width, size, head) for name in names)
+        if len(set(cut)) == wanted:
+            return cut
+    places = {name: f"… {at}" for at, name in enumerate(dict.fromkeys(names), 1)}
+    return tuple(fit(name, width - text_width(places[name], size), size).rstrip("…") + places[name] for name in names)
+
+
+def _cut_middle(text: str, width: float, size: float, head: float) -> str:
+    """The two ends of a text around an ellipsis; ``head`` is the share that its beginning keeps."""
+    if text_width(text, size) <= width:
+        return text
+    for kept in range(len(text) - 1, 0, -1):
+        start = round(kept * head)
+        cut = f"{text[:start]}…{text[len(text) - kept + start :]}"
+        if text_width(cut, size) <= width:
+            return cut
+    return "…"

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 from assaymark.records import Level, Verdict
 from assaymark.report.book import Book
-from assaymark.report.formats import clean, count, counted, plural
-from assaymark.report.levels import LEVELS, TAGS, permitted_verdicts
+from assaymark.report.formats import count, counted, plural, prose, words
+from assaymark.report.levels import LEVELS, TAGS, permitted_verdicts, rule_words
 
 _RANK = {"no-claim": 0, "qualified": 1, "headline": 2}
 _ROWS = 8
+_UNTRIED = "not tried"
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The level under another rule; ``level`` is None where the verdict holds."""
+    """The level under another rule; ``level`` is None where the verdict holds or the rule was not tried."""
 
     level: Level | None
     word: str
@@ -34,7 +35,8 @@ class FragilityRow:
     @property
     def holds(self) -> str:
         """Under how many of the rules the verdict holds, for narrow pages."""
-        return f"{sum(cell.level is None for cell in self.cells)} of {counted(len(self.cells), 'other rule')}"
+        tried = [cell for cell in self.cells if cell.word != _UNTRIED]
+        return f"{sum(cell.level is None for cell in tried)} of {counted(len(tried), 'other rule')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ def fragility_view(book: Book) -> FragilityView:
     moved = sum(any(level != v.publication_level for level in v.fragility.values()) for v in verdicts)
     return FragilityView(
         answer=_answer(len(verdicts), moved, len(rules)),
-        rules=tuple(clean(rule, 60) for rule in rules),
+        rules=tuple(_head(rule) for rule in rules),
         rows=tuple(_row(v, rules) for v in shown),
         total=f"All {count(len(verdicts))} claims",
         locked=_levels(verdicts),
@@ -67,19 +69,27 @@ def fragility_view(book: Book) -> FragilityView:
 
 
 def _answer(verdicts: int, moved: int, rules: int) -> str:
-    other = f"under {'the one rule' if rules == 1 else 'any of ' + plural(rules, 'rule')} that the plan did not lock"
-    if not moved:
-        return f"No verdict of {count(verdicts)} changes {other}."
-    return f"{plural(moved, 'verdict').capitalize()} of {count(verdicts)} would change {other}."
+    other = f"under {'the one other rule' if rules == 1 else f'any one of {words(rules)} other rules'}"
+    verdict = plural(moved, "verdict").capitalize() if moved else "No verdict"
+    return f"{verdict} of {count(verdicts)} would change {other}, which the plan did not lock."
+
+
+def _head(rule: str) -> str:
+    """A column head; the t of a t test stays small."""
+    said = rule_words(rule)
+    return said if said.startswith("t ") else said[:1].upper() + said[1:]
 
 
 def _row(verdict: Verdict, rules: Sequence[str]) -> FragilityRow:
     level = verdict.publication_level
-    text = clean(verdict.claim.statement, 400).removesuffix(".")
+    text = prose(verdict.claim.statement, 400).removesuffix(".")
     cells = []
     for rule in rules:
-        other = verdict.fragility.get(rule, level)
-        cells.append(Cell(None, "holds") if other == level else Cell(other, TAGS[other]))
+        other = verdict.fragility.get(rule)
+        if other is None:
+            cells.append(Cell(None, _UNTRIED))
+        else:
+            cells.append(Cell(None, "holds") if other == level else Cell(other, TAGS[other]))
     return FragilityRow(text, level, TAGS[level], tuple(cells))
 
 

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Final
 
-from assaymark.records import AGGREGATE, Level, Measurement, Verdict
+from assaymark.records import Level, Verdict
 from assaymark.report.book import Book
-from assaymark.report.formats import clean, count, counted, listing, number, shown
+from assaymark.report.formats import WITHHELD, clean, count, counted, listing, prose
 from assaymark.report.paging import row_bytes
-from assaymark.report.withheld import WithheldGroup, withheld_groups, withheld_phrase
+from assaymark.report.withheld import ONE_FAMILY, WithheldGroup, droppable, withheld_groups, withheld_phrase
 
 LEVELS: Final[tuple[Level, ...]] = ("headline", "qualified", "no-claim")
 TAGS: Final = {"headline": "Headline", "qualified": "Qualified", "no-claim": "No claim"}
@@ -31,6 +31,11 @@ _EMPTY: Final = {
 }
 _RANK: Final = {"no-claim": 0, "qualified": 1, "headline": 2}
 _FIELDS: Final = (("agreement", "Agreement"), ("stability", "Stability"), ("adversarial", "Controls"))
+_RULES: Final = {
+    "cluster t": "t test over clusters",
+    "percentile bootstrap": "percentile bootstrap test",
+    "half-even rounding": "halves rounded to even",
+}
 _MORE: Final = 20
 _ROW_BYTES: Final = 700
 # Heights in CSS pixels on a wide screen: two levels and the third's heading must start above the 900th.
@@ -108,7 +113,7 @@ def claim_view(book: Book, verdict: Verdict) -> ClaimView:
     """How one verdict is shown. For no-claim the sentence, its reasons and its condition stay behind."""
     level = verdict.publication_level
     said = level != "no-claim"
-    statement, condition = clean(verdict.claim.statement, 400), clean(verdict.condition or "", 400)
+    statement, condition = prose(verdict.claim.statement, 400), prose(verdict.condition or "", 400)
     return ClaimView(
         level=level,
         tag=TAGS[level],
@@ -119,7 +124,7 @@ def claim_view(book: Book, verdict: Verdict) -> ClaimView:
         fields=_fields(book, verdict),
         chip=_chip(verdict) if said else None,
         copy=_copy(statement, condition, verdict.plan_hash) if said else None,
-        reasons=tuple(clean(reason, 400) for reason in verdict.reasons) if said else (),
+        reasons=tuple(prose(reason, 400) for reason in verdict.reasons) if said else (),
     )
 
 
@@ -137,28 +142,14 @@ def _place(verdict: Verdict, order: dict[str, int]) -> tuple[int, str, bool, tup
 
 
 def _sorted(book: Book, level: Level) -> list[Verdict]:
-    """Rank 1 and neighbours on the aggregate first, then firsts on each dimension, then the rest; then by name."""
-    opening = _opening(book)
+    """Score by score and by name: the page that withholds an order must not be sorted by it."""
     order = {name: at for at, name in enumerate(book.dimensions)}
-    chosen = [v for v in book.run.verdicts if v.publication_level == level]
-    return sorted(chosen, key=lambda v: (v.claim.id not in opening, len(v.claim.subjects) > 1, _place(v, order)))
+    return sorted((v for v in book.run.verdicts if v.publication_level == level), key=lambda v: _place(v, order))
 
 
 def permitted_verdicts(book: Book) -> tuple[Verdict, ...]:
     """The claims that may be said, in the order of the page."""
     return tuple(v for level in LEVELS[:2] for v in _sorted(book, level))
-
-
-def _opening(book: Book) -> set[str]:
-    """Ids of the claims that open the page. Neighbours are found by point estimate, which is not shown."""
-    levels = {agent: book.value("score.effect", dimension=AGGREGATE, agent=agent) for agent in book.agents}
-    order = sorted((a for a in book.agents if levels[a] is not None), key=lambda a: (-(levels[a] or 0.0), a))
-    adjacent = {frozenset(pair) for pair in pairwise(order)}
-    return {
-        v.claim.id
-        for v in book.on(AGGREGATE)
-        if (len(v.claim.subjects) == 1 and v.claim.subjects[0] in order[:1]) or frozenset(v.claim.subjects) in adjacent
-    }
 
 
 def _room(headlines: Sequence[int], qualified: Sequence[int]) -> tuple[int, int]:
@@ -223,17 +214,34 @@ def _of(total: int, book: Book) -> str:
 
 
 def _fields(book: Book, verdict: Verdict) -> tuple[Field, ...]:
-    kappa = book.one("kappa.mean_pairwise", dimension=verdict.claim.dimension)
+    stability = _stability(book, verdict)
     texts = {
-        "agreement": verdict.agreement_status + _kappa_note(kappa),
-        "stability": verdict.stability_status,
+        "agreement": f"{verdict.agreement_status} ({book.gating_words(verdict.claim.dimension)})",
+        "stability": stability,
         "adversarial": verdict.adversarial_status,
     }
-    return tuple(Field(title, texts[name], name in verdict.binding) for name, title in _FIELDS)
+    hidden = {"stability"} if stability == WITHHELD else set()
+    return tuple(Field(title, texts[name], name in verdict.binding and name not in hidden) for name, title in _FIELDS)
 
 
-def _kappa_note(kappa: Measurement | None) -> str:
-    return f" (κ {number(kappa.value)})" if kappa is not None and kappa.value is not None else f" ({shown(kappa)})"
+def _stability(book: Book, verdict: Verdict) -> str:
+    """A claim's stability. Of several withheld first places, the one whose stability differs is the leader's."""
+    if verdict.stability_status != "tie-class" and not droppable(book):
+        return ONE_FAMILY
+    if verdict.publication_level == "no-claim" and len(verdict.claim.subjects) == 1:
+        firsts = [v for v in book.on(verdict.claim.dimension) if len(v.claim.subjects) == 1]
+        kept = {v.stability_status for v in firsts if v.publication_level == "no-claim"}
+        return verdict.stability_status if len(kept) == 1 else WITHHELD
+    return verdict.stability_status
+
+
+def rule_words(rule: str) -> str:
+    """How a page calls a rule that the plan did not lock; one it does not know keeps its name.
+
+    >>> rule_words("cluster t"), rule_words("kappa cut-offs 0.5 and 0.25")
+    ('t test over clusters', 'kappa cut-offs 0.5 and 0.25')
+    """
+    return _RULES.get(rule) or clean(rule, 60)
 
 
 def _chip(verdict: Verdict) -> Chip | None:
@@ -248,7 +256,7 @@ def _chip(verdict: Verdict) -> Chip | None:
     if not worse:
         return Chip(f"Holds under all {others} other rules" if others > 1 else "Holds under the other rule", False)
     lowest = min(worse.values(), key=_RANK.__getitem__)
-    rules = [clean(rule, 60) for rule, level in worse.items() if level == lowest]
+    rules = [rule_words(rule) for rule, level in worse.items() if level == lowest]
     under = listing(rules, last="or") if len(rules) < 3 else f"{len(rules)} of {others} other rules"
     return Chip(f"{TAGS[lowest]} under {under}", True)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from assaymark.judging.texts import judged_text
+from assaymark.protocol import Study
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report.book import Book
 from assaymark.report.formats import (
@@ -19,9 +21,11 @@ from assaymark.report.formats import (
     number,
     percent,
     plural,
+    prose,
     sentence,
     shown,
     state_words,
+    words,
 )
 
 NEVER_SAID: Final = (
@@ -35,7 +39,7 @@ _MEANINGS: Final[Mapping[str, str]] = {
     "gates.format_min_clusters": "clusters a format needs for a gate of its own",
     "gates.repetition_stability": "least repetition stability of a judge asked more than once",
     "inference.gating_test": "test that decides significance; auto is cluster t below 20 common clusters",
-    "inference.alpha": "error rate of each Holm family",
+    "inference.alpha": "error rate of the whole study’s order claims",
     "inference.level": "level of every interval",
     "inference.resamples": "resamples of the cluster bootstrap; none set means max(10,000, 40 m / α)",
     "inference.ddof": "degrees of freedom in repetition stability",
@@ -127,9 +131,22 @@ def plan_view(book: Book) -> PlanView:
         rows=tuple(_plan_rows(book)),
         judges=tuple(_judges(book)),
         floors=tuple(_floors(book)),
-        missing=tuple(sentence(clean(note, 600)) for note in book.run.import_notes),
+        missing=tuple(_missing(book)),
         excluded=tuple((clean(why, 160), count(n)) for why, n in sorted(book.run.excluded.items())),
     )
+
+
+def _missing(book: Book) -> Iterator[str]:
+    """What the records lack: what is counted here, then what the import reported."""
+    records = book.run.decisions
+    silent = sum(not judged_text(decision).strip() for decision in records)
+    if silent:
+        hold = "holds" if silent == 1 else "hold"
+        yield f"{words(silent).capitalize()} of {plural(len(records), 'record')} {hold} no text that is judged."
+    for note in book.run.import_notes:
+        # The import may count the same records under the bare word.
+        if not (silent and note.partition(" (")[0] == "text"):
+            yield sentence(prose(note, 600))
 
 
 def _study_line(book: Book) -> str:
@@ -221,11 +238,26 @@ def _conflict(book: Book) -> Fact:
 
 def _plan_rows(book: Book) -> Iterator[PlanRow]:
     plan: dict[str, Any] = book.run.study.model_dump(mode="json")
+    meanings = {**_MEANINGS, **_alpha_meanings(book.run.study)}
     for part in _PARTS:
         for name, value in plan[part].items():
             field = f"{part}.{name}"
-            yield PlanRow(field, plan_value(value), _MEANINGS.get(field, ""))
+            yield PlanRow(field, plan_value(value), meanings.get(field, ""))
     yield PlanRow("seed", plan_value(plan["seed"]), _MEANINGS["seed"])
+
+
+def _alpha_meanings(study: Study) -> Mapping[str, str]:
+    """What alpha and its sharing come to under this plan: the level of each Holm family follows from both."""
+    level = f"α {alpha(study.claim_alpha)}"
+    if not study.inference.share_alpha:
+        return {
+            "inference.alpha": "error rate of each Holm family",
+            "inference.share_alpha": f"the aggregate’s and the dimensions’ families are each tested at {level}",
+        }
+    if study.claim_alpha == study.inference.alpha:
+        return {"inference.share_alpha": f"claims are made on one family alone, which is tested at all of it, {level}"}
+    shared = f"the aggregate’s and the dimensions’ families are each tested at half of it, {level}"
+    return {"inference.share_alpha": shared}
 
 
 def plan_value(value: object) -> str:
@@ -274,15 +306,37 @@ def _invalid(book: Book, judge: str) -> str:
 
 def _floors(book: Book) -> Iterator[FloorRow]:
     gate = number(book.run.study.gates.repetition_stability)
-    for item in book.every("noise.repetition_stability"):
-        about = f"{clean(item.labels.get('judge', ''), 60)}, repeated (ddof {clean(item.labels.get('ddof', '?'), 8)})"
-        yield FloorRow(about, shown(item, 3), _n(item), f"repetition stability; the plan asks for {gate}")
-    for item in book.every("noise.agent_floor"):
-        about = f"{clean(item.labels.get('agent', ''), 60)}, replicates"
-        yield FloorRow(about, shown(item, 3), _n(item), "spread of the same agent on the same question, in points")
+    meaning = f"repetition stability; the plan asks for {gate}"
+    yield from _grouped(book.every("noise.repetition_stability"), _repeated, meaning)
+    meaning = "spread of the same agent on the same question, in points"
+    yield from _grouped(book.every("noise.agent_floor"), _replicates, meaning)
     for item in book.every("score.length_correlation"):
         value = state_words(item) if item.value is None else number(item.value)
         yield FloorRow("Length and score", value, _n(item), "correlation of the length of a text with its panel score")
+
+
+def _grouped(
+    items: Iterable[Measurement], about: Callable[[Sequence[Measurement]], str], meaning: str
+) -> Iterator[FloorRow]:
+    """A row for each number; what is not defined for one and the same reason shares a row."""
+    groups: dict[str, list[Measurement]] = {}
+    for item in items:
+        groups.setdefault(item.id if item.value is not None else f"{state_words(item)}|{_n(item)}", []).append(item)
+    for group in groups.values():
+        yield FloorRow(about(group), shown(group[0], 3), _n(group[0]), meaning)
+
+
+def _repeated(group: Sequence[Measurement]) -> str:
+    ddof = sorted({clean(item.labels.get("ddof", "?"), 8) for item in group})
+    return f"{_who(group, 'judge')}, repeated (ddof {listing(ddof)})"
+
+
+def _replicates(group: Sequence[Measurement]) -> str:
+    return f"{_who(group, 'agent')}, replicates"
+
+
+def _who(group: Sequence[Measurement], label: str) -> str:
+    return listing(sorted({clean(item.labels.get(label, ""), 60) for item in group}))
 
 
 def _n(item: Measurement) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from math import comb
 
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report.book import Book
@@ -19,7 +20,10 @@ _PAIRS = 4
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """One family left out: its chart, and the pairs that change sides, each pair in alphabetical order."""
+    """One family left out: its caption, and its chart if any place is permitted (else "").
+
+    ``turned`` are the pairs of agents with permitted places that change sides, each pair in alphabetical order.
+    """
 
     family: str
     svg: str
@@ -89,18 +93,24 @@ def _answer(book: Book, found: Sequence[Measurement]) -> str:
     if not low:
         return f"Leaving any one family out keeps the rank correlation at {number(cut, 1)} or above."
     return (
-        f"For {words(len(low))} of {plural(len(values), 'family', 'families')} the rank correlation falls below "
+        f"{_of_families(len(low), len(values))} the rank correlation falls below "
         f"{number(cut, 1)}, and what depends on {'that family' if len(low) == 1 else 'those families'} is withheld."
     )
 
 
+def _of_families(low: int, total: int) -> str:
+    return "Without the one family" if total == 1 else f"For {words(low)} of {words(total)} families"
+
+
 def _caption(book: Book, allowed: Sequence[Standing]) -> str:
-    hidden = sum(len(s.agents) for s in allowed if not s.single)
-    text = "Left: the full panel. Right: without one judge family. ρ is the Spearman correlation of the two orders."
-    if not hidden:
+    named = sum(s.single for s in allowed)
+    rho = "ρ is the Spearman correlation of the order of the full panel with the order without one judge family."
+    if not named:
+        return f"{rho} No place may be shown, so neither order is drawn and no pair is named."
+    text = f"Left: the full panel. Right: without one judge family. {rho}"
+    if named == len(book.agents):
         return text
-    who = "every agent" if hidden == len(book.agents) else plural(hidden, "agent")
-    return f"{text} The place of {who} is withheld, and their lines have no name; a thicker line is one that moves."
+    return f"{text} Only agents whose place a verdict permits are drawn and named; the others are counted."
 
 
 def _drop(book: Book, item: Measurement, allowed: Sequence[Standing], full: Sequence[str], name: str) -> Drop:
@@ -108,30 +118,30 @@ def _drop(book: Book, item: Measurement, allowed: Sequence[Standing], full: Sequ
     before, after = places(full), places([str(agent) for agent in item.detail["order"]])
     single = {s.agents[0]: s for s in allowed if s.single}
     ends = tuple(
-        SlopeEnd(
-            name=clean(agent, 60) if agent in single else None,
-            full=before[agent],
-            without=after[agent],
-            level=single[agent].level if agent in single else "no-claim",
-        )
+        SlopeEnd(clean(agent, 60), before[agent], after[agent], single[agent].level)
         for agent in full
+        if agent in single
     )
     rho = shown(item)
     cut = book.run.study.stability.rho
     fails = item.value is not None and item.value < cut - _TOLERANCE
     turned = _turned(before, after)
+    # A pair is named only between permitted places: the others would tell who stands next to whom.
+    named = tuple((clean(a, 60), clean(b, 60)) for a, b in turned if a in single and b in single)
     chart = Slope(
         family=family,
         rho=f"ρ {rho} < {number(cut, 1)}" if fails else f"ρ {rho}",
         fails=fails,
+        size=len(full),
         ends=ends,
         classes=_classes(allowed, len(full)),
         left="full panel",
         right=f"without {family}",
     )
-    moved = sum(before[agent] != after[agent] for agent in full)
-    svg = slope(name, chart, f"Order with and without {family}", _desc(chart, moved, len(turned)))
-    return Drop(family, svg, rho, fails, turned, _turned_words(turned, moved))
+    caption = f"Without {family}: {chart.rho}. {_turned_words(len(turned), comb(len(full), 2), named)}"
+    desc = f"{caption} {_ends_words(chart)}".strip()
+    svg = slope(name, chart, f"Order with and without {family}", desc) if ends else ""
+    return Drop(family, svg, rho, fails, named, caption)
 
 
 def _classes(allowed: Sequence[Standing], size: int) -> tuple[tuple[int, int, str], ...]:
@@ -141,21 +151,20 @@ def _classes(allowed: Sequence[Standing], size: int) -> tuple[tuple[int, int, st
 
 def _turned(before: Mapping[str, int], after: Mapping[str, int]) -> tuple[tuple[str, str], ...]:
     pairs = combinations(sorted(before), 2)
-    return tuple((clean(a, 60), clean(b, 60)) for a, b in pairs if (before[a] - before[b]) * (after[a] - after[b]) < 0)
+    return tuple((a, b) for a, b in pairs if (before[a] - before[b]) * (after[a] - after[b]) < 0)
 
 
-def _turned_words(turned: Sequence[tuple[str, str]], moved: int) -> str:
-    if not moved:
-        return "No agent changes its place."
+def _turned_words(turned: int, pairs: int, named: Sequence[tuple[str, str]]) -> str:
     if not turned:
-        return f"{plural(moved, 'agent').capitalize()} change place."
-    listed = "; ".join(f"{a} and {b}" for a, b in turned[:_PAIRS])
-    rest = f"; and {plural(len(turned) - _PAIRS, 'more pair')}" if len(turned) > _PAIRS else ""
-    return f"{'This pair turns' if len(turned) == 1 else 'These pairs turn'} round: {listed}{rest}."
+        return "No pair turns round."
+    text = f"{words(turned).capitalize()} of {plural(pairs, 'pair')} {'turns' if turned == 1 else 'turn'} round"
+    if not named:
+        return f"{text}."
+    listed = "; ".join(f"{a} and {b}" for a, b in named[:_PAIRS])
+    rest = f"; and {plural(len(named) - _PAIRS, 'more pair')}" if len(named) > _PAIRS else ""
+    return f"{text}{': ' if len(named) == turned else ', among them '}{listed}{rest}."
 
 
-def _desc(chart: Slope, moved: int, turned: int) -> str:
-    shown = [end for end in chart.ends if end.name]
-    named = [f"{e.name} is {e.full} with the full panel and {e.without} without {chart.family}" for e in shown]
-    moves = f"{plural(moved, 'agent')} of {len(chart.ends)} change place, {plural(turned, 'pair')} turn round"
-    return f"{chart.rho}; {moves}. {'; '.join(named) if named else 'Every place is withheld'}."
+def _ends_words(chart: Slope) -> str:
+    said = [f"{e.name} is {e.full} with the full panel and {e.without} without {chart.family}" for e in chart.ends]
+    return f"{'; '.join(said)}." if said else ""

@@ -99,9 +99,10 @@ def _agreement(book: Book) -> Table:
     table = Table(title="Do the judges agree?", title_justify="left", title_style="bold", box=None, pad_edge=False)
     table.add_column("Score", overflow="fold")
     table.add_column("kappa", justify="right", overflow="fold")
-    table.add_column("bootstrap", justify="right", overflow="fold")
-    table.add_column("t", justify="right", overflow="fold")
+    table.add_column("bootstrap", justify="right", no_wrap=True)
+    table.add_column("t", justify="right", no_wrap=True)
     table.add_column("gate", overflow="fold")
     for row in agreement_view(book).rows:
-        table.add_row(*(Text(cell) for cell in (row.title, row.kappa, row.bootstrap, row.companion, row.gate)))
+        gate = f"{row.gate}, {row.by}" if row.by else row.gate
+        table.add_row(*(Text(cell) for cell in (row.title, row.kappa, row.bootstrap, row.companion, gate)))
     return table

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from assaymark.records import Measurement, Verdict
 from assaymark.report.book import Book, measure_words
-from assaymark.report.formats import clean, listing, number, p_value, plural, shown
+from assaymark.report.formats import alpha, clean, listing, number, p_value, plural
 
 Segments = tuple[tuple[str, bool], ...]
+ONE_FAMILY: Final = "not measurable: one judge family"
 _NAMES = 6
 
 
@@ -23,6 +25,11 @@ class WithheldGroup:
     text: str
     why: Segments
     covers: int
+
+
+def droppable(book: Book) -> bool:
+    """Whether a judge family can be left out at all: with one family, dependence on it cannot be measured."""
+    return len(book.run.study.families) > 1
 
 
 def withheld_phrase(book: Book, verdict: Verdict) -> str:
@@ -106,7 +113,7 @@ def _why(book: Book, dimension: str, verdicts: Sequence[Verdict]) -> Segments:
     """The fields that bind, with their numbers; nothing here says who is ahead."""
     parts: list[tuple[str, bool]] = []
     if any(v.agreement_status == "halt" for v in verdicts):
-        parts += _halt(book.one("kappa.mean_pairwise", dimension=dimension))
+        parts += _halt(book, dimension)
     if any(v.adversarial_status == "contaminated" for v in verdicts):
         parts += [("The controls found the score ", False), ("contaminated", True), (". ", False)]
     pairs = [v for v in verdicts if len(v.claim.subjects) > 1]
@@ -114,14 +121,15 @@ def _why(book: Book, dimension: str, verdicts: Sequence[Verdict]) -> Segments:
     parts += _tie_class(book, [v for v in pairs if v.stability_status == "tie-class"], only)
     parts += _judge_dependent(book, [v for v in pairs if v.stability_status == "judge-dependent"], only)
     if not parts:
-        parts += _firsts(verdicts)
+        parts += _firsts(book, verdicts)
     return tuple(parts)
 
 
-def _halt(kappa: Measurement | None) -> Segments:
+def _halt(book: Book, dimension: str) -> Segments:
+    kappa, said = book.gating(dimension), book.gating_words(dimension)
     if kappa is None or kappa.value is None:
-        return (("Agreement there is ", False), (shown(kappa), True), (". ", False))
-    return ((f"Agreement there is κ {number(kappa.value)}: ", False), ("halt", True), (". ", False))
+        return (("Agreement there is ", False), (said, True), (". ", False))
+    return ((f"Agreement there is {said}: ", False), ("halt", True), (". ", False))
 
 
 def _tie_class(book: Book, pairs: Sequence[Verdict], only: bool) -> list[tuple[str, bool]]:
@@ -138,13 +146,19 @@ def _tie_class(book: Book, pairs: Sequence[Verdict], only: bool) -> list[tuple[s
         size = f"the gap is {number(gaps[0])}" if len(gaps) == 1 else f"the gaps are {_range(gaps)}"
         ps = [float(m.detail["p_holm"]) for m in found if m is not None and m.detail.get("p_holm") is not None]
         which = "the smallest adjusted" if len(ps) > 1 else "adjusted"
-        tested = f", {which} {p_value(min(ps))}" if ps else ""
+        tested = f", {which} {p_value(min(ps))}{_cut_off(book, min(ps))}" if ps else ""
         parts.append((f": {size} points{tested}. ", False))
     else:
         parts.append((". ", False))
     if never:
         parts.append((f"{plural(never, 'pair').capitalize()} never answered a common question. ", False))
     return parts
+
+
+def _cut_off(book: Book, p: float) -> str:
+    """The level that the p-value misses, which is less than the plan's alpha where two families share it."""
+    level = book.run.study.claim_alpha
+    return f", not below {alpha(level)}" if p > level else ""
 
 
 def _range(gaps: Sequence[float]) -> str:
@@ -155,6 +169,8 @@ def _range(gaps: Sequence[float]) -> str:
 def _judge_dependent(book: Book, pairs: Sequence[Verdict], only: bool) -> list[tuple[str, bool]]:
     if not pairs:
         return []
+    if not droppable(book):
+        return [("Whether the order depends on the judge is ", False), (ONE_FAMILY, True), (". ", False)]
     families = sorted({clean(f, 60) for v in pairs for f in _turning(book, v)})
     parts: list[tuple[str, bool]] = [(_pairs_words(len(pairs), "are ", "is ", only), False), ("judge-dependent", True)]
     parts.append((f": the difference turns without {listing(families, last='or')}. " if families else ". ", False))
@@ -169,14 +185,16 @@ def _turning(book: Book, verdict: Verdict) -> Iterable[str]:
             yield item.labels.get("dropped", "")
 
 
-def _firsts(verdicts: Sequence[Verdict]) -> Segments:
+def _firsts(book: Book, verdicts: Sequence[Verdict]) -> Segments:
     tie = sum(v.stability_status == "tie-class" for v in verdicts)
     bent = sum(v.stability_status == "judge-dependent" for v in verdicts)
     parts: list[tuple[str, bool]] = []
     if tie:
         parts += [(f"No significant lead over every other agent, for {plural(tie, 'agent')}: ", False)]
         parts += [("tie class", True), (". ", False)]
-    if bent:
+    if bent and not droppable(book):
+        parts += [("Whether it depends on the judge is ", False), (ONE_FAMILY, True), (". ", False)]
+    elif bent:
         parts += [(f"For {plural(bent, 'agent')} it is ", False), ("judge-dependent", True), (". ", False)]
     return tuple(parts)
 

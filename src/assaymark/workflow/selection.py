@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from assaymark.engine import Model
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.judging import Rubric, left_out, load_rubric
+from assaymark.judging import Rubric, argument_problems, left_out, load_rubric
 from assaymark.protocol import Study
 from assaymark.records import AGGREGATE, Decision
 
@@ -69,6 +69,8 @@ def _judge_problems(study: Study, models: Mapping[str, Model] | None) -> Iterato
     for at, judge in enumerate(study.judges):
         if models is not None and judge.model not in models:
             yield Problem(f"judges.{at}.model", str(UnknownNameError("model", judge.model, tuple(models))))
+        else:
+            yield from (Problem(f"judges.{at}.args", what) for what in argument_problems(judge.model, judge.args))
 
 
 def _empty(selection: Selection) -> Iterator[Problem]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
@@ -15,7 +16,7 @@ from judged_records import AGENTS, RETURNS, by_id, context, decision, fact, stud
 from assaymark.engine.calls import CallSpec, Message, Text
 from assaymark.errors import ModelError
 from assaymark.judging.prompts import PlannedCall, plan_calls
-from assaymark.judging.reference import PLANTED, VIEWS, Features, reference_judges
+from assaymark.judging.reference import PLANTED, VIEWS, Features, argument_problems, reference_judges
 from assaymark.judging.reference.features import notice
 from assaymark.judging.reference.views import MIDDLE, Term, opinion
 from assaymark.judging.replies import Parsed, judgment, parse_reply
@@ -178,6 +179,35 @@ def test_sums_that_do_not_hold_are_noticed():
     assert noticed(decision(actions=(), stages={})).arithmetic is None
 
 
+# The forms in which forecasts are stored: with alpha by an importer, without it by the agents of this package.
+STORED = [
+    {"portfolio_pct": 1.4, "benchmark_pct": 0.3, "alpha_pct": 1.1, "holdings": {"ENERGY": 1.0, "GOLD": 2.0}},
+    {"portfolio_pct": 1.4, "benchmark_pct": 0.3, "holdings": {"ENERGY": 1.0, "GOLD": 2.0}},
+]
+
+
+@pytest.mark.parametrize("stored", STORED)
+@pytest.mark.parametrize(("name", "checks"), [("portfolio_pct", 2), ("alpha_pct", 1), ("benchmark_pct", 1)])
+def test_stated_totals_are_seen_after_rendering(stored, name, checks):
+    actions = weights(("ENERGY", 0.6), ("GOLD", 0.4), expected=(0.01, 0.02))
+    seen = noticed(decision(actions=actions, stages={"forecast": stored}))
+    assert (seen.arithmetic, seen.edge) == (1.0, 1.0)
+    if name in stored and "alpha_pct" in stored:
+        wrong = noticed(decision(actions=actions, stages={"forecast": {**stored, name: 1.5}}))
+        assert wrong.arithmetic == pytest.approx(1 - checks / 3)
+    dear = noticed(decision(actions=actions, stages={"forecast": {**stored, "benchmark_pct": 1.5}}))
+    assert dear.edge == pytest.approx(0.4)
+
+
+def test_stated_forecasts_of_holdings_are_the_decisions_own_numbers():
+    source = context(instruments=(Instrument(id="BRK.B", symbol="BRK.B"), Instrument(id="GOLD", symbol="IAU")))
+    stages = {"forecast": {"portfolio_pct": 7.77, "holdings": {"BRK.B": 8.88, "GOLD": 6.66}}}
+    actions = weights(("BRK.B", 0.5), ("GOLD", 0.5))
+    text = "Our portfolio forecast is 7.77%; the forecast for BRK.B is 8.88%, that for GOLD 6.66%."
+    one = decision(of=source, text=text, actions=actions, stages=stages)
+    assert noticed(replace(one, rationales=one.rationales[2:3]), source).sizes_cited == pytest.approx(1.5)
+
+
 def test_the_order_of_forecasts_and_sizes():
     pairs = (("ENERGY", 0.5), ("GOLD", 0.3), ("BILLS", 0.2))
     orders = [
@@ -325,17 +355,37 @@ def test_a_reply_goes_through_the_common_parser():
     answer = asyncio.run(JUDGES[planned.call.model].complete(planned.call))
     found = judgment(planned, answer, RUBRIC)
     assert (found.status, found.lookahead_check, set(found.scores)) == ("ok", "unsure", set(RUBRIC.names))
-    assert answer.fingerprint == "reference/auditor@1"
+    assert answer.fingerprint == "reference/auditor@2"
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"temperature": 1.0}, {"noise": "loud"}, {"noise": -1.0}, {"offset": True}, {"slope": float("inf")}]
+    ("arguments", "says"),
+    [
+        ({"temperature": 1.0}, "argument temperature is unknown (allowed: offset, noise, slope, pivot)"),
+        ({"noise": "loud"}, "argument noise must be a finite number of at most 1e+09 in size (got 'loud')"),
+        ({"noise": -1.0}, "argument noise must be at least 0 (got -1.0)"),
+        ({"offset": True}, "argument offset must be a finite number of at most 1e+09 in size (got True)"),
+        ({"offset": None}, "argument offset must be a finite number of at most 1e+09 in size (got None)"),
+        ({"slope": float("inf")}, "argument slope must be a finite number of at most 1e+09 in size (got inf)"),
+        ({"pivot": float("nan")}, "argument pivot must be a finite number of at most 1e+09 in size (got nan)"),
+        ({"pivot": 10**5000}, "argument pivot must be a finite number of at most 1e+09 in size (got a huge number)"),
+    ],
 )
-def test_wrong_arguments_are_refused(arguments):
+def test_wrong_arguments_are_refused(arguments, says):
+    assert argument_problems("reference/reader", arguments) == [says]
     call = replace(plan([decision()])[0].call, args=arguments)
-    with pytest.raises(ModelError, match="must be a number for one of offset, noise, slope, pivot") as caught:
+    with pytest.raises(ModelError, match=re.escape(says)) as caught:
         asyncio.run(JUDGES[call.model].complete(call))
     assert not caught.value.retryable
+
+
+def test_every_wrong_argument_is_told_and_the_largest_right_ones_work():
+    assert len(argument_problems("reference/auditor", {"noise": -1, "loud": 2})) == 2
+    assert argument_problems("openai/gpt", {"loud": 2}) == []
+    largest = {"offset": -1e9, "noise": 1e9, "slope": 1e9, "pivot": -1e9}
+    assert argument_problems("reference/reader", largest) == []
+    found = reply(replace(plan([decision()])[1].call, args=largest))
+    assert set(found.values()) <= {1, 2, 3, 4, 5}
 
 
 def user(*texts: str) -> tuple[Message, ...]:

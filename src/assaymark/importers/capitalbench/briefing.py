@@ -91,7 +91,11 @@ def _stated(text: str, options: Mapping[str, str]) -> Iterator[Stated]:
 
 def _plain(line: str) -> str:
     """A line without Markdown's escapes and emphasis; escaped bars stay escaped for the cells."""
-    return _EMPHASIS.sub("", _ESCAPE.sub(lambda m: m[0] if m[1] == "|" else m[1], line.strip()))
+    line = line.strip()
+    if "\\" in line:
+        line = _ESCAPE.sub(lambda m: m[0] if m[1] == "|" else m[1], line)
+    # Looked for first: most lines have none, and the search for three marks at once is slow.
+    return _EMPHASIS.sub("", line) if "**" in line or "__" in line or "`" in line else line
 
 
 def _row(line: str) -> tuple[str, ...]:

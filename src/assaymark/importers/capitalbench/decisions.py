@@ -21,6 +21,7 @@ from assaymark.importers.capitalbench.shapes import (
     WeightsV3,
 )
 from assaymark.importers.capitalbench.text import rationales_of
+from assaymark.importers.report import NO_TEXT, has_text
 from assaymark.importers.source import midnight, moment
 from assaymark.records import JSON, Action, Agent, CallFacts, Decision, Outcome, Provenance, to_json
 
@@ -126,6 +127,9 @@ def decision_of(record: Record[Any], shape: str, of: Round, times: Times, proven
     missing = [RAW_RESPONSE]
     if shape == WEIGHTS_V2 and not submission.candidate_ledger:
         missing.append(LEDGER)
+    rationales = rationales_of(submission)
+    if not has_text(rationales):
+        missing.append(NO_TEXT)
     return Decision(
         record_id=record_id(record),
         episode_id=record.round_id,
@@ -140,7 +144,7 @@ def decision_of(record: Record[Any], shape: str, of: Round, times: Times, proven
         ),
         context_id=of.context_id,
         actions=actions_of(submission),
-        rationales=rationales_of(submission),
+        rationales=rationales,
         format=shape,
         provenance=Provenance(
             source=provenance.source,

@@ -16,7 +16,7 @@ from assaymark.importers.capitalbench.decisions import (
 )
 from assaymark.importers.capitalbench.rounds import Round, RoundReader
 from assaymark.importers.capitalbench.shapes import RECORDS, Record, format_of
-from assaymark.importers.report import Imported, Tally, refusal
+from assaymark.importers.report import NO_TEXT, Imported, Tally, refusal
 from assaymark.importers.source import json_lines, json_object, require, shaped
 from assaymark.records import Context, Decision, Outcome, Provenance
 
@@ -80,6 +80,7 @@ class _Import:
         self.progress = progress
         self.rounds: dict[str, Round] = {}
         self.broken: dict[str, int] = {}
+        self.unknown: dict[str, list[str]] = {}
         self.decisions: dict[str, Decision] = {}
         self.places: dict[str, str] = {}
         self.outcomes: list[Outcome] = []
@@ -91,6 +92,8 @@ class _Import:
         for done, (number, line) in enumerate(lines, start=1):
             self._read_round(reader, name, number, line)
             self.progress("rounds", done, len(lines))
+        if not lines:
+            self.tally.problem(name, "holds no round: no line with anything in it")
 
     def _read_round(self, reader: RoundReader, name: str, number: int, line: bytes) -> None:
         try:
@@ -120,6 +123,14 @@ class _Import:
             elif len(self.tally.problems) > before:
                 raise AssertionError("a record with problems was imported")
             self.progress("decisions", done, len(lines))
+        self._tell_left_out(name)
+
+    def _tell_left_out(self, name: str) -> None:
+        """Says once of each round that is broken or not there how many decisions that concerns."""
+        for round_id, places in self.unknown.items() if self.rounds or self.broken else ():
+            more = f" and {len(places) - 1} more decisions" if len(places) > 1 else ""
+            what = f"a record without a context: no such round (got {round_id!r}){more}"
+            self.tally.problem(f"{places[0]}, round_id", what)
         for round_id, left_out in self.broken.items():
             if left_out:
                 self.tally.problem(
@@ -137,9 +148,7 @@ class _Import:
             return False
         of = self.rounds.get(record.round_id)
         if of is None:
-            self.tally.problem(
-                f"{place}, round_id", f"a record without a context: no such round (got {record.round_id!r})"
-            )
+            self.unknown.setdefault(record.round_id, []).append(place)
             return False
         name = record_id(record)
         found = faults(record, shape, of.options)
@@ -178,7 +187,8 @@ class _Import:
     def _keep(self, decision: Decision, outcome: Outcome | None, of: Round, times: Times) -> None:
         self.decisions[decision.record_id] = decision
         for what in decision.missing:
-            self.tally.missing(what, decision.record_id)
+            if what != NO_TEXT:  # the report has a line of its own for these
+                self.tally.missing(what, decision.record_id)
         if outcome is None:
             self.tally.missing("outcome", decision.record_id)
         else:

@@ -9,14 +9,15 @@ from datetime import date, datetime
 from json.encoder import encode_basestring as quoted
 from typing import Annotated
 
-from pydantic import AwareDatetime, ConfigDict, Field, ValidationError
+from pydantic import AwareDatetime, ConfigDict, Field
 
 from assaymark.importers.capitalbench.briefing import briefing_facts
 from assaymark.importers.capitalbench.cutoff import Cutoff, stated
 from assaymark.importers.capitalbench.tables import DECISION, QUALITY, RETURNS, quality_facts, table_facts
 from assaymark.importers.report import Tally
-from assaymark.importers.source import adapter, joined, moment, yaml_tree
-from assaymark.records import Constraint, Context, Fact, Instrument, canonical_json, problems_of, sha256_text
+from assaymark.importers.source import joined, moment, note, object_as_shape, yaml_tree
+from assaymark.importers.wording import SHA256, as_shape
+from assaymark.records import Constraint, Context, Fact, Instrument, canonical_json, sha256_text
 
 NEEDED = ("briefing.md", "hashes.json", "manifest.yaml", "options.yaml", "prompt.md")
 """Without these a round is no context."""
@@ -26,6 +27,9 @@ MARKET = (RETURNS, DECISION, QUALITY)
 OUTCOME_FILES = ("entry_prices.csv", "exit_prices.csv")
 """Prices that scored the round. Exit prices are what happened next. Entry prices were often fixed after the call (the
 entry can be the close that follows it), so neither is ever shown, hashed into a context, or made a fact."""
+
+ALLOWED = ("round_id", *NEEDED, *MARKET, *OUTCOME_FILES)
+"""Every key that a line of the contexts file may have."""
 
 RENDERED = "rendered model input (round metadata and mechanical appendix)"
 """What every agent saw and no round kept."""
@@ -67,7 +71,7 @@ class Manifest:
     created_at: str
     decision_deadline: AwareDatetime
     notes: str = ""
-    portfolio_constraints: dict[str, float | bool | None] = field(default_factory=dict)
+    portfolio_constraints: dict[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +81,7 @@ class HashList:
     __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
 
     algorithm: Annotated[str, Field(pattern="^sha256$")]
-    files: dict[str, Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]]
+    files: dict[str, Annotated[str, Field(pattern=SHA256)]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,8 @@ class RoundReader:
             return None
         before = len(self.tally.problems)
         place = f"{place} ({files['round_id']})"
+        for key in sorted(set(files) - set(ALLOWED)):
+            self.tally.problem(joined(place, key), f"unknown key (allowed: {', '.join(ALLOWED)})")
         missing = self._verified(place, files)
         universe = self._universe(place, files["options.yaml"])
         manifest = self._manifest(place, files)
@@ -122,9 +128,9 @@ class RoundReader:
     def _verified(self, place: str, files: Mapping[str, str]) -> tuple[str, ...]:
         """Checks every hash that can be checked (by file name); returns what the round froze and does not hold."""
         try:
-            listed = adapter(HashList).validate_json(files["hashes.json"])
-        except ValidationError as exc:
-            self._note(joined(place, "hashes.json"), exc)
+            listed = object_as_shape(HashList, files["hashes.json"])
+        except ValueError as exc:
+            note(self.tally, joined(place, "hashes.json"), exc)
             return ()
         missing = []
         for path, expected in sorted(listed.files.items()):
@@ -147,9 +153,9 @@ class RoundReader:
         """The options as instruments by id; empty after a problem."""
         if text not in self._universes:
             try:
-                options = adapter(Options).validate_python(yaml_tree(text)).options
+                options = as_shape(Options, yaml_tree(text)).options
             except ValueError as exc:
-                self._note(joined(place, "options.yaml"), exc)
+                note(self.tally, joined(place, "options.yaml"), exc)
                 return {}
             self._universes[text] = {option.id: _instrument(option) for option in options}
             if len(self._universes[text]) < len(options):
@@ -162,9 +168,9 @@ class RoundReader:
             tree = yaml_tree(files["manifest.yaml"])
             if isinstance(tree, dict) and tree.get("portfolio_constraints", 0) is None:
                 del tree["portfolio_constraints"]
-            manifest: Manifest = adapter(Manifest).validate_python(tree)
+            manifest: Manifest = as_shape(Manifest, tree)
         except ValueError as exc:
-            self._note(place, exc)
+            note(self.tally, place, exc)
             return None
         if manifest.round_id != files["round_id"]:
             self.tally.problem(place, f"round_id: is another round's (got {manifest.round_id!r})")
@@ -198,7 +204,7 @@ class RoundReader:
                 else:
                     facts += table_facts(name, files[name], universe, cutoff.at)
             except ValueError as exc:
-                self._note(joined(place, name), exc)
+                note(self.tally, joined(place, name), exc)
         if RETURNS not in files and DECISION not in files:
             self.tally.missing("market table", files["round_id"])
         return facts + self._briefing(files, universe, cutoff)
@@ -240,18 +246,11 @@ class RoundReader:
             options=frozenset(universe),
         )
 
-    def _note(self, place: str, error: ValueError) -> None:
-        """Every problem of an error, under its place."""
-        if isinstance(error, ValidationError):
-            for problem in problems_of(error):
-                self.tally.problem(joined(place, problem.where), problem.what)
-        else:
-            self.tally.problem(place, str(error))
-
 
 def context_id(context: Context) -> str:
     """`content_id` of a context, five times as fast: its thousand facts are flat and share their few times."""
-    times = {at: canonical_json(at) for fact in context.facts for at in (fact.available_at, fact.as_of)}
+    moments = {at for fact in context.facts for at in (fact.available_at, fact.as_of)}
+    times = {at: canonical_json(at) for at in moments}
     facts = ",".join(_fact_json(fact, times) for fact in context.facts)
     # In JSON text a quote inside a string is escaped, so the key can stand there only once.
     return sha256_text(canonical_json(replace(context, facts=())).replace('"facts":[]', f'"facts":[{facts}]', 1))
@@ -302,7 +301,7 @@ _LIMITS: Mapping[str, tuple[str, float, str, str]] = {
 }
 
 
-def constraints_of(given: Mapping[str, float | bool | None]) -> tuple[Constraint, ...]:
+def constraints_of(given: Mapping[str, float | None]) -> tuple[Constraint, ...]:
     """The manifest's rules as constraints; percentages become fractions of NAV, an empty rule is no rule.
 
     >>> constraints_of({"max_holdings": 5, "max_economic_exposure_pct": None})

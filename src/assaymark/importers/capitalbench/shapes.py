@@ -7,7 +7,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from pydantic import ConfigDict, Field
 
-from assaymark.importers.source import NAME
+from assaymark.importers.wording import NAME, SHA256
 
 _SHAPE = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -17,7 +17,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Percent = Annotated[float, Field(ge=0, le=100)]
 Count = Annotated[int, Field(ge=0)]
 Seconds = Annotated[float, Field(ge=0)]
-Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Sha256 = Annotated[str, Field(pattern=SHA256)]
 
 OPTION, WEIGHTS_V1, WEIGHTS_V2, WEIGHTS_V3 = "option", "weights-v1", "weights-v2", "weights-v3"
 """The four shapes, as they stand in ``Decision.format``."""

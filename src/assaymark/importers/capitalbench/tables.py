@@ -10,7 +10,9 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from assaymark.importers.source import adapter, csv_rows, day, midnight
+from assaymark.errors import Problem
+from assaymark.importers.source import csv_rows, day, midnight, object_as_shape
+from assaymark.importers.wording import ShapeError
 from assaymark.records import Fact
 
 RETURNS, DECISION, QUALITY = (
@@ -86,7 +88,8 @@ def table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: dateti
     facts: list[Fact] = []
     columns: tuple[_Column, ...] | None = None
     seen: set[str] = set()
-    for line, row in csv_rows(text):
+    wrong: list[Problem] = []
+    for line, row in csv_rows(text, lambda number, what: wrong.append(Problem(f"line {number}", what))):
         columns = columns or _columns(row)
         option = row.get("option_id", "")
         if option not in options:
@@ -110,6 +113,8 @@ def table_facts(name: str, text: str, options: Mapping[str, Any], cutoff: dateti
             for column in columns
             if row[column.name]
         )
+    if wrong:
+        raise ShapeError(wrong)
     return tuple(facts)
 
 
@@ -166,7 +171,7 @@ def quality_facts(text: str, options: Mapping[str, Any], cutoff: datetime) -> tu
     ValueError
         Not such a file, or a row about something that is not an option.
     """
-    quality = adapter(Quality).validate_json(text)
+    quality = object_as_shape(Quality, text)
     _refuse_unknown([row.option_id for row in quality.rows], options)
     as_of = midnight(day(quality.as_of_date_requested))
     return tuple(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,6 +19,11 @@ class Row:
     place: str
     cells: Mapping[str, Any]
     tally: Tally
+
+    @property
+    def quiet(self) -> Row:
+        """The same row, whose problems are noted nowhere: for a first look at it."""
+        return Row(self.place, self.cells, Tally())
 
     def problem(self, column: str, what: str) -> None:
         """Notes what is wrong with a cell."""
@@ -47,8 +52,10 @@ class Row:
         text = self.text(column)
         return (text,) if text.strip() else ()
 
-    def number(self, column: str | None, low: float = -math.inf, high: float = math.inf) -> float | None:
-        """The finite number of a cell, or None when there is none."""
+    def number(
+        self, column: str | None, low: float = -math.inf, high: float = math.inf, hint: str = ""
+    ) -> float | None:
+        """The finite number of a cell, or None when there is none; ``hint`` is for a number out of its limits."""
         value = self.cells.get(column) if column else None
         if value is None or value == "":
             return None
@@ -58,7 +65,8 @@ class Row:
             made = math.nan
         if not math.isfinite(made) or not low <= made <= high:
             limits = f" from {low:g} to {high:g}" if math.isfinite(low) else ""
-            self.problem(column or "", f"must be a finite number{limits} (got {value!r:.60})")
+            advice = f"; {hint}" if hint and math.isfinite(made) else ""
+            self.problem(column or "", f"must be a finite number{limits} (got {value!r:.60}){advice}")
             return None
         return made
 
@@ -81,17 +89,39 @@ class Row:
             return None
 
 
-def read_rows(name: str, data: bytes, tally: Tally) -> Iterator[Row]:
-    """The rows of a CSV or JSONL file (told by its name); unreadable lines are noted and left out."""
+@dataclass(slots=True)
+class Sheet:
+    """The rows of a file that could be read, how many could not (``lost``), and whether none could (``broken``)."""
+
+    rows: list[Row]
+    lost: int = 0
+    broken: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column of any row, in the order in which they first appear."""
+        return tuple(dict.fromkeys(column for row in self.rows for column in row.cells))
+
+
+def read_sheet(name: str, data: bytes, tally: Tally) -> Sheet:
+    """The rows of a CSV or JSONL file (told by its name); unreadable ones are noted, counted and left out."""
+    sheet = Sheet([])
+
+    def wrong(number: int, what: str) -> None:
+        sheet.lost += 1
+        tally.problem(f"{name} line {number}", what)
+
     if name.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
         for number, line in json_lines(data):
             try:
-                yield Row(f"{name} line {number}", json_object(line), tally)
+                sheet.rows.append(Row(f"{name} line {number}", json_object(line), tally))
             except ValueError as exc:
-                tally.problem(f"{name} line {number}", str(exc))
-        return
+                wrong(number, str(exc))
+        return sheet
     try:
-        for number, cells in csv_rows(text_of(name, data)):
-            yield Row(f"{name} line {number}", cells, tally)
+        for number, cells in csv_rows(text_of(name, data), wrong):
+            sheet.rows.append(Row(f"{name} line {number}", cells, tally))
     except ValueError as exc:
+        sheet.broken = True
         tally.problem(name, str(exc))
+    return sheet

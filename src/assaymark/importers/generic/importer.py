@@ -3,32 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, get_args
 
 from assaymark.errors import InputError, Problem
-from assaymark.importers.generic.cells import Row, read_rows
-from assaymark.importers.generic.mapping import ColumnMap, Columns, looks_like_outcome, parse_map
-from assaymark.importers.report import Imported, Tally, refusal
-from assaymark.importers.source import NAME, midnight, text_of, unpack
+from assaymark.importers.generic.cells import Row, Sheet, read_sheet
+from assaymark.importers.generic.mapping import ColumnMap, Columns, parse_map
+from assaymark.importers.generic.material import Material
+from assaymark.importers.report import NO_TEXT, Imported, Tally, has_text, refusal
+from assaymark.importers.source import text_of, unpack
+from assaymark.importers.wording import NAME, NO_NAME
 from assaymark.records import (
     Action,
     ActionKind,
     Agent,
     CallFacts,
-    Context,
     Decision,
-    Fact,
-    Instrument,
     Outcome,
     Provenance,
     Rationale,
     RationaleKind,
-    content_id,
 )
 
+_Answer = tuple[str, int, str, int]
 Progress = Callable[[str, int, int], None]
+
+MOST = 10.0
+"""The largest weight, and sum of weights without their signs, in net asset values: beyond what leverage allows."""
+
+_PERCENT = 'if your weights are in percent, say weight_unit = "percent" in the map'
 
 KINDS: tuple[RationaleKind, ...] = ("summary", "portfolio", "risk", "candidate", "holding", "stage", "arena")
 """The order in which rationales are stored: what a judge reads first."""
@@ -40,7 +45,8 @@ def import_generic(
     """Decisions, contexts and outcomes from files of your own, read through a column map.
 
     Nothing that happened after a decision can enter its context: a fact that became available later, a dated row from
-    later, an outcome offered as facts are problems, not warnings.
+    later, an outcome offered as facts are problems, not warnings. A context that lost a fact to a problem, or holds one
+    without a value, is ``partial`` whatever the map says.
 
     Parameters
     ----------
@@ -61,14 +67,15 @@ def import_generic(
     build = _Build(columns, tally)
     tell = progress or _silent
     for what, name, read in (
-        ("facts", columns.files.facts, build.read_facts),
+        ("facts", columns.files.facts, build.material.read_facts),
+        ("constraints", columns.files.constraints, build.material.read_constraints),
         ("decisions", columns.files.decisions, build.read_decisions),
         ("outcomes", columns.files.outcomes, build.read_outcomes),
     ):
         if name is not None:
-            rows = list(read_rows(name, _named(files, name), tally))
-            read(name, rows)
-            tell(what, len(rows), len(rows))
+            sheet = read_sheet(name, _named(files, name), tally)
+            read(name, sheet)
+            tell(what, len(sheet.rows), len(sheet.rows))
     if tally.problems and not keep_going:
         raise refusal("generic", tally.problems)
     return build.result()
@@ -102,101 +109,74 @@ class _Build:
     def __init__(self, columns: ColumnMap, tally: Tally) -> None:
         self.map = columns
         self.tally = tally
-        self.facts: dict[str, list[tuple[str, Fact]]] = {}
-        self.later: dict[str, list[tuple[str, str, datetime]]] = {}
-        self.prompts: dict[str, str] = {}
-        self.used: dict[str, datetime] = {}
-        self.contexts: dict[str, Context] = {}
+        self.material = Material(columns, tally)
         self.decisions: list[Decision] = []
         self.asked: dict[str, str] = {}
-        self.records: dict[tuple[str, int, str], str] = {}
-        self.outcomes: list[Outcome] = []
+        self.records: dict[_Answer, str] = {}
+        self.left_out: set[_Answer] = set()
+        self.unread = 0
+        self.none_read = False
+        self.robbed = 0
+        self.outcomes: dict[tuple[str, str], Outcome] = {}
         self.bad = 0
-
-    # --- facts ------------------------------------------------------------------------------------------------------
-
-    def read_facts(self, name: str, rows: list[Row]) -> None:
-        named = self.map.facts
-        wanted = {column for column in named.model_dump().values() if column}
-        if rows and not self._has(name, rows[0], wanted):
-            return
-        for row in rows:
-            key = row.text(named.context, needed=True)
-            before = len(self.tally.problems)
-            fact = self._fact(row, named.model_dump(), len(self.facts.get(key, ())))
-            good = fact is not None and len(self.tally.problems) == before
-            if fact is not None and good:
-                self.facts.setdefault(key, []).append((row.place, fact))
-            # A good fact's own time is checked as such; of a bad one even that may show it to be an outcome.
-            skip = {named.value, named.note, named.available_at if good else None}
-            self.later.setdefault(key, []).extend(_dates(row, skip))
-
-    def _has(self, name: str, row: Row, wanted: Iterable[str]) -> bool:
-        """Whether the file has the columns, none of which may hold outcomes."""
-        absent = sorted(set(wanted) - set(row.cells))
-        if absent:
-            self.tally.problem(name, f"no column {absent[0]!r} (got {', '.join(row.cells)}); see the map")
-        outcomes = [column for column in row.cells if looks_like_outcome(column)]
-        if outcomes:
-            what = f"column {outcomes[0]!r} names an outcome; outcomes are declared in files.outcomes, never as facts"
-            self.tally.problem(name, what)
-        return not absent and not outcomes
-
-    def _fact(self, row: Row, named: Mapping[str, Any], number: int) -> Fact | None:
-        field, unit = row.text(named["field"], needed=True), row.text(named["unit"], needed=True)
-        available_at = row.time(named["available_at"], needed=True)
-        value: float | str | None
-        value = row.text(named["value"]) or None if unit in ("text", "date") else row.number(named["value"])
-        if value is None and row.cells.get(named["value"]) in (None, ""):
-            self.tally.missing("fact value", row.place)
-        if value is None or available_at is None:
-            return None
-        return Fact(
-            id=f"f{number + 1}",
-            instrument=row.text(named["instrument"]),
-            field=field,
-            value=value,
-            unit=unit,
-            available_at=available_at,
-            as_of=row.time(named["as_of"]),
-            source=row.text(named["source"]) or self.map.files.facts or "",
-            note=row.text(named["note"]),
-        )
 
     # --- decisions --------------------------------------------------------------------------------------------------
 
-    def read_decisions(self, name: str, rows: list[Row]) -> None:
-        columns = self.map.columns
-        wanted = {c for c in columns.model_dump().values() if c} | set(self.map.weights)
-        wanted |= {c for group in self.map.rationales.model_dump().values() for c in group}
-        absent = sorted(wanted - {column for row in rows for column in row.cells})
-        if absent:
-            held = ", ".join(rows[0].cells) if rows else "no rows"
-            for column in absent:
-                self.tally.problem(name, f"no column {column!r} (got {held}); see the map")
-            self.bad = len(rows)
+    def read_decisions(self, name: str, sheet: Sheet) -> None:
+        """Every row as a decision, or as one left out; what concerns many of them is said once."""
+        columns, rows = self.map.columns, sheet.rows
+        self.unread = sheet.lost
+        if not self._readable(name, sheet):
+            self.none_read, self.bad = True, len(rows) + sheet.lost
             return
-        self._material(rows, columns)
+        refused = self.material.see(rows) | self._two_families(rows)
         for row in rows:
             before = len(self.tally.problems)
             made = self._decision(row, columns)
-            if made is None or len(self.tally.problems) > before:
-                self.bad += 1
+            if made is None or row.place in refused or len(self.tally.problems) > before:
+                self.left_out.add(_answer(row, columns.episode, columns.step, columns.agent, columns.replicate))
                 continue
             self.decisions.append(made)
-            self.records[made.episode_id, made.step, made.agent.id] = made.record_id
+            self.records[made.episode_id, made.step, made.agent.id, made.replicate] = made.record_id
+        self.bad = len(rows) + sheet.lost - len(self.decisions)
+        self.material.tell_early()
+        if self.robbed:
+            what = (
+                f"{self.robbed} decisions without a context: no prompt, and their facts were refused or without value"
+            )
+            self.tally.problem(name, what)
 
-    def _material(self, rows: Iterable[Row], columns: Columns) -> None:
-        """The prompt of each context and the first time it was used; a second prompt is a problem."""
+    def _readable(self, name: str, sheet: Sheet) -> bool:
+        """Whether the file has rows, and every column that the map names."""
+        if not sheet.rows:
+            if not (sheet.broken or sheet.lost):
+                self.tally.problem(name, "holds no decision: no row below the header")
+            return False
+        wanted = {c for c in self.map.columns.model_dump().values() if c} | set(self.map.weights)
+        wanted |= {c for group in self.map.rationales.model_dump().values() for c in group}
+        absent = sorted(wanted - set(sheet.columns))
+        for column in absent:
+            self.tally.problem(name, f"no column {column!r} (got {', '.join(sheet.columns)}); see the map")
+        return not absent
+
+    def _two_families(self, rows: Sequence[Row]) -> set[str]:
+        """The places of all decisions of agents that have two families: who is in conflict with them is not known."""
+        columns = self.map.columns
+        places: dict[str, list[str]] = {}
+        families: dict[str, dict[str, str]] = {}
         for row in rows:
-            quiet = Row(row.place, row.cells, Tally())
-            key, prompt, at = quiet.text(columns.context), quiet.text(columns.prompt), quiet.time(columns.decided_at)
-            first = self.prompts.get(key, "")
-            if prompt and first and prompt != first:
-                row.problem(columns.context, f"{key!r} already stands for another prompt; give this one its own value")
-            self.prompts[key] = first or prompt
-            if at is not None:
-                self.used[key] = min(at, self.used.get(key, at))
+            agent, family = row.quiet.text(columns.agent), row.quiet.text(columns.family)
+            if agent and family:
+                families.setdefault(agent, {}).setdefault(family, row.place)
+                places.setdefault(agent, []).append(row.place)
+        refused: set[str] = set()
+        for agent, found in families.items():
+            if len(found) > 1:
+                (first, at), (second, place), *_rest = found.items()
+                what = f"{agent!r} is of two families (got {second!r}, and {first!r} at {at})"
+                self.tally.problem(f"{place}, {columns.family}", f"{what}; an agent has one in all of its decisions")
+                refused.update(places[agent])
+        return refused
 
     def _decision(self, row: Row, columns: Columns) -> Decision | None:
         episode, agent, family, key = (
@@ -209,16 +189,13 @@ class _Build:
             return None
         name = f"{episode}/{step}/{agent}" if columns.step else f"{episode}/{agent}"
         name = name if replicate == 1 else f"{name}/r{replicate}"
-        if not re.fullmatch(NAME, agent):
-            row.problem(columns.agent, f"cannot be a name: no control characters and none of []=,| (got {agent!r:.60})")
-        if name in self.asked:
-            row.problem(columns.agent, f"{agent!r} is named twice in one cycle (first at {self.asked[name]})")
-        self.asked.setdefault(name, row.place)
+        self._check_name(row, agent, name)
         context_id = self._context(row, key, decided_at)
         year, week, _ = decided_at.isocalendar()
         seconds = row.number(columns.seconds, 0, 1e9)
         source = self.map.provenance
-        return Decision(
+        rationales = self._rationales(row)
+        made = Decision(
             record_id=name,
             episode_id=episode,
             step=step,
@@ -227,7 +204,7 @@ class _Build:
             agent=Agent(id=agent, family=family, model=row.text(columns.model)),
             context_id=context_id or "",
             actions=self._actions(row, columns),
-            rationales=self._rationales(row),
+            rationales=rationales,
             format="generic",
             provenance=Provenance(
                 source=source.source, path=row.place, commit=source.commit, licence=source.licence
@@ -235,7 +212,34 @@ class _Build:
             confidence=row.number(columns.confidence, 0, 1),
             call=CallFacts(seconds=seconds, timing_source="absent" if seconds is None else "measured"),
             replicate=replicate,
+            missing=() if has_text(rationales) else (NO_TEXT,),
         )  # fmt: skip
+        return made if context_id else None
+
+    def _check_name(self, row: Row, agent: str, name: str) -> None:
+        """Notes an agent that cannot be named, or that is named twice on one question."""
+        if not re.fullmatch(NAME, agent):
+            row.problem(self.map.columns.agent, f"{NO_NAME} (got {agent!r:.60})")
+        if name in self.asked:
+            what = f"{agent!r} is named twice in one cycle (first at {self.asked[name]})"
+            row.problem(self.map.columns.agent, what)
+        self.asked.setdefault(name, row.place)
+
+    def _context(self, row: Row, key: str, decided_at: datetime) -> str | None:
+        """The id of what the decision saw; None where it saw nothing, or something from after it."""
+        columns = self.map.columns
+        if self.material.after(key, decided_at, row.place):
+            return None
+        if not self.material.holds(key):
+            if self.material.losses(key):
+                self.robbed += 1
+            else:
+                row.problem(columns.context, f"a record without a context: no prompt, and no facts for {key!r}")
+            return None
+        cutoff = row.time(columns.cutoff)
+        if cutoff is not None and cutoff > decided_at:
+            row.problem(columns.cutoff or "", f"the cutoff is after the decision ({cutoff.isoformat()})")
+        return self.material.context(key, cutoff)
 
     def _rationales(self, row: Row) -> tuple[Rationale, ...]:
         texts = self.map.rationales.model_dump()
@@ -244,140 +248,142 @@ class _Build:
         )
 
     def _actions(self, row: Row, columns: Columns) -> tuple[Action, ...]:
-        scale = 100.0 if self.map.weight_unit == "percent" else 1.0
         actions = []
         for column, instrument in self.map.weights.items():
-            weight = row.number(column, -100 * scale, 100 * scale)
+            weight = self._weight(row, column)
             if weight:
-                actions.append(Action(instrument=instrument, kind="target_weight", weight=weight / scale))
+                actions.append(Action(instrument=instrument, kind="target_weight", weight=weight))
         instrument = row.text(columns.instrument)
         kind: Any = row.text(columns.action) or "target_weight"
         if kind not in get_args(ActionKind):
             row.problem(columns.action or "", f"must be one of {', '.join(get_args(ActionKind))} (got {kind!r:.60})")
         elif instrument:
-            weight = row.number(columns.weight, -100 * scale, 100 * scale)
             actions.append(
                 Action(
                     instrument=instrument,
                     kind=kind,
-                    weight=None if weight is None else weight / scale,
+                    weight=self._weight(row, columns.weight),
                     quantity=row.number(columns.quantity),
                     price=row.number(columns.price),
                 )
             )
+        total = sum(abs(action.weight or 0.0) for action in actions)
+        if total > MOST:
+            row.problem(
+                "", f"weights of {total:g} times net asset value (allowed at most {MOST:g}){self._advice('; ')}"
+            )
         return tuple(actions)
 
-    # --- contexts ---------------------------------------------------------------------------------------------------
+    def _weight(self, row: Row, column: str | None) -> float | None:
+        """The weight of a cell as a fraction of net asset value."""
+        scale = 100.0 if self.map.weight_unit == "percent" else 1.0
+        weight = row.number(column, -MOST * scale, MOST * scale, self._advice())
+        return None if weight is None else weight / scale
 
-    def _context(self, row: Row, key: str, decided_at: datetime) -> str | None:
-        """The id of what the decision saw; None after its problems were noted."""
-        columns = self.map.columns
-        facts, prompt = self.facts.get(key, []), self.prompts.get(key, "")
-        self._refuse_future(row, key, decided_at)
-        if not prompt and not facts:
-            row.problem(columns.context, f"a record without a context: no prompt, and no facts for {key!r}")
-            return None
-        cutoff = self._cutoff(row, facts, self.used[key])
-        if cutoff[0] > decided_at:
-            row.problem(
-                columns.cutoff or columns.context, f"the cutoff is after the decision ({cutoff[0].isoformat()})"
-            )
-        context = Context(
-            completeness=self.map.completeness,
-            cutoff=cutoff[0],
-            cutoff_source=cutoff[1],
-            prompt=prompt,
-            facts=tuple(fact for _, fact in facts),
-            instruments=tuple(Instrument(id=name, aliases=(name,)) for name in self._instruments(facts)),
-        )
-        name = content_id(context)
-        self.contexts[name] = context
-        return name
-
-    def _cutoff(self, row: Row, facts: list[tuple[str, Fact]], used: datetime) -> tuple[datetime, str]:
-        """As stated, else the latest fact's time, else when the material was first used; with where it was read."""
-        given = row.time(self.map.columns.cutoff)
-        if given is not None:
-            return given, f"column {self.map.columns.cutoff}"
-        if facts:
-            return max(fact.available_at for _, fact in facts), "latest available_at of its facts"
-        return used, f"column {self.map.columns.decided_at} of its first use"
-
-    def _instruments(self, facts: Iterable[tuple[str, Fact]]) -> list[str]:
-        named = [fact.instrument for _, fact in facts if fact.instrument]
-        return list(dict.fromkeys([*named, *self.map.weights.values()]))
-
-    def _refuse_future(self, row: Row, key: str, decided_at: datetime) -> None:
-        """Notes every fact of the context that lies after the decision."""
-        for place, fact in self.facts.get(key, ()):
-            if fact.available_at > decided_at:
-                what = f"a fact from the future: available {fact.available_at.isoformat()}, used by the decision of"
-                self.tally.problem(f"{place}, {fact.field}", f"{what} {decided_at.isoformat()} ({row.place})")
-        for place, column, at in self.later.get(key, ()):
-            if at > decided_at:
-                what = f"dated {at:%Y-%m-%d}, after the decision of {decided_at.isoformat()} ({row.place})"
-                self.tally.problem(f"{place}, {column}", f"{what}: an outcome is never context; see files.outcomes")
+    def _advice(self, before: str = "") -> str:
+        return f"{before}{_PERCENT}" if self.map.weight_unit == "fraction" else ""
 
     # --- outcomes ---------------------------------------------------------------------------------------------------
 
-    def read_outcomes(self, name: str, rows: list[Row]) -> None:
+    def read_outcomes(self, name: str, sheet: Sheet) -> None:
+        """Every row as the outcome of a decision; those of decisions that were left out are counted."""
         named = self.map.outcomes
         wanted = {column for column in named.model_dump().values() if column}
-        absent = sorted(wanted - set(rows[0].cells)) if rows else []
+        absent = sorted(wanted - set(sheet.columns)) if sheet.rows else []
         if absent:
-            self.tally.problem(name, f"no column {absent[0]!r} (got {', '.join(rows[0].cells)}); see the map")
+            self.tally.problem(name, f"no column {absent[0]!r} (got {', '.join(sheet.columns)}); see the map")
             return
-        for row in rows:
-            key = (
-                row.text(named.episode, needed=True),
-                row.whole(named.step, 0, 0),
-                row.text(named.agent, needed=True),
-            )
-            value, benchmark = row.number(named.value), row.number(named.benchmark)
-            resolved_at = row.time(named.resolved_at)
+        told: dict[tuple[str, str], str] = {}
+        orphans: list[tuple[Row, _Answer]] = []
+        for row in sheet.rows:
+            before = len(self.tally.problems)
+            key = _answer(row, named.episode, named.step, named.agent, named.replicate, quiet=False)
             record = self.records.get(key)
+            outcome = self._outcome(row, record or "", name)
+            if len(self.tally.problems) > before:
+                continue
             if record is None:
-                row.problem("", f"an outcome of no imported decision (got episode {key[0]!r}, agent {key[2]!r})")
-            elif value is None:
+                orphans.append((row, key))
+            elif outcome is None:
                 self.tally.missing("outcome", record)
             else:
-                self.outcomes.append(
-                    Outcome(
-                        record_id=record,
-                        horizon=row.text(named.horizon, needed=True),
-                        value=value,
-                        benchmark=benchmark,
-                        resolved_at=resolved_at,
-                        source=name,
-                    )
-                )
+                self._keep(row, outcome, told)
+        self._tell_orphans(orphans)
+
+    def _outcome(self, row: Row, record: str, name: str) -> Outcome | None:
+        named = self.map.outcomes
+        value, benchmark = row.number(named.value), row.number(named.benchmark)
+        resolved_at = row.time(named.resolved_at)
+        if value is None:
+            return None
+        return Outcome(
+            record_id=record,
+            horizon=row.text(named.horizon, needed=True),
+            value=value,
+            benchmark=benchmark,
+            resolved_at=resolved_at,
+            source=name,
+        )
+
+    def _keep(self, row: Row, outcome: Outcome, told: dict[tuple[str, str], str]) -> None:
+        """Keeps an outcome; of one that is told twice neither is kept, for which is meant is not known."""
+        key = (outcome.record_id, outcome.horizon)
+        if key in told:
+            what = f"a second outcome of {key[0]!r} for {key[1]!r} (first at {told[key]})"
+            row.problem(self.map.outcomes.horizon, f"{what}; each decision has one a horizon")
+            self.outcomes.pop(key, None)
+        else:
+            told[key] = row.place
+            self.outcomes[key] = outcome
+
+    def _tell_orphans(self, orphans: Sequence[tuple[Row, _Answer]]) -> None:
+        """Outcomes of nothing are problems; those that only follow from another problem are not told one by one."""
+        followers = [key for _, key in orphans if self.none_read or key in self.left_out]
+        if followers:
+            self.tally.counts["outcomes of decisions that were left out"] += len(followers)
+        unknown = [(row, key) for row, key in orphans if not self.none_read and key not in self.left_out]
+        if unknown and self.unread:
+            row, key = unknown[0]
+            what = f"{len(unknown)} outcomes of no imported decision (the first has {_asked(key)})"
+            self.tally.problem(row.place, f"{what}; {self.unread} rows of {self.map.files.decisions} were unreadable")
+            return
+        for row, key in unknown:
+            row.problem("", f"an outcome of no imported decision (got {_asked(key)})")
 
     def result(self) -> Imported:
+        """The records and the report."""
         decisions = tuple(self.decisions)
         used = {decision.context_id for decision in decisions}
-        contexts = {name: context for name, context in self.contexts.items() if name in used}
-        self.tally.counts.update(
-            {
-                "decisions": len(decisions),
-                "contexts": len(contexts),
-                "agents": len({decision.agent.id for decision in decisions}),
-                "clusters": len({decision.cluster for decision in decisions}),
-                "outcomes": len(self.outcomes),
-                "facts": sum(len(context.facts) for context in contexts.values()),
-            }
-        )
+        contexts = {name: context for name, context in self.material.contexts.items() if name in used}
+        counts = {
+            "decisions": len(decisions),
+            "contexts": len(contexts),
+            "agents": len({decision.agent.id for decision in decisions}),
+            "clusters": len({decision.cluster for decision in decisions}),
+            "outcomes": len(self.outcomes),
+            "facts": sum(len(context.facts) for context in contexts.values()),
+        }
+        lossy = sum(bool(context.missing) for context in contexts.values())
+        if lossy:
+            counts["contexts that lost something"] = lossy
+        self.tally.counts = Counter(counts | dict(self.tally.counts))
         report = self.tally.report("generic", decisions, bad=self.bad)
-        return Imported(decisions=decisions, contexts=contexts, outcomes=tuple(self.outcomes), report=report)
+        outcomes = tuple(self.outcomes.values())
+        return Imported(decisions=decisions, contexts=contexts, outcomes=outcomes, report=report)
 
 
-def _dates(row: Row, skip: Iterable[str | None]) -> list[tuple[str, str, datetime]]:
-    """The cells of a facts row that are dates as a whole: a row dated after the decision is an outcome."""
-    found = []
-    for column, cell in row.cells.items():
-        if column in skip or not isinstance(cell, str):
-            continue
-        try:
-            found.append((row.place, column, midnight(datetime.fromisoformat(cell).date())))
-        except ValueError:
-            continue
-    return found
+def _answer(
+    row: Row, episode: str | None, step: str | None, agent: str | None, replicate: str | None, *, quiet: bool = True
+) -> _Answer:
+    """Which answer to which question a row is about."""
+    row = row.quiet if quiet else row
+    return (
+        row.text(episode, needed=True),
+        row.whole(step, 0, 0),
+        row.text(agent, needed=True),
+        row.whole(replicate, 1, 1),
+    )
+
+
+def _asked(key: _Answer) -> str:
+    return f"episode {key[0]!r:.60}, agent {key[2]!r:.60}"

@@ -6,10 +6,11 @@ import re
 import tomllib
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from assaymark.errors import InputError, Problem
-from assaymark.records import Completeness, problems_of
+from assaymark.importers.wording import ShapeError, as_shape
+from assaymark.records import Completeness
 
 Column = Annotated[str, Field(min_length=1)]
 
@@ -26,6 +27,36 @@ def looks_like_outcome(name: str) -> bool:
     return bool(_OUTCOME.search(name))
 
 
+_MEASURES = frozenset({
+    "return", "returns", "ret", "price", "prices", "close", "pnl", "alpha", "performance", "change", "move",
+})  # fmt: skip
+_LATER = frozenset({"after", "forward", "fwd", "next", "future", "subsequent", "realized", "realised", "resolved"})
+# What was known before although it speaks of afterwards: estimates, ratios on them, trading after hours.
+_BEFOREHAND = frozenset({
+    "expected", "forecast", "forecasts", "estimate", "estimated", "estimates", "consensus", "target", "implied",
+    "guidance", "projected", "to", "earnings", "ratio", "pe", "tax", "hours", "market", "vol", "volatility",
+    "variance", "correlation",
+})  # fmt: skip
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+
+
+def names_outcome(field: str) -> bool:
+    """Whether the name of a fact says that it happened afterwards.
+
+    Narrower than `looks_like_outcome`: facts are rightly called next_meeting, forward_pe or realized_volatility.
+
+    >>> fields = ("exit_price", "realized_return_1w", "outcome_7d", "returnAfter1w", "forward_pe", "expected_return")
+    >>> [field for field in fields if names_outcome(field)]
+    ['exit_price', 'realized_return_1w', 'outcome_7d', 'returnAfter1w']
+    """
+    words = {word.lower() for word in _WORDS.findall(field)}
+    if words & {"outcome", "outcomes"}:
+        return True
+    if "exit" in words and words & (_MEASURES | {"value", "nav", "date"}):
+        return True
+    return bool(words & _LATER and words & _MEASURES) and not words & _BEFOREHAND
+
+
 class Part(BaseModel):
     """Base of the parts of a map: immutable, and an unknown key is an error."""
 
@@ -37,6 +68,7 @@ class Files(Part):
 
     decisions: str
     facts: str | None = None
+    constraints: str | None = None
     outcomes: str | None = None
 
 
@@ -97,6 +129,16 @@ class FactColumns(Part):
     note: Column | None = None
 
 
+class ConstraintColumns(Part):
+    """Columns of the constraints file: the numeric rules that the agents were given."""
+
+    context: Column = "context"
+    kind: Column = "kind"
+    limit: Column = "limit"
+    unit: Column = "unit"
+    scope: Column | None = None
+
+
 class OutcomeColumns(Part):
     """Columns of the outcomes file."""
 
@@ -105,6 +147,7 @@ class OutcomeColumns(Part):
     value: Column = "value"
     horizon: Column = "horizon"
     step: Column | None = None
+    replicate: Column | None = None
     benchmark: Column | None = None
     resolved_at: Column | None = None
 
@@ -121,19 +164,22 @@ class ColumnMap(Part):
     weight_unit: Literal["fraction", "percent"] = "fraction"
     completeness: Completeness = "partial"
     facts: FactColumns = FactColumns()
+    constraints: ConstraintColumns = ConstraintColumns()
     outcomes: OutcomeColumns = OutcomeColumns()
 
     @model_validator(mode="after")
     def _no_outcome_in_context(self) -> ColumnMap:
-        shown = [self.columns.prompt, self.columns.context, *_columns(self.rationales), *_columns(self.facts)]
+        shown = [self.columns.prompt, self.columns.context, *_columns(self.rationales)]
+        shown += [*_columns(self.facts), *_columns(self.constraints)]
         found = [name for name in shown if name and looks_like_outcome(name)]
         if found:
             raise ValueError(
                 f"column {found[0]!r} names an outcome: what happened afterwards is never context or rationale; "
                 "give it in files.outcomes"
             )
-        if self.files.facts and looks_like_outcome(self.files.facts.rsplit("/", 1)[-1]):
-            raise ValueError(f"files.facts: {self.files.facts!r} names outcomes; give it in files.outcomes")
+        for part, name in (("facts", self.files.facts), ("constraints", self.files.constraints)):
+            if name and looks_like_outcome(name.rsplit("/", 1)[-1]):
+                raise ValueError(f"files.{part}: {name!r} names outcomes; give it in files.outcomes")
         return self
 
 
@@ -157,10 +203,14 @@ def parse_map(text: str, *, source: str = "map.toml") -> ColumnMap:
         raw: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
         raise InputError(source, [Problem("", f"not TOML: {exc}")]) from None
+    except ValueError:
+        # The one other thing the reader raises: a whole number longer than Python reads.
+        raise InputError(source, [Problem("", "not TOML: a number with too many digits")]) from None
     try:
-        return ColumnMap.model_validate(raw)
-    except ValidationError as exc:
-        raise InputError(source, problems_of(exc)) from None
+        made: ColumnMap = as_shape(ColumnMap, raw)
+    except ShapeError as exc:
+        raise InputError(source, exc.problems) from None
+    return made
 
 
 def template() -> str:
@@ -187,6 +237,7 @@ weight_unit = "fraction"
 # CSV with a header, or JSONL with one object a line; both also as .gz.
 decisions = "decisions.csv"
 # facts = "facts.csv"         # what could be seen, with the time it became known
+# constraints = "rules.csv"   # the numeric rules the agents were given
 # outcomes = "outcomes.csv"   # what happened afterwards: a table of its own, never shown to a judge
 
 [provenance]
@@ -243,4 +294,12 @@ risk = ["risks"]
 #   alpha,r1,one week,0.012
 # [outcomes]
 # episode = "round"
+# replicate = "run"           # default 1
+
+# rules.csv:
+#   seen,kind,limit,unit
+#   r1,max_weight,0.5,nav
+# [constraints]
+# context = "seen"
+# scope = "scope"             # portfolio, holding, ...; default: portfolio
 """

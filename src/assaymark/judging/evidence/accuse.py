@@ -2,57 +2,47 @@
 
 from __future__ import annotations
 
-import numpy as np
+import math
+import re
+from bisect import bisect_left
+from functools import lru_cache
 
 from assaymark.judging.evidence.around import Around
-from assaymark.judging.evidence.lexicon import SPREAD, word_set
-from assaymark.judging.evidence.match import CellHit, is_full, readings
+from assaymark.judging.evidence.extract import Number
+from assaymark.judging.evidence.match import CellHit, is_full, readings, significant, sized
 from assaymark.judging.evidence.material import Cells, Material
-from assaymark.judging.evidence.words import is_content, is_horizon
+from assaymark.judging.evidence.statement import is_plain_statement
+from assaymark.judging.evidence.words import narrow
 
-_HEDGES = word_set(
-    """
-    if would could should may might will expect expected forecast target assume scenario roughly about around nearly
-    almost approximately least most than over under above below between sub estimate estimated case likely potential
-    toward towards another further combined average total versus vs
-    """
-)
-
-
-_MEASURES = word_set(
-    "rank score relative active quality index rate level price value total change growth market figure"
-)
+_FACTORS = (1.0, 100.0, 0.01)
+_COARSEST_RATE = 0.01
+_RATE_UNITS = ("percent", "bps", "none")
+_FINE = 3
+_PRINTED = re.compile(r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]{1,25})?")
+_LONGEST_PRINTED = 40
 
 
 def accusation(material: Material, around: Around) -> CellHit | None:
     """The one cell that an unmatched number misstates, or None where any condition of an accusation fails.
 
-    The conditions: one instrument, named in the clause or owning the text, and no other beside it; the only number of
-    its clause; no hedge, comparison or further noun there; a field named in all its words with its horizon; exactly one
-    stored value of that field; a unit in which the two can be compared; and a difference of more than one last
-    printed digit, which neither rounding nor truncation, nor rounding a rounded display, can make.
+    The conditions: one instrument, named in the sentence or owning the text, and no other beside it; the only number
+    of its clause; a field named in all its own words with its horizon, and exactly one stored value of it; a sentence
+    that says nothing else (`is_plain_statement`); a unit in which the two can be compared; a difference that neither
+    rounding nor truncation at the printed or the stored precision can make, nor reading a percentage as a ratio; and
+    a number that stands nowhere in the prompt or the free facts, whose quotation is never a fabrication.
     """
     row = _only_subject(material, around)
-    if row is None or around.crowd != 1 or not _HEDGES.isdisjoint(around.lower):
+    if row is None or around.crowd != 1:
         return None
     cell = _only_cell(material.cells, around, row)
     if cell is None or not _differs(material.cells, around, cell):
         return None
-    kinds = material.cells.labels[material.cells.label[cell]].kinds
-    if not (SPREAD - kinds).isdisjoint(around.lower) or _other_words(material, around, kinds):
+    label = material.cells.of_cell[cell]
+    if not is_plain_statement(material, around, label):
         return None
-    if material.benchmark in around.rivals - {row} and not kinds & material.subjects.words[material.benchmark]:
+    if material.benchmark in around.rivals - {row} and not label.kinds & material.subjects.words[material.benchmark]:
         return None
-    return CellHit(cell, row, 3)
-
-
-def _other_words(material: Material, around: Around, kinds: frozenset[str]) -> bool:
-    """Whether the clause says more than subject, field and horizon: another noun makes it another quantity."""
-    names = frozenset().union(*(material.subjects.words[row] for row in around.rows))
-    return any(
-        word not in kinds and word not in names and not is_horizon(word) and (is_content(word) or word in _MEASURES)
-        for word in around.words
-    )
+    return None if _is_shown(material, around.number) else CellHit(cell, row, 3)
 
 
 def _only_subject(material: Material, around: Around) -> int | None:
@@ -69,31 +59,83 @@ def _only_subject(material: Material, around: Around) -> int | None:
 def _only_cell(cells: Cells, around: Around, row: int) -> int | None:
     """The one stored value of the one field that the clause names in full."""
     part = cells.of_row(row)
-    named = [at for at in range(part.start, part.stop) if is_full(cells.labels[int(cells.label[at])], around)]
-    widest = max((len(cells.labels[int(cells.label[at])].kinds) for at in named), default=0)
+    named = [at for at in range(part.start, part.stop) if is_full(cells.of_cell[at], around)]
+    widest = max((len(cells.of_cell[at].kinds) for at in named), default=0)
     # "active return" names that field, not the plain return whose words it contains
-    closest = [at for at in named if len(cells.labels[int(cells.label[at])].kinds) == widest]
+    closest = [at for at in named if len(cells.of_cell[at].kinds) == widest]
     return closest[0] if len(closest) == 1 else None
 
 
 def _differs(cells: Cells, around: Around, cell: int) -> bool:
-    """Whether no reading of the number, rounded or truncated, with or without its sign, can be the stored value."""
+    """Whether no reading of the number, rounded or truncated, with or without its sign, can be the stored value.
+
+    A percentage and the ratio it stands for are one value, whichever of them was printed and stored under which unit.
+    """
     rate, plain = float(cells.values.rate[cell]), float(cells.values.plain[cell])
     number = around.number
+    if not math.isnan(rate) and number.unit not in _RATE_UNITS:
+        return False
+    step = _stored_step(plain)
     comparable = False
     for reading in readings(number, percent_of_plain=True):
         value = rate if reading.as_rate else plain
-        if np.isnan(value) or (number.unit == "usd" and not np.isnan(rate)):
+        if math.isnan(value):
             continue
         comparable = True
-        size = reading.size if _signs_agree(around, value, cells, cell) else -reading.size
-        if abs(abs(value) - size) <= reading.step * (1 + 1e-6) + reading.size * 1e-12:
-            return False
+        sign = 1.0 if _signs_agree(around, value, cells, cell) else -1.0
+        unit = value / plain if plain else 1.0
+        kept = min(step * unit, _COARSEST_RATE) if reading.as_rate else step
+        for factor in _FACTORS if not math.isnan(rate) else _FACTORS[:1]:
+            size, printed = reading.size * factor, reading.step * factor
+            if abs(abs(value) - sign * size) <= max(printed, kept) * (1 + 1e-6) + size * 1e-12:
+                return False
     return comparable
+
+
+def _stored_step(value: float) -> float:
+    """What the last digit of a stored value is worth: it may have been rounded there before the agent saw it.
+
+    >>> _stored_step(3.1), _stored_step(2100.0)
+    (0.1, 1.0)
+    """
+    digits = repr(abs(value))
+    if "e" in digits:
+        return abs(value) * 1e-15 if abs(value) < 1 else 1.0
+    fraction = digits.partition(".")[2].rstrip("0")
+    return float(10.0 ** -len(fraction))
 
 
 def _signs_agree(around: Around, value: float, cells: Cells, cell: int) -> bool:
     """Only a printed sign, on a field whose sign means something, can be wrong; words of movement are too loose."""
-    if not around.number.signed or not cells.labels[cells.label[cell]].signed or value == 0:
+    if not around.number.signed or not cells.of_cell[cell].signed or value == 0:
         return True
     return (around.direction > 0) == (value > 0)
+
+
+def _is_shown(material: Material, number: Number) -> bool:
+    """Whether the number stands in the prompt or in a free fact, whatever it is said of there."""
+    for reading in readings(number, percent_of_plain=True):
+        if sized(material.free.values, reading):
+            return True
+    size = abs(number.value) / number.scale
+    step = number.step / number.scale
+    half = step * (0.5 + 1e-9) if significant(number) >= _FINE else 0.0
+    for known in {size * factor for factor in _FACTORS}:
+        slack = half * known / size if size else 0.0
+        if any(_holds(text, known, slack + known * 1e-12) for text in material.prompts):
+            return True
+    return False
+
+
+def _holds(text: str, size: float, reach: float) -> bool:
+    """Whether a text prints a number within reach of a size."""
+    printed = _printed(text)
+    at = bisect_left(printed, size - reach)
+    return at < len(printed) and printed[at] <= size + reach
+
+
+@lru_cache(maxsize=64)
+def _printed(text: str) -> tuple[float, ...]:
+    """Every number that a text prints, dates and horizons and all, in order of size."""
+    found = _PRINTED.finditer(narrow(text))
+    return tuple(sorted({float(one.group().replace(",", "")) for one in found if len(one.group()) < _LONGEST_PRINTED}))

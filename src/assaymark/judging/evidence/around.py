@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from assaymark.judging.evidence.extract import Number
 from assaymark.judging.evidence.lexicon import CONDITION, DOWN, UP
 from assaymark.judging.evidence.subjects import Mention, Subjects
-from assaymark.judging.evidence.words import Pieces, SpokenHorizons, is_content, is_horizon, words_of
+from assaymark.judging.evidence.words import Breaks, Pieces, SpokenHorizons, is_content, is_horizon, lower_of, words_in
 
 _HEADER_END = re.compile(r"\s{0,2}(?:[:|\[]|\(|[\-–—]\s|\Z|\n)")
+_LINE_HEAD = re.compile(r"^(?P<lead>(?:[^\w\n]|_){0,3})(?=[^\W_])", re.MULTILINE)
+_MARGIN = 64
 _DIRECTION_REACH = 4
 _TRAIL_REACH = 4
 _CONDITION_REACH = 3
@@ -43,7 +45,7 @@ class Around:
     rows: tuple[int, ...]
     default: int
     direction: int
-    place: _Place
+    place: Place
 
     @property
     def lower(self) -> frozenset[str]:
@@ -53,7 +55,7 @@ class Around:
     @property
     def wide(self) -> frozenset[str]:
         """The content words of the whole sentence."""
-        words = self.place.read.words
+        words = self.place.read.sentence_at(self.number.start).words
         return frozenset(filter(is_content, words.forms[slice(*words.within(*self.place.sentence))]))
 
     @property
@@ -69,8 +71,9 @@ class Around:
         """The instruments of the sentence, without those of other segments that have a number of their own."""
         read, (start, end) = self.place.read, self.place.sentence
         here = _segment(read.text, self.number.start, start, end)
+        sentence = read.sentence_at(self.number.start)
         found = set()
-        for mention in read.mentions[bisect_left(read.starts, start) : bisect_left(read.starts, end)]:
+        for mention in sentence.mentions[bisect_left(sentence.starts, start) : bisect_left(sentence.starts, end)]:
             there = _segment(read.text, mention.start, start, end)
             if there == here or not _near(read.numbers, *there):
                 found.add(mention.row)
@@ -85,29 +88,99 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class Place:
     """Where a number stands: its text, its index there, and the spans around it."""
 
-    read: _Text
+    read: Reading
     at: int
     sentence: tuple[int, int]
     clause: tuple[int, int]
 
 
-class _Text:
-    """One text, read once: its words, pieces, mentions and headers."""
+class _Sentence:
+    """One sentence that holds a number: its words, breaks, horizons and the instruments it names."""
 
-    __slots__ = ("headers", "mentions", "numbers", "pieces", "spoken", "starts", "text", "words")
+    __slots__ = ("breaks", "end", "mentions", "spoken", "start", "starts", "words")
+
+    def __init__(self, text: str, lower: str, subjects: Subjects, start: int, end: int) -> None:
+        self.start = start
+        self.end = end
+        self.words = words_in(lower, start, end)
+        self.breaks = Breaks(text, start, end)
+        self.spoken = SpokenHorizons(text, start, end)
+        self.mentions = subjects.mentions(text, self.words)
+        self.starts = [mention.start for mention in self.mentions]
+
+
+class Reading:
+    """One text with its numbers. Only the sentences with a number in them are read, each when it is reached.
+
+    Parameters
+    ----------
+    text : str
+        The text as `narrow` leaves it.
+    numbers : sequence of Number
+        Its numbers in order.
+    subjects : Subjects
+        Whom it can speak of.
+    owner : int
+        The row that the whole text is about, or -1.
+    """
+
+    __slots__ = ("_last", "_lower", "_subjects", "headers", "numbers", "pieces", "text")
 
     def __init__(self, text: str, numbers: Sequence[Number], subjects: Subjects, owner: int) -> None:
         self.text = text
         self.numbers = numbers
-        self.words = words_of(text)
         self.pieces = Pieces(text)
-        self.spoken = SpokenHorizons(text)
-        self.mentions = subjects.mentions(text, self.words)
-        self.starts = [mention.start for mention in self.mentions]
-        self.headers = Headers(text, self.mentions, owner)
+        self.headers = Headers(text, subjects, owner)
+        self._lower = lower_of(text)
+        self._subjects = subjects
+        self._last: _Sentence | None = None
+
+    def sentence_at(self, position: int) -> _Sentence:
+        """The sentence around a position; the one last asked for is kept."""
+        last = self._last
+        if last is None or not last.start <= position < last.end:
+            last = self._last = _Sentence(self.text, self._lower, self._subjects, *self.pieces.whole(position))
+        return last
+
+    def near(self, start: int, end: int) -> Sequence[Number]:
+        """The numbers that start in a span."""
+        return _near(self.numbers, start, end)
+
+    def key(self, at: int) -> tuple[object, ...]:
+        """What the surroundings of number ``at`` depend on: where two keys are equal, so are the findings."""
+        number, text = self.numbers[at], self.text
+        first, stop = self.pieces.whole(number.start)
+        start, end = self.pieces.sentence(number.start)
+        before = self.numbers[at - 1].end - start if at else -1
+        after = self.numbers[at + 1].start if at + 1 < len(self.numbers) else end
+        return (
+            text[max(first, start - _MARGIN) : min(stop, end + _MARGIN)],
+            start - first if start - first < _MARGIN else _MARGIN,
+            text[max(0, number.start - 2) : number.start],
+            number.start - start,
+            number.end - number.start,
+            max(before, -1),
+            min(after, end) - start,
+            self.headers.row_at(number.start),
+            number.unit,
+            number.value,
+            number.step,
+            number.bare,
+        )
+
+    def around(self, at: int) -> Around | None:
+        """The surroundings of number ``at``; None where its digits are part of a name, such as Nikkei 225."""
+        number = self.numbers[at]
+        sentence = self.sentence_at(number.start)
+        mentions = sentence.mentions
+        if mentions:
+            last = bisect_right(sentence.starts, number.start) - 1
+            if last >= 0 and number.end <= mentions[last].end:
+                return None
+        return _around(self, at, sentence)
 
 
 def without_spans(words: list[str]) -> list[str]:
@@ -137,50 +210,37 @@ def _near(numbers: Sequence[Number], start: int, end: int) -> Sequence[Number]:
     return numbers[first : bisect_left(numbers, end, key=lambda number: number.start)]
 
 
-def surroundings(
-    text: str, numbers: Sequence[Number], subjects: Subjects, owners: Mapping[str, int]
-) -> Iterator[Around]:
-    """The surroundings of each number of ``text``; ``owners`` maps whole texts to the row they are about."""
-    read = _Text(text, numbers, subjects, owners.get(text.strip(), -1))
-    for at, number in enumerate(numbers):
-        if not _in_name(read, number):
-            yield _around(read, at)
-
-
-def _in_name(read: _Text, number: Number) -> bool:
-    """Whether the digits belong to an instrument's name, such as Nikkei 225."""
-    at = bisect_right(read.starts, number.start) - 1
-    return at >= 0 and number.end <= read.mentions[at].end
-
-
-def _around(read: _Text, at: int) -> Around:
+def _around(read: Reading, at: int, sentence: _Sentence) -> Around:
     number = read.numbers[at]
-    sentence = read.pieces.sentence(number.start)
-    clause = read.pieces.clause(number.start, number.end, sentence)
+    window = read.pieces.sentence(number.start)
+    clause = sentence.breaks.clause(number.start, number.end, window)
     left, right = _cut_at_neighbours(read, at, *clause)
-    words = read.words
+    words, mentions, starts = sentence.words, sentence.mentions, sentence.starts
     first, last = words.within(left, right)
-    before = words.within(left, number.start)[1]
-    after = min(words.within(number.start, number.end)[1], last)
+    before = bisect_left(words.starts, number.start, first, last)
+    after = bisect_left(words.starts, number.end, before, last)
     forms = frozenset(words.forms[first:before] + words.forms[after:last])
     lead, trail = words.lowers[first:before], words.lowers[after:last]
-    named = _nearest_first(read.mentions[bisect_left(read.starts, left) : bisect_left(read.starts, right)], number)
+    named: tuple[int, ...] = ()
+    if mentions:
+        named = _nearest_first(mentions[bisect_left(starts, left) : bisect_left(starts, right)], number)
     default = read.headers.row_at(number.start)
     return Around(
         number=number,
         words=forms,
         lead=lead,
         trail=trail,
-        horizons=frozenset(filter(is_horizon, forms)) | read.spoken.within(left, right),
+        horizons=frozenset([form for form in forms if form[0] <= "9" and is_horizon(form)])
+        | sentence.spoken.within(left, right),
         named=named,
-        rows=_rows(read, named, number, sentence[0], default),
+        rows=_rows(sentence, named, number, window[0], default),
         default=default,
         direction=_direction(number, lead, trail),
-        place=_Place(read, at, sentence, clause),
+        place=Place(read, at, window, clause),
     )
 
 
-def _cut_at_neighbours(read: _Text, at: int, left: int, right: int) -> tuple[int, int]:
+def _cut_at_neighbours(read: Reading, at: int, left: int, right: int) -> tuple[int, int]:
     """The clause up to the numbers beside this one, unless nothing but a dash or slash stands between."""
     numbers, text = read.numbers, read.text
     number = numbers[at]
@@ -200,22 +260,20 @@ def _nearest_first(inside: Sequence[Mention], number: Number) -> tuple[int, ...]
     return tuple(dict.fromkeys(mention.row for mention in ordered))
 
 
-def _rows(read: _Text, named: tuple[int, ...], number: Number, start: int, default: int) -> tuple[int, ...]:
+def _rows(sentence: _Sentence, named: tuple[int, ...], number: Number, start: int, default: int) -> tuple[int, ...]:
     """Whom the number can be about: the clause's own names, else the last one before it; and the line's owner."""
-    rows = list(named)
-    if not rows:
-        at = bisect_left(read.starts, number.start) - 1
-        if at >= 0 and read.starts[at] >= start:
-            rows.append(read.mentions[at].row)
-    if default >= 0:
-        rows.append(default)
-    return tuple(dict.fromkeys(rows))
+    rows = named
+    if not rows and sentence.starts:
+        at = bisect_left(sentence.starts, number.start) - 1
+        if at >= 0 and sentence.starts[at] >= start:
+            rows = (sentence.mentions[at].row,)
+    return rows if default < 0 or default in rows else (*rows, default)
 
 
 def _direction(number: Number, lead: Sequence[str], trail: Sequence[str]) -> int:
     """-1 or 1 from the printed sign, else from the nearest word of movement; 0 for a level or neither."""
     if number.signed:
-        return -1 if any(dash in number.quote[:4] for dash in "-−–") else 1
+        return -1 if any(dash in number.quote[:4] for dash in "-−–－") else 1
     if lead and lead[-1] in _LEVEL:
         return 0
     for word in (*reversed(lead[-_DIRECTION_REACH:]), *trail[:_TRAIL_REACH]):
@@ -231,23 +289,15 @@ class Headers:
 
     __slots__ = ("_rows", "_starts")
 
-    def __init__(self, text: str, mentions: Sequence[Mention], owner: int) -> None:
+    def __init__(self, text: str, subjects: Subjects, owner: int) -> None:
         self._starts = [0]
         self._rows = [owner]
-        for mention in mentions:
-            line = _line_start(text, mention.start)
-            if line >= 0 and _HEADER_END.match(text, mention.end):
-                self._starts.append(line)
-                self._rows.append(mention.row)
+        for match in _LINE_HEAD.finditer(text):
+            named = subjects.first(text, match.end())
+            if named is not None and _HEADER_END.match(text, named.end):
+                self._starts.append(match.start("lead"))
+                self._rows.append(named.row)
 
     def row_at(self, position: int) -> int:
         """The row that a position's line belongs to, -1 for nobody's."""
         return self._rows[bisect_right(self._starts, position) - 1]
-
-
-def _line_start(text: str, position: int) -> int:
-    """Where the line starts, if nothing but a mark and blanks stands before ``position``; else -1."""
-    before = text[max(0, position - 4) : position]
-    lead = before.rsplit("\n", 1)[-1]
-    at_start = "\n" in before or position <= 4
-    return position - len(lead) if at_start and not any(c.isalnum() for c in lead) else -1

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from assaymark.judging.evidence.lexicon import word_set
+from assaymark.judging.evidence.words import narrow
 
 Unit = Literal["percent", "bps", "usd", "price", "ratio", "count", "multiple", "none"]
 
@@ -30,7 +31,8 @@ _SPAN = (
 _TOKEN = re.compile(
     r"(?=[0-9+\-−–$€£¥.UCAH])(?<![A-Za-z0-9_])(?<![0-9][.,])"
     r"(?P<sign>[+\-−–])?(?P<cur>(?:US|C|A|HK)?[$€£¥](?P<sign2>[+\-−])?)?"
-    r"(?P<int>[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)?(?P<frac>\.[0-9]+)?"
+    r"(?P<int>[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])|[0-9]+)?"
+    r"(?P<frac>\.[0-9]+|,[0-9]{1,2}(?=\s?%))?"
     r"(?<=[0-9])"
     r"(?P<tail>[ \-]?(?P<scale>thousand|million|billion|trillion|mn|bn|trn|tn|mln|m{1,2}b(?:bls?|/d|pd|d)?)"
     r"(?![A-Za-z0-9])"
@@ -68,7 +70,7 @@ _YEAR_BEFORE = re.compile(r"(?:(?:19|20)[0-9]{2}[\-–/]|\b(?:FY|CY|fiscal|Q[1-4
 _QUARTER_AFTER = re.compile(r"[QH](?:[ \-]?'?[0-9]{2,4})?(?![A-Za-z0-9])")
 _SPAN_AFTER = re.compile(rf"(?:-?/?\s?(?:[\-–/,]|to|or|and)\s?[0-9]{{1,4}}){{0,2}}-?/?[\-– ]?{_SPAN}", re.IGNORECASE)
 _LETTER_SPAN_AFTER = re.compile(
-    r"(?:\s?[\-–/]\s?[0-9]{1,4})?-?(?:[dDwWyYsSmMhH]|m(?:o|th)s?|[wW]ks?|[yY]rs?|YR)(?![A-Za-z0-9])|个?[日天周月年季]|小时"
+    r"(?:\s?[\-–/]\s?[0-9]{1,4})?-?(?:[dDwWyYsSmMhH]|m(?:o|th)s?|[wW]ks?|[yY]rs?|YR)(?![A-Za-z0-9])|个?(?:交易)?[日天周月年季]|小时"
 )
 _CAPITAL_DASH_BEFORE = re.compile(r"(?<![A-Za-z])[A-Z][A-Za-z]{0,12}-\Z")
 _LABEL_BEFORE = re.compile(
@@ -110,7 +112,8 @@ def extract_numbers(text: str) -> list[Number]:
     """Every number of ``text`` in order, with its unit; dates, horizons, index names and identifiers are left out.
 
     A unit behind the second half of a range holds for the first half as well. An integer part of more than 15 digits
-    is an identifier, not a measurement.
+    is an identifier, not a measurement. Full-width digits are read as digits. A comma before one or two digits and a
+    percent sign is a decimal comma (``3,1 %`` is 3.1 percent); before three it groups thousands.
 
     Parameters
     ----------
@@ -129,22 +132,33 @@ def extract_numbers(text: str) -> list[Number]:
     >>> [n.value for n in extract_numbers("payrolls of 57k against 115,000 over 30d")]
     [57000.0, 115000.0]
     """
-    found = [number for match in _TOKEN.finditer(text) if (number := _read(text, match)) is not None]
-    return _share_units(text, found)
+    plain = narrow(text)
+    read = [number for match in _TOKEN.finditer(plain) if (number := _read(plain, match)) is not None]
+    found = _share_units(plain, read)
+    if plain is text:
+        return found
+    return [replace(number, quote=text[number.start : number.end]) for number in found]
 
 
 def _read(text: str, match: re.Match[str]) -> Number | None:
     """The number in one token, or None for something that only looks like a number."""
-    whole, fraction = match["int"] or "", match["frac"] or ""
-    if len(whole.replace(",", "")) > MAX_INTEGER_DIGITS or len(fraction) > MAX_FRACTION_DIGITS:
+    whole, fraction, sign, currency, sign2, tail, letter = match.group(
+        "int", "frac", "sign", "cur", "sign2", "tail", "letter"
+    )
+    whole, fraction = whole or "", fraction or ""
+    grouped = "," in whole
+    digits = whole.replace(",", "") if grouped else whole
+    if len(digits) > MAX_INTEGER_DIGITS or len(fraction) > MAX_FRACTION_DIGITS:
         return None
-    start = match.start("int" if whole else "frac")
-    end = match.end("frac" if fraction else "int")
-    if _masked(whole, fraction, match, text[max(0, start - _WINDOW) : start], text[end : end + _WINDOW]):
-        return None
-    sign = match["sign2"] or match["sign"]
+    # most tokens have a unit, and what has one is a number without a look at what stands around it
+    if not (currency or (tail and letter != "M")):
+        start, end = match.start("int" if whole else "frac"), match.end("frac" if fraction else "int")
+        before, after = text[max(0, start - _WINDOW) : start], text[end : end + _WINDOW]
+        if _masked(whole, fraction, letter, before, after):
+            return None
+    sign = sign2 or sign
     unit, scale = _unit_of(match, whole, fraction)
-    value = float(whole.replace(",", "") + fraction) * scale
+    value = float(digits + fraction.replace(",", ".")) * scale
     decimals = max(len(fraction) - 1, 0)
     return Number(
         start=match.start(),
@@ -156,26 +170,26 @@ def _read(text: str, match: re.Match[str]) -> Number | None:
         decimals=decimals,
         scale=scale,
         signed=bool(sign),
-        bare=not (sign or fraction or match["tail"] or match["cur"] or "," in whole),
+        bare=not (sign or fraction or tail or currency or grouped),
     )
 
 
 def _unit_of(match: re.Match[str], whole: str, fraction: str) -> tuple[Unit, float]:
     """Unit and scale of a token, from its currency sign and from what follows the digits."""
-    scale = _scale_of((match["scale"] or match["letter"] or "").lower())
-    word = match["word"] or ""
-    if match["cur"]:
+    currency, tail, big, letter, word, times = match.group("cur", "tail", "scale", "letter", "word", "times")
+    scale = _scale_of((big or letter or "").lower())
+    if currency:
         return "usd", scale
     if scale != 1.0:
         return "count", scale
-    if word.startswith(("bp", "basis")):
+    if not tail:
+        return "none", 1.0
+    if word and word.startswith(("bp", "basis")):
         return "bps", 1.0
-    if word.startswith(("point", "pts", "pt")):
+    if word and word.startswith(("point", "pts", "pt")):
         # index points run in the hundreds, percentage points do not
         return ("percent" if len(whole) <= 2 and (fraction or len(whole) < 2) else "none"), 1.0
-    if word or (match["tail"] and not match["times"]):
-        return "percent", 1.0
-    return ("multiple" if match["times"] else "none"), 1.0
+    return ("multiple" if times else "percent"), 1.0
 
 
 def _scale_of(word: str) -> float:
@@ -183,11 +197,9 @@ def _scale_of(word: str) -> float:
     return _SCALES.get(word, 1e6 if word.startswith("m") else 1.0)
 
 
-def _masked(whole: str, fraction: str, match: re.Match[str], before: str, after: str) -> bool:
-    """Whether the token is a date, a time, a horizon, part of a name, an enumerator or an identifier."""
-    if match["cur"] or (match["tail"] and match["letter"] != "M"):
-        return False
-    if match["letter"] == "M":  # 6M is six months, 1.4M and 57M are millions
+def _masked(whole: str, fraction: str, letter: str | None, before: str, after: str) -> bool:
+    """Whether a token without a unit is a date, a time, a horizon, part of a name, an enumerator or an identifier."""
+    if letter == "M":  # 6M is six months, 1.4M and 57M are millions
         return not fraction and len(whole) <= 2 and int(whole) <= 24
     if fraction:
         return bool(_VERSION_AFTER.match(after) or _SPAN_AFTER.match(after) or _ISO_BEFORE.search(before))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from assaymark.judging.evidence.accuse import accusation
-from assaymark.judging.evidence.around import Around, surroundings
+from assaymark.judging.evidence.around import Around, Reading
 from assaymark.judging.evidence.derive import derive
 from assaymark.judging.evidence.extract import Number, extract_numbers
 from assaymark.judging.evidence.lexicon import word_set
 from assaymark.judging.evidence.match import CellHit, content, match_bag, match_free, match_row, significant
 from assaymark.judging.evidence.material import Material, NumberBag, OwnNumbers
 from assaymark.judging.evidence.own import own_numbers, owners_of
+from assaymark.judging.evidence.statement import is_doubted
+from assaymark.judging.evidence.words import narrow
 from assaymark.records import Context, Decision, Evidence, EvidenceState, RationaleKind
 
 SKIPPED_KINDS: frozenset[RationaleKind] = frozenset(("arena",))
@@ -48,6 +50,11 @@ class _Ruling:
     rule: str
     facts: tuple[str, ...] = ()
     row: int = -1
+
+
+_IN_NAME = _Ruling("not_verifiable", "in-name")
+_CHARGES = ("one-cell-differs", "partial-context")
+_MOST_KNOWN = 1 << 14
 
 
 def numeric_ledger(decision: Decision, context: Context, *, material: Material | None = None) -> list[Evidence]:
@@ -126,25 +133,41 @@ def audit_texts(
         if instrument in material.subjects.rows
     }
     found: list[Finding] = []
+    known: dict[object, _Ruling] = {}
     for part, (kind, text) in enumerate(texts):
         if kind in SKIPPED_KINDS:
             continue
         numbers = extract_numbers(text)
         if numbers:
-            found += _audit(part, kind, surroundings(text, numbers, material.subjects, rows), material, put_forward)
+            read = Reading(narrow(text), numbers, material.subjects, rows.get(text.strip(), -1))
+            found += _audit(part, kind, read, material, put_forward, known)
     return found
 
 
 def _audit(
-    part: int, kind: RationaleKind, places: Iterator[Around], material: Material, own: OwnNumbers
+    part: int, kind: RationaleKind, read: Reading, material: Material, own: OwnNumbers, known: dict[object, _Ruling]
 ) -> Iterator[Finding]:
-    """The findings of one text."""
+    """The findings of one text; ``known`` keeps the rulings, for texts that say the same thing again and again."""
     ids = material.subjects.ids
-    for around in places:
-        ruling = _decide(material, around, own)
-        row = ruling.row if ruling.row >= 0 else (around.rows[0] if around.rows else -1)
-        subject = ids[row] if row >= 0 else ""
-        yield Finding(part, kind, around.number, subject, ruling.state, ruling.facts, ruling.rule)
+    for at, number in enumerate(read.numbers):
+        key = read.key(at)
+        ruling = known.get(key)
+        if ruling is None:
+            around = read.around(at)
+            ruling = _IN_NAME if around is None else _about(_decide(material, around, own), around)
+            if len(known) < _MOST_KNOWN:
+                known[key] = ruling
+        if ruling is _IN_NAME:
+            continue
+        if ruling.rule in _CHARGES and is_doubted(*read.pieces.beside(number.start)):
+            ruling = replace(ruling, state="not_verifiable", rule="unmatched", facts=())
+        subject = ids[ruling.row] if ruling.row >= 0 else ""
+        yield Finding(part, kind, number, subject, ruling.state, ruling.facts, ruling.rule)
+
+
+def _about(ruling: _Ruling, around: Around) -> _Ruling:
+    """The ruling with its subject: the one it found, else the nearest one named."""
+    return ruling if ruling.row >= 0 or not around.rows else replace(ruling, row=around.rows[0])
 
 
 def _decide(material: Material, around: Around, own: OwnNumbers) -> _Ruling:

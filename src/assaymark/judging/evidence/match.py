@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
+from functools import lru_cache
 
 from assaymark.judging.evidence.around import Around
 from assaymark.judging.evidence.extract import Number
 from assaymark.judging.evidence.material import FieldLabel, FreeFacts, Material, NumberBag, Values
-from assaymark.judging.evidence.words import is_content
+from assaymark.judging.evidence.words import is_content, narrow
 
 _SLACK = 1e-9
 
@@ -57,6 +56,11 @@ def readings(number: Number, *, percent_of_plain: bool = False) -> tuple[Reading
     return plain
 
 
+@lru_cache(maxsize=1 << 12)
+def _digits(quote: str) -> int:
+    return len("".join(c for c in narrow(quote) if c in "0123456789").lstrip("0")) or 1
+
+
 def significant(number: Number) -> int:
     """How many significant digits were printed.
 
@@ -64,14 +68,19 @@ def significant(number: Number) -> int:
     >>> [significant(n) for n in extract_numbers("0.0180 and 7,509.2")]
     [3, 5]
     """
-    return len("".join(c for c in number.quote if c in "0123456789").lstrip("0")) or 1
+    return _digits(number.quote)
 
 
-def sized(values: Values, reading: Reading, part: slice, *, money: bool = False) -> list[int]:
+def in_row(values: Values, reading: Reading, part: slice, *, money: bool = False) -> list[int]:
     """The places in ``part`` whose size, sign aside, is the reading's within half a last digit; rates are no money."""
-    sizes = values.unmarked if money else values.rate_size if reading.as_rate else values.plain_size
-    places: list[int] = (np.abs(sizes[part] - reading.size) <= reading.half).nonzero()[0].tolist()
-    return places
+    index = values.unmarked if money else values.rate_size if reading.as_rate else values.plain_size
+    return index.near(reading.size, reading.half, part)
+
+
+def sized(values: Values, reading: Reading, *, money: bool = False) -> list[int]:
+    """The same among all values, found without looking at each of them."""
+    index = values.unmarked if money else values.rate_size if reading.as_rate else values.plain_size
+    return index.all_near(reading.size, reading.half)
 
 
 def sign_fits(around: Around, value: float, signed: bool, depth: bool) -> bool:
@@ -110,10 +119,9 @@ def match_row(material: Material, around: Around, row: int) -> CellHit | None:
         return None
     best: CellHit | None = None
     for order, reading in enumerate(readings(around.number, percent_of_plain=True)):
-        for offset in sized(cells.values, reading, part, money=around.number.unit == "usd"):
-            cell = part.start + offset
-            label = cells.labels[cells.label[cell]]
-            if not sign_fits(around, cells.values.plain[cell], label.signed, label.depth):
+        for cell in in_row(cells.values, reading, part, money=around.number.unit == "usd"):
+            label = cells.of_cell[cell]
+            if not sign_fits(around, cells.values.printed[cell], label.signed, label.depth):
                 continue
             tier = _admitted(label, around, cells.horizons[row], second_choice=order > 0)
             if tier is not None and (best is None or tier > best.tier):
@@ -141,7 +149,7 @@ def match_free(free: FreeFacts, around: Around, words: frozenset[str]) -> int | 
         return None
     best, most = None, 0
     for reading in readings(around.number):
-        hits = sized(free.values, reading, slice(None), money=around.number.unit == "usd")
+        hits = sized(free.values, reading, money=around.number.unit == "usd")
         if reading.as_rate:
             hits += _unmarked_percent(free.values, reading)
         for at in hits:
@@ -160,8 +168,7 @@ def _goes_with(around: Around, direction: int, falling: bool) -> bool:
 
 def _unmarked_percent(values: Values, reading: Reading) -> list[int]:
     """Values without a unit that equal a percentage as printed: tables often name the unit elsewhere."""
-    places: list[int] = (np.abs(values.unmarked - reading.size * 100) <= reading.half * 100).nonzero()[0].tolist()
-    return places
+    return values.unmarked.all_near(reading.size * 100, reading.half * 100)
 
 
 def match_bag(bag: NumberBag, around: Around, words: frozenset[str], subjects: frozenset[str] | None) -> int | None:
@@ -169,12 +176,12 @@ def match_bag(bag: NumberBag, around: Around, words: frozenset[str], subjects: f
     if not bag.ids:
         return None
     for reading in readings(around.number, percent_of_plain=True):
-        hits = sized(bag.values, reading, slice(None), money=around.number.unit == "usd")
+        hits = sized(bag.values, reading, money=around.number.unit == "usd")
         if reading.as_rate:
             hits += _unmarked_percent(bag.values, reading)
         for at in hits:
             fits = len(bag.words[at] & words) >= bag.needed[at] if subjects is None else bag.subjects[at] in subjects
-            if fits and (around.direction < 0 or bag.values.plain[at] >= 0):
+            if fits and (around.direction < 0 or bag.values.printed[at] >= 0):
                 return at
     return None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -29,7 +30,8 @@ _DEPTH_KINDS = word_set("drawdown distance pullback")
 _TASK_WORDS = word_set("holding portfolio option forecast base within cap")
 _OBLIGATION = re.compile(
     r"\b(?:must|exactly|maximum|minimum|max|min|at (?:most|least)|caps?|capped|cannot|required?|allowed|never|exceed"
-    r"|between|limits?|increments?|no more than)\b",
+    r"|between|limits?|increments?|no more than"
+    r"|no (?:single )?[a-z]+ (?:may|can|should|is|goes|above|over|below|under|beyond|beneath|exceeds?))\b",
     re.IGNORECASE,
 )
 _RULED = re.compile(
@@ -44,20 +46,62 @@ _DIGITS = re.compile(r"([0-9]+)")
 _FACTORS = (1.0, 0.01, 1e3, 1e6, 1e9, 1e12)
 
 
+class Sizes:
+    """Absolute values that numbers are looked up in: by place, and among all of them in order of size.
+
+    A look-up reads a few dozen values at most, where plain lists and bisection are many times faster than arrays.
+    """
+
+    __slots__ = ("_order", "_sorted", "sizes")
+
+    def __init__(self, sizes: Floats) -> None:
+        self.sizes: list[float] = sizes.tolist()
+        self._sorted: list[float] | None = None
+        self._order: list[int] = []
+
+    def near(self, size: float, half: float, part: slice) -> list[int]:
+        """The places in ``part`` whose value is within ``half`` of ``size``; NaN never is.
+
+        >>> Sizes(np.array([1.0, 2.0, math.nan, 2.1])).near(2.0, 0.2, slice(0, 4))
+        [1, 3]
+        """
+        return [at for at, own in enumerate(self.sizes[part], part.start) if -half <= own - size <= half]
+
+    def all_near(self, size: float, half: float) -> list[int]:
+        """The same among all places, by bisection.
+
+        >>> Sizes(np.array([2.0, math.nan, 1.0, 2.1])).all_near(2.0, 0.2)
+        [0, 3]
+        """
+        if self._sorted is None:
+            self._sort()
+        ordered = self._sorted or []
+        # the window is a little too wide; what the subtraction says decides
+        reach = half + (size + half) * 1e-12
+        first, last = bisect_left(ordered, size - reach), bisect_right(ordered, size + reach)
+        return sorted(at for at in self._order[first:last] if -half <= self.sizes[at] - size <= half)
+
+    def _sort(self) -> None:
+        known = [at for at, own in enumerate(self.sizes) if not math.isnan(own)]
+        self._order = sorted(known, key=self.sizes.__getitem__)
+        self._sorted = [self.sizes[at] for at in self._order]
+
+
 @dataclass(frozen=True, slots=True)
 class Values:
     """Numbers in the two readings that texts use, aligned: index i is one number.
 
     ``rate`` is the value as a fraction (0.05 is five percent), NaN where it is no rate; ``plain`` is the value as it
-    would be printed without a unit sign. ``rate_size`` and ``plain_size`` are their absolute values, ``unmarked`` the
+    would be printed without a unit sign. ``printed`` is the latter as a list; ``rate_size`` and ``plain_size`` are their absolute values, ``unmarked`` the
     absolute value of what is no rate, else NaN.
     """
 
     rate: Floats
     plain: Floats
-    rate_size: Floats
-    plain_size: Floats
-    unmarked: Floats
+    printed: list[float]
+    rate_size: Sizes
+    plain_size: Sizes
+    unmarked: Sizes
 
     @classmethod
     def of(cls, pairs: Sequence[tuple[float, str]]) -> Values:
@@ -65,17 +109,19 @@ class Values:
         plain = np.array([value for value, _ in pairs], dtype=np.float64)
         rate = plain * np.array([rate_factor(unit) for _, unit in pairs], dtype=np.float64)
         size = np.abs(plain)
-        return cls(rate, plain, np.abs(rate), size, np.where(np.isnan(rate), size, np.nan))
+        unmarked = np.where(np.isnan(rate), size, np.nan)
+        return cls(rate, plain, plain.tolist(), Sizes(np.abs(rate)), Sizes(size), Sizes(unmarked))
 
 
 @dataclass(frozen=True, slots=True)
 class FieldLabel:
-    """What a field's name says: its kind words, its horizon (or empty), and how its sign is printed."""
+    """What a field's name says: its kind words, its horizon (or empty), how its sign goes, and the words as printed."""
 
     kinds: frozenset[str]
     horizon: str
     signed: bool
     depth: bool
+    printed: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +135,12 @@ class Cells:
     bounds: Ints
     depth: Bools
     horizons: tuple[frozenset[str], ...]
+    of_cell: tuple[FieldLabel, ...]
+    parts: tuple[slice, ...]
 
     def of_row(self, row: int) -> slice:
         """The cells of one instrument."""
-        return slice(int(self.bounds[row]), int(self.bounds[row + 1]))
+        return self.parts[row]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +163,8 @@ class FreeFacts:
 class NumberBag:
     """Numbers with words: rules of the task, or what the agent itself put forward.
 
-    ``needed`` is how many words a clause must share with an entry: two with a line of a prompt, one with a name.
+    ``needed`` is how many words a clause must share with an entry: two with a line of a prompt (or the only one it
+    has that tells it from others), one with a name.
     """
 
     values: Values
@@ -147,6 +196,7 @@ class Material:
     series: Mapping[str, Series]
     benchmark: int
     completeness: Completeness
+    prompts: tuple[str, ...]
 
     @classmethod
     def of(cls, context: Context) -> Material:
@@ -194,6 +244,7 @@ class Material:
             series=MappingProxyType({one.instrument: one for one in series}),
             benchmark=_benchmark(cells, subjects),
             completeness=completeness,
+            prompts=tuple(one for one in rules if isinstance(one, str)),
         )
 
 
@@ -213,12 +264,18 @@ class OwnNumbers:
         return cls(
             _bag(
                 [
-                    (value, unit, frozenset(words_of(name.replace("_", " ")).forms), subject, name)
+                    (value, unit, _name_words(name), subject, name)
                     for subject, name, value, unit in entries
                     if math.isfinite(value)
                 ]
             )
         )
+
+
+@lru_cache(maxsize=1 << 12)
+def _name_words(name: str) -> frozenset[str]:
+    """The words of a stored name; decisions of one format share theirs."""
+    return frozenset(words_of(name.replace("_", " ")).forms)
 
 
 @lru_cache(maxsize=1024)
@@ -264,10 +321,17 @@ def field_label(name: str) -> FieldLabel:
     >>> sorted(label.kinds), label.horizon, label.signed
     (['active', 'prior', 'return'], '16d', True)
     """
-    words = words_of(name.replace("_", " ")).forms
+    read = words_of(name.replace("_", " "))
+    words = read.forms
     horizons = [word for word in words if is_horizon(word)]
     kinds = frozenset(word for word in words if not word[0].isdigit() and word not in ("of", "to", "from", "vs", "the"))
-    return FieldLabel(kinds, horizons[0] if horizons else "", not (kinds & _UNSIGNED_KINDS), bool(kinds & _DEPTH_KINDS))
+    return FieldLabel(
+        kinds=kinds,
+        horizon=horizons[0] if horizons else "",
+        signed=not (kinds & _UNSIGNED_KINDS),
+        depth=bool(kinds & _DEPTH_KINDS),
+        printed=frozenset(read.lowers),
+    )
 
 
 def _cells(facts: Sequence[Fact], subjects: Subjects) -> Cells:
@@ -288,6 +352,8 @@ def _cells(facts: Sequence[Fact], subjects: Subjects) -> Cells:
         bounds=bounds,
         depth=np.array([one.depth for one in labels], dtype=bool)[label],
         horizons=_horizons(labels, label, bounds),
+        of_cell=tuple(labels[at] for at in label.tolist()),
+        parts=tuple(slice(start, stop) for start, stop in pairwise(bounds.tolist())),
     )
 
 
@@ -431,5 +497,5 @@ def _bag(entries: Sequence[Entry]) -> NumberBag:
         words=tuple(entry[2] for entry in entries),
         subjects=tuple(entry[3] for entry in entries),
         ids=tuple(entry[4] for entry in entries),
-        needed=tuple(2 if entry[4].startswith("prompt:") else 1 for entry in entries),
+        needed=tuple(min(2, len(entry[2])) or 1 if entry[4].startswith("prompt:") else 1 for entry in entries),
     )

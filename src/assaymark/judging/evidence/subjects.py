@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,9 +10,11 @@ from functools import lru_cache
 from types import MappingProxyType
 
 from assaymark.judging.evidence.lexicon import STOP, word_set
-from assaymark.judging.evidence.words import Words, canonical, is_horizon, words_of
+from assaymark.judging.evidence.words import CJK, Words, canonical, is_horizon, lower_of, word_at, words_of
 from assaymark.records import Instrument
 
+_LONGEST_NAME = 200
+_UNSPACED = re.compile(f"[{CJK}]")
 _GENERIC = word_set(
     """
     sector etf etfs fund funds index equity equities stock stocks shares us u.s the cash like broad total trust and
@@ -35,7 +38,8 @@ class Subjects:
     """Instruments by every name a text may use for them. Build it with `index_subjects`.
 
     ``phrases`` maps a first word to the phrases that start with it, longest first; ``symbols`` count only where they
-    are written as tickers, since IT or ALL are words as well.
+    are written as tickers, since IT or ALL are words as well. ``unspaced`` are the names in scripts that put no blank
+    between words; they are looked for inside other words too.
     """
 
     ids: tuple[str, ...]
@@ -43,21 +47,44 @@ class Subjects:
     symbols: Mapping[str, int]
     words: tuple[frozenset[str], ...]
     rows: Mapping[str, int]
+    unspaced: Mapping[str, int]
 
-    def mentions(self, text: str, words: Words, first: int = 0, last: int | None = None) -> list[Mention]:
-        """The instruments named by the words ``first:last`` of ``text``, leftmost longest, in order."""
+    def mentions(self, text: str, words: Words) -> list[Mention]:
+        """The instruments that these words of ``text`` name, leftmost longest, in order."""
         found = []
-        at, stop = first, len(words.forms) if last is None else last
+        phrases, symbols, forms, lowers = self.phrases, self.symbols, words.forms, words.lowers
+        at, stop = 0, len(forms)
         while at < stop:
-            form, lower = words.forms[at], words.lowers[at]
-            if form not in self.phrases and lower not in self.symbols:
+            if forms[at] not in phrases and lowers[at] not in symbols:
                 at += 1
                 continue
             length, row = self._longest(text, words, at, stop)
             if length:
                 found.append(Mention(words.starts[at], words.end(at + length - 1), row))
             at += length or 1
-        return found
+        return self._with_unspaced(text, words, found) if self.unspaced and words.starts else found
+
+    def _with_unspaced(self, text: str, words: Words, found: list[Mention]) -> list[Mention]:
+        """``found`` and the names in scripts without blanks, which stand in the midst of other words."""
+        start, end = words.starts[0], words.end(len(words.starts) - 1)
+        inside = [
+            Mention(match.start(), match.end(), self.unspaced[lower_of(match.group())])
+            for match in _unspaced_pattern(tuple(self.unspaced)).finditer(text, start, end)
+        ]
+        kept = [one for one in found if not any(one.start < other.end and other.start < one.end for other in inside)]
+        return sorted(kept + inside, key=lambda mention: mention.start)
+
+    def first(self, text: str, position: int) -> Mention | None:
+        """The instrument that the word at ``position`` begins to name, if it does."""
+        head = word_at(text, position)
+        if canonical(head) not in self.phrases and head not in self.symbols and head.isascii():
+            return None
+        line_end = text.find("\n", position, position + _LONGEST_NAME)
+        part = text[position : line_end if line_end >= 0 else position + _LONGEST_NAME]
+        found = self.mentions(part, words_of(part))
+        if not found or found[0].start:
+            return None
+        return Mention(position, position + found[0].end, found[0].row)
 
     def alone(self, word: str) -> int:
         """The row whose whole name, symbol or id is this one canonical word, or -1."""
@@ -113,7 +140,29 @@ def index_subjects(instruments: tuple[Instrument, ...]) -> Subjects:
         symbols=MappingProxyType(symbols),
         words=tuple(_words(instrument) for instrument in instruments),
         rows=MappingProxyType({instrument.id: row for row, instrument in enumerate(instruments)}),
+        unspaced=MappingProxyType(_unspaced(instruments)),
     )
+
+
+def _unspaced(instruments: Sequence[Instrument]) -> dict[str, int]:
+    """Names with a character of a script without blanks, lower case, that one instrument alone uses."""
+    users: dict[str, set[int]] = defaultdict(set)
+    for row, instrument in enumerate(instruments):
+        for name in (instrument.id, instrument.name, *instrument.aliases):
+            if len(name) > 1 and _UNSPACED.search(name):
+                users[lower_of(name[:_LONGEST_NAME])].add(row)
+    return {name: next(iter(rows)) for name, rows in users.items() if len(rows) == 1}
+
+
+@lru_cache(maxsize=256)
+def _unspaced_pattern(names: tuple[str, ...]) -> re.Pattern[str]:
+    """Any of the names, the longest first; where one begins or ends in a Latin letter or digit, so does the word."""
+    parts = []
+    for name in sorted(names, key=lambda one: (-len(one), one)):
+        before = "(?<![A-Za-z0-9])" if name[0].isascii() else ""
+        after = "(?![A-Za-z0-9])" if name[-1].isascii() else ""
+        parts.append(f"{before}{re.escape(name)}{after}")
+    return re.compile("|".join(parts), re.IGNORECASE)
 
 
 def _unique(names: Iterable[str]) -> dict[str, int]:
@@ -124,7 +173,7 @@ def _unique(names: Iterable[str]) -> dict[str, int]:
 
 
 def _phrase(text: str) -> tuple[str, ...]:
-    return tuple(words_of(text[:200]).forms)
+    return tuple(words_of(text[:_LONGEST_NAME]).forms)
 
 
 def _names(instrument: Instrument) -> set[tuple[str, ...]]:
@@ -132,7 +181,7 @@ def _names(instrument: Instrument) -> set[tuple[str, ...]]:
     found = {_phrase(instrument.id), _phrase(instrument.id.replace("_", "")), _phrase(instrument.name)}
     symbol = (instrument.symbol or "").lower()
     found |= {_phrase(alias) for alias in instrument.aliases if alias.lower() != symbol}
-    name = words_of(instrument.name[:200]).forms
+    name = words_of(instrument.name[:_LONGEST_NAME]).forms
     while len(name) > 1 and name[-1] in _GENERIC:
         name.pop()
         found.add(tuple(name))

@@ -14,7 +14,7 @@ from assaymark.judging.fences import sections
 from assaymark.judging.reading import Cell, Shown, read_decision, read_material
 from assaymark.judging.reference.holdings import forecasts, held, legality, sizes, volatility_ranks
 from assaymark.judging.reference.lexicon import topic_counts
-from assaymark.judging.reference.mentions import mentions
+from assaymark.judging.reference.mentions import Called, called, mentions
 from assaymark.judging.texts import token_count
 from assaymark.records import Context, EvidenceState, Instrument
 
@@ -95,6 +95,7 @@ class Seen:
     context: Context
     material: Material
     instruments: Mapping[str, Instrument]
+    called: Mapping[str, Called]
     volatility: Mapping[str, float]
 
 
@@ -125,6 +126,7 @@ def _seen(text: str) -> Seen:
         context=context,
         material=Material.of(context),
         instruments={item.id: item for item in context.instruments},
+        called=called(context.instruments),
         volatility=volatility_ranks(context),
     )
 
@@ -137,7 +139,7 @@ def features(seen: Seen, shown: Shown) -> Features:
     noticed: dict[str, Any] = {
         **_rates(text, tokens),
         **_audit(seen, shown, len(holdings), tokens),
-        **asdict(mentions(text, holdings, seen.instruments)),
+        **asdict(mentions(text, holdings, seen.called)),
         **asdict(sizes(holdings, seen.instruments, seen.volatility)),
         **asdict(forecasts(shown, holdings)),
     }
@@ -191,13 +193,30 @@ def own_numbers(shown: Shown, instruments: Mapping[str, Instrument]) -> OwnNumbe
         if (value := getattr(action, name)) is not None
     ]
     for path, value in shown.values.items():
-        last = path.rpartition(".")[2]
-        subject = last if last in instruments else ""
         if isinstance(value, float):
-            entries.append((subject, path.replace(".", "_"), value, _unit(path)))
+            subject = _subject(path, instruments)
+            unit = _unit_beside(path.removesuffix(subject), shown.values) if subject else _unit(path)
+            entries.append((subject, path.replace(".", "_"), value, unit))
     for path, rows in shown.tables.items():
         entries += [entry for cells in rows for entry in _of_row(path, cells, instruments)]
     return OwnNumbers.of(dict.fromkeys(entries))
+
+
+def _subject(path: str, instruments: Mapping[str, Instrument]) -> str:
+    """The instrument that a path ends in, the longest such one: ids may hold dots themselves."""
+    while path and path not in instruments:
+        path = path.partition(".")[2]
+    return path
+
+
+def _unit_beside(path: str, values: Mapping[str, Cell]) -> str:
+    """The unit of the values by instrument under a path: what the path says, else what the names beside it say.
+
+    ``forecast.holdings.GOLD`` is in percent where it stands beside ``forecast.portfolio_pct``.
+    """
+    above = path.rstrip(".").rpartition(".")[0]
+    beside = {_unit(name) for name in values if above and name.rpartition(".")[0] == above}
+    return beside.pop() if _unit(path) == "ratio" and len(beside) == 1 else _unit(path.rstrip("."))
 
 
 def _of_row(path: str, cells: Mapping[str, Cell], instruments: Mapping[str, Instrument]) -> Iterator[Own]:

@@ -18,7 +18,7 @@ from assaymark.judging.reference.features import Features, notice
 from assaymark.judging.reference.views import VIEWS, opinion
 from assaymark.judging.rubric import SCALE
 
-VERSION = "1"
+VERSION = "2"
 """Changes with anything that can change a score; part of the fingerprint."""
 
 
@@ -80,6 +80,8 @@ PLANTED: Mapping[str, Planted] = MappingProxyType(
 """The planted properties by model name; a call's arguments of the same names override the numbers."""
 
 _KNOBS = ("offset", "noise", "slope", "pivot")
+_MOST = 1e9
+_STANDARD = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +99,19 @@ class ReferenceJudge:
         Raises
         ------
         ModelError
-            The prompt is not one of this package's judge prompts, or an argument is unknown or no number.
+            The prompt is not one of this package's judge prompts, or an argument is wrong (`argument_problems`).
         """
-        planted = _with_arguments(PLANTED[self.name], call)
+        planted = _with_arguments(self.name, call)
         try:
             seen = notice([part.text for message in call.messages if message.role == "user" for part in message.parts])
         except InputError as exc:
             raise ModelError(f"{self.name} cannot read the prompt: {exc}", retryable=False) from None
         dimensions = _dimensions(call)
-        scores = {name: _score(self.name, name, seen, planted, call) for name in dimensions}
+        asked = ",".join(part.sha256 for message in call.messages for part in message.parts)
+        scores = {}
+        for name in dimensions:
+            z = _normal(f"{self.name}|{name}|{asked}|{call.seed}|{call.trial}") if planted.noise else 0.0
+            scores[name] = _score(self.name, name, seen, planted, z)
         return Reply(text=_answer(scores, seen), model=self.name, fingerprint=f"{self.name}@{VERSION}")
 
 
@@ -118,16 +124,43 @@ def reference_judges() -> dict[str, ReferenceJudge]:
     return {name: ReferenceJudge(name) for name in VIEWS}
 
 
-def _with_arguments(planted: Planted, call: CallSpec) -> Planted:
-    """The planted properties as this call overrides them."""
-    given: dict[str, Any] = {}
-    for key, value in call.args.items():
-        known = key in _KNOBS and isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not known or not math.isfinite(value) or (key == "noise" and value < 0):
-            allowed = ", ".join(_KNOBS)
-            raise ModelError(f"argument {key}={value!r} must be a number for one of {allowed}", retryable=False)
-        given[key] = float(value)
-    return replace(planted, **given)
+def argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
+    """What is wrong with a reference judge's arguments, in words; nothing if they can be used.
+
+    Of a model that is no reference judge nothing is known, so nothing is wrong with its arguments.
+
+    >>> argument_problems("reference/auditor", {"noise": 0.5, "offset": -1})
+    []
+    >>> argument_problems("reference/auditor", {"noise": -0.5})
+    ['argument noise must be at least 0 (got -0.5)']
+    """
+    if model not in PLANTED:
+        return []
+    return [problem for key, value in args.items() if (problem := _argument_problem(key, value))]
+
+
+def _argument_problem(key: str, value: object) -> str | None:
+    """What is wrong with one argument."""
+    if key not in _KNOBS:
+        return f"argument {key} is unknown (allowed: {', '.join(_KNOBS)})"
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= _MOST:
+        return f"argument {key} must be a finite number of at most {_MOST:g} in size (got {_shown(value)})"
+    if key == "noise" and value < 0:
+        return f"argument {key} must be at least 0 (got {value!r})"
+    return None
+
+
+def _shown(value: object) -> str:
+    """A value for a message; a huge number would not print."""
+    return "a huge number" if isinstance(value, int) and abs(value) > _MOST else repr(value)
+
+
+def _with_arguments(model: str, call: CallSpec) -> Planted:
+    """The planted properties of a judge as this call overrides them."""
+    if problems := argument_problems(model, call.args):
+        raise ModelError("; ".join(problems), retryable=False)
+    given: dict[str, Any] = {key: float(value) for key, value in call.args.items()}
+    return replace(PLANTED[model], **given)
 
 
 def _dimensions(call: CallSpec) -> tuple[str, ...]:
@@ -146,20 +179,17 @@ def _asked(schema: str) -> tuple[str, ...]:
         raise ModelError(f"the reply schema asks for no scores: {exc!r}", retryable=False) from None
 
 
-def _score(judge: str, dimension: str, seen: Features, planted: Planted, call: CallSpec) -> int:
+def _score(judge: str, dimension: str, seen: Features, planted: Planted, z: float) -> int:
     """One score: opinion, planted error, rounded half up, clipped to the scale."""
     value = opinion(VIEWS[judge].get(dimension, ()), seen)
-    value += planted.offset + planted.slope * (seen.tokens - planted.pivot) / 100.0
-    if planted.noise:
-        value += planted.noise * _normal(judge, dimension, call)
+    value += planted.offset + planted.slope * (seen.tokens - planted.pivot) / 100.0 + planted.noise * z
     return min(max(math.floor(value + 0.5), SCALE[0]), SCALE[-1])
 
 
-def _normal(judge: str, dimension: str, call: CallSpec) -> float:
-    """A standard normal number fixed by judge, dimension, prompt, seed and trial."""
-    prompt = ",".join(part.sha256 for message in call.messages for part in message.parts)
-    digest = hashlib.sha256(f"{judge}|{dimension}|{prompt}|{call.seed}|{call.trial}".encode()).digest()
-    return NormalDist().inv_cdf((int.from_bytes(digest[:7], "big") + 0.5) / 2**56)
+def _normal(name: str) -> float:
+    """A standard normal number fixed by its name: judge, dimension, prompt, seed and trial."""
+    digest = hashlib.sha256(name.encode()).digest()
+    return _STANDARD.inv_cdf((int.from_bytes(digest[:7], "big") + 0.5) / 2**56)
 
 
 def _answer(scores: Mapping[str, int], seen: Features) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from assaymark.judging.reference.lexicon import speaks_of
@@ -27,7 +27,33 @@ class Mentions:
     checkable: float
 
 
-def mentions(text: str, holdings: Mapping[str, float], instruments: Mapping[str, Instrument]) -> Mentions:
+@dataclass(frozen=True, slots=True)
+class Called:
+    """What an instrument is called: its symbol, which counts as written, and names in small letters, in any case."""
+
+    symbol: str
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, item: Instrument) -> Called:
+        """The symbol and names of an instrument; names of one or two letters tell too little."""
+        names = dict.fromkeys((item.id, item.id.replace("_", " "), item.name, *item.aliases))
+        found = (name.lower() for name in names if len(name) > 2 and name != item.symbol)
+        return cls(item.symbol or "", tuple(dict.fromkeys(found)))
+
+    def stands_in(self, text: str, lower: str) -> bool:
+        """Whether a text, given as written and in small letters, names the instrument."""
+        if self.symbol and self.symbol in text and _stands_in(self.symbol, text):
+            return True
+        return any(_stands_in(name, lower) for name in self.names if name in lower)
+
+
+def called(instruments: Iterable[Instrument]) -> dict[str, Called]:
+    """What each instrument is called, by id."""
+    return {item.id: Called.of(item) for item in instruments}
+
+
+def mentions(text: str, holdings: Mapping[str, float], known: Mapping[str, Called]) -> Mentions:
     """Who is named in ``text``, and in a sentence that gives a number, an event or a risk."""
     sentences = [sentence for sentence in _SENTENCE.split(text) if sentence]
     numeric = [bool(_DIGIT.search(sentence)) for sentence in sentences]
@@ -35,12 +61,12 @@ def mentions(text: str, holdings: Mapping[str, float], instruments: Mapping[str,
         one for one, digits in zip(sentences, numeric, strict=True) if digits or speaks_of(one, "catalyst", "risk")
     )
     conditions = sum(digits and speaks_of(one, "condition") for one, digits in zip(sentences, numeric, strict=True))
-    items = {item: instruments.get(item) or Instrument(id=item) for item in holdings}
-    lower = text.lower()
+    items = {item: known.get(item) or Called.of(Instrument(id=item)) for item in holdings}
+    lower, lower_reasons = text.lower(), reasons.lower()
     return Mentions(
-        named=_share({key for key, item in items.items() if is_named(item, text, lower)}, holdings),
-        explained=_share({key for key, item in items.items() if is_named(item, reasons)}, holdings),
-        alternatives=sum(is_named(item, text, lower) for key, item in instruments.items() if key not in holdings),
+        named=_share({key for key, item in items.items() if item.stands_in(text, lower)}, holdings),
+        explained=_share({key for key, item in items.items() if item.stands_in(reasons, lower_reasons)}, holdings),
+        alternatives=sum(item.stands_in(text, lower) for key, item in known.items() if key not in holdings),
         checkable=conditions / max(len(holdings), 1),
     )
 
@@ -51,17 +77,13 @@ def _share(chosen: set[str], holdings: Mapping[str, float]) -> float | None:
     return math.fsum(holdings[item] for item in chosen) / total if total else None
 
 
-def is_named(item: Instrument, text: str, lower: str | None = None) -> bool:
+def is_named(item: Instrument, text: str) -> bool:
     """Whether a text names an instrument: its symbol as written, or one of its names in any case.
 
     >>> is_named(Instrument(id="ENERGY", symbol="XLE"), "More energy."), is_named(Instrument(id="GOLD"), "Golden times")
     (True, False)
     """
-    lower = text.lower() if lower is None else lower
-    if item.symbol and _stands_in(item.symbol, text):
-        return True
-    names = dict.fromkeys((item.id, item.id.replace("_", " "), item.name, *item.aliases))
-    return any(_stands_in(name.lower(), lower) for name in names if len(name) > 2 and name != item.symbol)
+    return Called.of(item).stands_in(text, text.lower())
 
 
 def _stands_in(name: str, text: str) -> bool:

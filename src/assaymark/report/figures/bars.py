@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import svg
 
 from assaymark.report.figures.canvas import NARROW, WIDE, frame, label, line, rect
-from assaymark.report.formats import fit
+from assaymark.report.formats import fit, shortened
 
 _ROW = 26
 
@@ -43,9 +43,10 @@ def _wide(name: str, columns: Sequence[str], rows: Sequence[BarRow], title: str,
     parts: list[svg.Element] = [label(left - 24, 14, "numbers", "tk", "end")]
     parts += [label(left + at * width, 14, fit(text, width - 4, 13), "tb") for at, text in enumerate(columns)]
     y = 24.0
-    for row in rows:
+    titles = shortened([row.title for row in rows], 180, 13)
+    for title, row in zip(titles, rows, strict=True):
         kind = "tb" if row.total else ""
-        parts += [label(0, y + 18, fit(row.title, 160, 13), kind), label(left - 24, y + 18, row.n, "t2", "end")]
+        parts += [label(0, y + 18, title, kind), label(left - 24, y + 18, row.n, "t2", "end")]
         for at, cell in enumerate(row.cells):
             parts += _bar(left + at * width, y + 6, reach, cell, row.total)
         y += _ROW
@@ -56,7 +57,8 @@ def _wide(name: str, columns: Sequence[str], rows: Sequence[BarRow], title: str,
 
 def _narrow(name: str, columns: Sequence[str], rows: Sequence[BarRow], title: str, desc: str) -> str:
     """Two panels side by side, one a state, each with all rows."""
-    panel, reach = 167.0, 54.0
+    panel, room, reach = 167.0, 92.0, 32.0
+    titles = shortened([row.title for row in rows], room, 13)
     parts: list[svg.Element] = []
     height = 0.0
     for at, column in enumerate(columns):
@@ -65,8 +67,8 @@ def _narrow(name: str, columns: Sequence[str], rows: Sequence[BarRow], title: st
         parts.append(line(x, y + 24, x + panel, y + 24, "hair"))
         for place, row in enumerate(rows):
             top = y + 28 + 20 * place
-            parts.append(label(x, top + 14, fit(row.title, 66, 12), "tb" if row.total else "t2"))
-            parts += _bar(x + 70, top + 2, reach, row.cells[at], row.total)
+            parts.append(label(x, top + 14, titles[place], "tb" if row.total else "t2"))
+            parts += _bar(x + room + 4, top + 2, reach, row.cells[at], row.total)
         height = max(height, y + 28 + 20 * len(rows))
     return frame(name, title, desc, (NARROW, height + 8), parts, "narrow")
 

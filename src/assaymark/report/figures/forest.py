@@ -11,12 +11,13 @@ import svg
 
 from assaymark.records import AgreementStatus
 from assaymark.report.figures.canvas import NARROW, WIDE, Scale, frame, hatch, label, line, path, rect
-from assaymark.report.formats import MINUS, fit, number, span
+from assaymark.report.formats import MINUS, fit, number, shortened, span
 
 _KIND: Final = {"publish": "mh", "methodology": "mq", "halt": "mn"}
 _ROW: Final = 36
 _TOP: Final = 64
-_COLUMNS: Final = (742, 792, 906, 1022)
+_COLUMNS: Final = (708, 756, 868, 980)
+_NOTE: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,10 @@ class Gates:
 
 @dataclass(frozen=True, slots=True)
 class ForestRow:
-    """One dimension. ``value`` is None where ``state`` says why; ``pooled`` marks the aggregate, drawn as a diamond."""
+    """One dimension. ``value`` is None where ``state`` says why; ``pooled`` marks the aggregate, drawn as a diamond.
+
+    Where a format of its own decides the gate, ``by`` says its kappa and name and ``gating`` is that kappa.
+    """
 
     title: str
     value: float | None
@@ -38,6 +42,8 @@ class ForestRow:
     status: AgreementStatus | None
     state: str
     pooled: bool = False
+    by: str = ""
+    gating: float | None = None
 
     @property
     def kind(self) -> str:
@@ -54,12 +60,12 @@ def _low_end(rows: Sequence[ForestRow]) -> float:
     ends = [0.0]
     for row in rows:
         ends += [value for pair in (row.interval, row.companion) if pair for value in pair]
-        ends += [] if row.value is None else [row.value]
+        ends += [value for value in (row.value, row.gating) if value is not None]
     return max(math.floor(min(ends) * 5) / 5, -1.0)
 
 
 def _wide(name: str, rows: Sequence[ForestRow], gates: Gates, title: str, desc: str) -> str:
-    scale = Scale(_low_end(rows), 1.0, 196, 706)
+    scale = Scale(_low_end(rows), 1.0, 196, 676)
     bottom = _TOP + _ROW * len(rows) + (12 if _has_pool(rows) else 0)
     parts: list[svg.Element] = [
         hatch(f"{name}-h"),
@@ -89,9 +95,11 @@ def _narrow(name: str, rows: Sequence[ForestRow], gates: Gates, title: str, desc
         parts += [
             label(0, y + 13, fit(row.title, 340 - 7 * len(figures), 13), "tb" if row.pooled else ""),
             label(NARROW, y + 13, figures, "tk", "end"),
-            *_bands(name, scale, gates, y + 20, y + 42),
-            *_mark(row, scale, y + 31, 6),
         ]
+        if row.by:
+            y += _NOTE
+            parts.append(label(NARROW, y + 12, fit(f"{row.status}: {row.by}", NARROW, 12), "tk", "end"))
+        parts += [*_bands(name, scale, gates, y + 20, y + 42), *_mark(row, scale, y + 31, 6)]
         y += 54
     parts += _axis(scale, y - 4)
     return frame(name, title, desc, (NARROW, y + 22), parts, "narrow")
@@ -141,6 +149,9 @@ def _mark(row: ForestRow, scale: Scale, y: float, size: float) -> list[svg.Eleme
         parts.append(line(scale(row.companion[0]), y, scale(row.companion[1]), y, f"{row.kind}l"))
     if row.interval:
         parts.append(line(scale(row.interval[0]), y, scale(row.interval[1]), y, f"{row.kind}b"))
+    if row.gating is not None:
+        x = scale(row.gating)
+        parts += [line(x, y - 9, x, y + 9, "gap"), line(x, y - 8, x, y + 8, f"{row.kind}l")]
     return parts + _point(row, scale(row.value), y, size)
 
 
@@ -162,14 +173,23 @@ def _point(row: ForestRow, x: float, y: float, size: float) -> list[svg.Element]
 
 def _numbers(row: ForestRow, y: float) -> list[svg.Element]:
     if row.value is None:
-        return [label(_COLUMNS[0], y, "no number", "tk"), label(_COLUMNS[3], y, row.status or "not measured", "tb")]
+        return [label(_COLUMNS[0], y, "no number", "tk"), *_gate(row, y, "tb")]
     texts = (number(row.value), _range(row.interval), _range(row.companion))
     parts: list[svg.Element] = [
         label(x, y, text, "tb" if row.pooled and not at else ("" if not at else "t2"))
         for at, (x, text) in enumerate(zip(_COLUMNS, texts, strict=False))
     ]
     gate = {"mh": "tb" if row.pooled else "", "mq": "tq", "mn": "tn"}[row.kind]
-    return [*parts, label(_COLUMNS[3], y, row.status or "not measured", gate)]
+    return [*parts, *_gate(row, y, gate)]
+
+
+def _gate(row: ForestRow, y: float, kind: str) -> list[svg.Element]:
+    """The gate's word, and below it the kappa that decides where that is not the one of the row."""
+    word = row.status or "not measured"
+    if not row.by:
+        return [label(_COLUMNS[3], y, word, kind)]
+    note = shortened((row.by,), WIDE - _COLUMNS[3], 12)[0]
+    return [label(_COLUMNS[3], y - 7, word, kind), label(_COLUMNS[3], y + 8, note, "tk")]
 
 
 def _range(pair: tuple[float, float] | None) -> str:
@@ -180,4 +200,4 @@ def _short_numbers(row: ForestRow) -> str:
     if row.value is None:
         return "no number"
     shown = number(row.value) + (f" ({span(*row.interval)})" if row.interval else "")
-    return shown if row.status == "publish" else f"{shown} {row.status or ''}".rstrip()
+    return shown if row.status == "publish" or row.by else f"{shown} {row.status or ''}".rstrip()

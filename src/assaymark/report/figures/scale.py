@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import svg
 
 from assaymark.report.figures.canvas import NARROW, WIDE, frame, label, line, path
-from assaymark.report.formats import fit, percent
+from assaymark.report.formats import fit, percent, shortened, text_width
 
 _HEIGHT = 28.0
 
@@ -34,7 +34,7 @@ def _grid(name: str, judges: Sequence[str], rows: Sequence[ScaleRow], title: str
     step = 50.0 if wide else 70.0
     tallest = max(share for row in rows for shares in row.shares if shares for share in shares)
     parts: list[svg.Element] = [
-        label(left + at * cell, 14, fit(judge, inner, 13), "tb") for at, judge in enumerate(judges)
+        label(left + at * cell, 14, judge, "tb") for at, judge in enumerate(shortened(judges, inner, 13))
     ]
     y = 22.0
     for row in rows:
@@ -62,7 +62,10 @@ def _cell(x: float, base: float, width: float, shares: tuple[float, ...] | None,
     parts: list[svg.Element] = [line(x, base, x + width, base, "axis"), path(bars, "bar2")]
     if slot >= 17:
         y = base - _HEIGHT * shares[top] / tallest - 4
-        parts.append(label(x + (top + 0.5) * slot, y, percent(shares[top]), "tk", "middle"))
+        text = percent(shares[top])
+        half = text_width(text, 12) / 2
+        middle = min(max((top + 0.5) * slot, half), max(width - half, half))
+        parts.append(label(x + middle, y, text, "tk", "middle"))
     return parts
 
 

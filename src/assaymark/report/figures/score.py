@@ -13,7 +13,7 @@ from assaymark.report.figures.canvas import Scale, hatch, label, line, path, rec
 from assaymark.report.formats import number
 
 STRIP = 260
-_PAD = 10
+_PAD = 18
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """What happens to the order when one judge family is left out: two columns, one line an agent.
 
-A line has a name and a number only where a verdict permits the agent's place. The others are drawn without a name, so
-that the figure shows how much moves without saying who stands where.
+Only an agent whose place a verdict permits has a line. Lines without names would be no less telling: how they cross
+says which of the agents beside the figure stands where.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import svg
 
 from assaymark.records import Level
 from assaymark.report.figures.canvas import NARROW, Scale, frame, label, line, rect
-from assaymark.report.formats import fit
+from assaymark.report.formats import fit, shortened, text_width
 
 _LEFT, _RIGHT, _TOP, _STEP = 118.0, 234.0, 50.0, 28.0
 
 
 @dataclass(frozen=True, slots=True)
 class SlopeEnd:
-    """One agent: its place with the full panel and without the family, counted from 1. ``name`` is None if withheld."""
+    """One agent with a permitted place: where it stands with the full panel and without the family, from 1."""
 
-    name: str | None
+    name: str
     full: int
     without: int
     level: Level
@@ -30,11 +30,12 @@ class SlopeEnd:
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """One chart. ``classes`` are runs of places that no verdict opens, as (first, last, words)."""
+    """One chart of ``size`` agents. ``classes`` are runs of places that no verdict opens, as (first, last, words)."""
 
     family: str
     rho: str
     fails: bool
+    size: int
     ends: tuple[SlopeEnd, ...]
     classes: tuple[tuple[int, int, str], ...]
     left: str
@@ -43,10 +44,11 @@ class Slope:
 
 def slope(name: str, chart: Slope, title: str, desc: str) -> str:
     """The chart at phone width; three stand side by side on a screen."""
-    bottom = _TOP + _STEP * (max((end.full for end in chart.ends), default=1) - 1) + 20
-    scale = Scale(1, 2, _TOP, _TOP + _STEP)
-    scale.high = max(2.0, float(len(chart.ends)))
-    scale.right = _TOP + _STEP * (scale.high - 1)
+    bottom = _TOP + _STEP * (chart.size - 1) + 20
+    high = max(2.0, float(chart.size))
+    scale = Scale(1, high, _TOP, _TOP + _STEP * (high - 1))
+    names = [end.name for end in chart.ends]
+    number_room = text_width(f" {chart.size}", 13)
     strong = "tb" if chart.fails else "tk"
     parts: list[svg.Element] = [
         label(_LEFT, 16, fit(chart.left, _LEFT - 4, 12), "tk", "end"),
@@ -57,9 +59,10 @@ def slope(name: str, chart: Slope, title: str, desc: str) -> str:
     ]
     for first, last, words in chart.classes:
         parts += _class_box(scale, first, last, words)
-    # Unnamed lines first: a named one is never covered.
-    for end in sorted(chart.ends, key=lambda e: (e.name is not None, e.full)):
-        parts += _end(end, scale)
+    left = dict(zip(names, shortened(names, _LEFT - 16 - number_room, 13), strict=True))
+    right = dict(zip(names, shortened(names, NARROW - _RIGHT - 16 - number_room, 13), strict=True))
+    for end in sorted(chart.ends, key=lambda e: e.full):
+        parts += _end(end, scale, left[end.name], right[end.name])
     return frame(name, title, desc, (NARROW, bottom), parts, "both")
 
 
@@ -74,23 +77,16 @@ def _class_box(scale: Scale, first: int, last: int, words: str) -> list[svg.Elem
     return parts
 
 
-def _end(end: SlopeEnd, scale: Scale) -> list[svg.Element]:
+def _end(end: SlopeEnd, scale: Scale, left: str, right: str) -> list[svg.Element]:
     y1, y2 = scale(end.full), scale(end.without)
-    if end.name is None:
-        kind = "sl" if end.full == end.without else "sm"
-        return [
-            line(_LEFT, y1, _RIGHT, y2, kind),
-            svg.Circle(cx=_LEFT, cy=y1, r=4.5, class_=["open", "axs"]),
-            svg.Circle(cx=_RIGHT, cy=y2, r=4.5, class_=["open", "axs"]),
-        ]
     kind = "mh" if end.level == "headline" else "mq"
     text = "tb"
     return [
         line(_LEFT, y1, _RIGHT, y2, f"{kind}s3"),
         _dot(_LEFT, y1, kind),
         _dot(_RIGHT, y2, kind),
-        label(_LEFT - 14, y1 + 4.5, fit(f"{end.name} {end.full}", _LEFT - 16, 13), text, "end"),
-        label(_RIGHT + 14, y2 + 4.5, fit(f"{end.without} {end.name}", NARROW - _RIGHT - 16, 13), text),
+        label(_LEFT - 14, y1 + 4.5, f"{left} {end.full}", text, "end"),
+        label(_RIGHT + 14, y2 + 4.5, f"{end.without} {right}", text),
     ]
 
 
