@@ -87,7 +87,7 @@ def test_a_pair_that_never_met_has_no_order_and_limits_the_statement():
     assert "never answered the same question" in pair.reasons[1]
     leader = first("ash", measurements)
     assert leader.publication_level == "qualified"
-    assert leader.claim.statement == "ash ranks first among the 1 agents that it met, on the panel's aggregate score."
+    assert leader.claim.statement == "ash ranks first among the one agent that it met, on the panel's aggregate score."
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_agreement_gates_the_claim(value, status, level):
 
 
 def test_a_weak_agreement_is_said_with_the_claim():
-    assert "kappa 0.23" in first("ash", [kappa(0.23), *panel(LEVELS)]).condition
+    assert "κ 0.23" in first("ash", [kappa(0.23), *panel(LEVELS)]).condition
 
 
 def test_undefined_agreement_halts_and_says_why():

@@ -70,6 +70,15 @@ def count_words(count: int) -> str:
     return _SMALL[count] if count < len(_SMALL) else str(count)
 
 
+def agent_words(count: int) -> str:
+    """So many agents, in words.
+
+    >>> agent_words(5), agent_words(1)
+    ('five agents', 'one agent')
+    """
+    return f"{count_words(count)} agent{'' if count == 1 else 's'}"
+
+
 def withheld_phrase(claim: Claim) -> str:
     """What is not said, for a claim without permission; never the sentence itself.
 
@@ -88,7 +97,7 @@ def _first(dimension: str, agent: str, count: int) -> Claim:
     return Claim(
         id=measurement_id("first", {"dimension": dimension, "agent": agent}),
         scope="aggregate-ranking" if dimension == AGGREGATE else "dimension-ranking",
-        statement=f"{agent} ranks first of the {count_words(count)} agents on {measure_words(dimension)}.",
+        statement=f"{agent} ranks first of the {agent_words(count)} on {measure_words(dimension)}.",
         subjects=(agent,),
         dimension=dimension,
         asserts_order=True,

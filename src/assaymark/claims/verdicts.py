@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from assaymark.claims.candidates import candidate_claims, measure_words
+from assaymark.claims.candidates import agent_words, candidate_claims, measure_words
 from assaymark.claims.evidence import Index, Test, index
 from assaymark.claims.gates import agreement_status, publication_level
 from assaymark.protocol import Study
@@ -244,11 +244,9 @@ def _ahead_words(ahead: Sequence[str] | None) -> str:
 
 def _unresolved_reason(dimension: str, agent: str, unresolved: Sequence[str], met: set[str], known: Index) -> str:
     ahead = [other for other in unresolved if known.contrast(dimension, agent, other).high != agent]
-    against = f", and {len(ahead)} of them score higher" if ahead else ""
-    return (
-        f"Its difference from {len(unresolved)} of the {len(met)} agents that it met is not a significant "
-        f"lead after Holm{against}."
-    )
+    against = f", and {len(ahead)} of them {'scores' if len(ahead) == 1 else 'score'} higher" if ahead else ""
+    of = f"{len(unresolved)} of the {len(met)} agents" if len(met) > 1 else "the one agent"
+    return f"Its difference from {of} that it met is not a significant lead after Holm{against}."
 
 
 def _levels_above(dimension: str, agent: str, met: set[str], family: str | None, known: Index) -> list[str] | None:
@@ -286,7 +284,7 @@ def _limited(claim: Claim, known: Index) -> Claim:
     if len(met) == len(others):
         return claim
     where = measure_words(claim.dimension)
-    return replace(claim, statement=f"{agent} ranks first among the {len(met)} agents that it met, on {where}.")
+    return replace(claim, statement=f"{agent} ranks first among the {agent_words(len(met))} that it met, on {where}.")
 
 
 def _binding(level: Level, agreement: str, stability: str, adversarial: str) -> tuple[str, ...]:
@@ -309,7 +307,7 @@ def _condition(level: Level, agreement: Agreement) -> str | None:
     if level != "qualified":
         return None
     if agreement.status == "methodology" and agreement.kappa is not None:
-        return f"The judges agree only weakly here (kappa {number(agreement.kappa)}), and no control texts were graded."
+        return f"The judges agree only weakly here (κ {number(agreement.kappa)}), and no control texts were graded."
     return NO_CONTROLS
 
 

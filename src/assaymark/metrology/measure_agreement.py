@@ -113,7 +113,7 @@ def _kappa_state(panel: Panel, n: int, clusters: int, within_format: bool) -> st
     if len(set(panel.table.families)) < 2:
         return ONE_FAMILY
     if within_format and (n < gates.format_min_records or clusters < gates.format_min_clusters):
-        return f"too few to gate: {n} records in {clusters} clusters"
+        return f"too few to gate: {n} records in {clusters} cluster{'' if clusters == 1 else 's'}"
     return panel.missing
 
 

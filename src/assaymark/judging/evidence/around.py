@@ -11,10 +11,11 @@ from itertools import pairwise
 from assaymark.judging.evidence.extract import Number
 from assaymark.judging.evidence.lexicon import CONDITION, DOWN, UP
 from assaymark.judging.evidence.subjects import Mention, Subjects
-from assaymark.judging.evidence.words import Breaks, Pieces, SpokenHorizons, is_content, is_horizon, lower_of, words_in
+from assaymark.judging.evidence.words import CJK, NO_HORIZONS, SPAN_WORDS, Breaks, Pieces, SpokenHorizons, is_content, is_horizon, lower_of, words_in
 
 _HEADER_END = re.compile(r"\s{0,2}(?:[:|\[]|\(|[\-–—]\s|\Z|\n)")
 _LINE_HEAD = re.compile(r"^(?P<lead>(?:[^\w\n]|_){0,3})(?=[^\W_])", re.MULTILINE)
+_UNSPACED = re.compile(f"[{CJK}]")
 _MARGIN = 64
 _DIRECTION_REACH = 4
 _TRAIL_REACH = 4
@@ -107,7 +108,9 @@ class _Sentence:
         self.end = end
         self.words = words_in(lower, start, end)
         self.breaks = Breaks(text, start, end)
-        self.spoken = SpokenHorizons(text, start, end)
+        # the search is dear and few sentences have one
+        told = bool(_UNSPACED.search(text, start, end)) or not SPAN_WORDS.isdisjoint(self.words.lowers)
+        self.spoken = SpokenHorizons(text, start, end) if told else NO_HORIZONS
         self.mentions = subjects.mentions(text, self.words)
         self.starts = [mention.start for mention in self.mentions]
 

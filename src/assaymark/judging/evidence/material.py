@@ -39,6 +39,7 @@ _RULED = re.compile(
     r"|exposure|risks|sentences)\b",
     re.IGNORECASE,
 )
+_SENTENCES = re.compile(r"[.!?;](?=\s|\Z)\s*")
 Entry = tuple[float, str, frozenset[str], str, str]
 _LONGEST_NOTE = 4000
 _PRONOUN = re.compile(r"(?:It|They|Both|That|This|These|The index|The gauge)\b")
@@ -482,8 +483,16 @@ def _rules_of_line(line: str) -> tuple[tuple[float, str, frozenset[str]], ...]:
     """The numbers of one line with its words; most lines of prompts recur from round to round."""
     if not (_DIGITS.search(line) and _OBLIGATION.search(line) and _RULED.search(line)):
         return ()
-    words = frozenset(form for form in words_of(line).forms if _can_tell(form))
-    return tuple((number.value, number.unit, words) for number in extract_numbers(line))
+    found = [(number.value, number.unit, _telling(line)) for number in extract_numbers(line)]
+    for part in _SENTENCES.split(line):
+        # a rule that is one short sentence is known by its only telling word, whatever else its line says
+        if _OBLIGATION.search(part) and _RULED.search(part) and len(words := _telling(part)) == 1:
+            found += [(number.value, number.unit, words) for number in extract_numbers(part)]
+    return tuple(dict.fromkeys(found))
+
+
+def _telling(text: str) -> frozenset[str]:
+    return frozenset(form for form in words_of(text).forms if _can_tell(form))
 
 
 def _can_tell(word: str) -> bool:

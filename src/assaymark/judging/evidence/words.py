@@ -163,6 +163,14 @@ class SpokenHorizons:
         return list(zip(self._starts[first:last], self._ends[first:last], self._found[first:last], strict=True))
 
 
+NO_HORIZONS = SpokenHorizons("")
+SPAN_WORDS = frozenset(
+    ("day", "days", "d", "session", "sessions", "week", "weeks", "wk", "wks", "month", "months", "mo", "mos", "year",
+     "years", "yr", "yrs")
+)  # fmt: skip
+"""The words without one of which a text in a script with blanks has no spoken horizon."""
+
+
 @lru_cache(maxsize=1 << 14)
 def content_words(text: str) -> frozenset[str]:
     """Canonical words of a text that can name a subject: no stop words, no figures; maturities such as ``10y`` can.
