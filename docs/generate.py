@@ -1,8 +1,8 @@
 """Regenerate what the documentation prints from code and runs, so that no number in it is typed.
 
-    python docs/generate.py                          the command line, the schema, the README's screen
-    python docs/generate.py capitalbench RUN         the worked example, from a finished run folder
-    python docs/generate.py benchmarks RESULTS.json  the measured ratios, from what bench/ wrote
+python docs/generate.py                          the command line, the schema, the README's screen
+python docs/generate.py capitalbench RUN         the worked example, from a finished run folder
+python docs/generate.py benchmarks RESULTS.json  the measured ratios, from what bench/ wrote
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ def shortened(text: str) -> str:
     """The screen with the first claim of each level only, then the board."""
     head, *levels = re.split(r"(?m)^(?=\[.\] )", text.split("\nThe board")[0])
     tally, *levels = levels
-    shown = [re.sub(r"(?ms)^(    \S.*?)(?=^    (?:“|Any |A |The |and )).*", r"\1    ...\n\n", level) for level in levels]
+    shown = [
+        re.sub(r"(?ms)^(    \S.*?)(?=^    (?:“|Any |A |The |and )).*", r"\1    ...\n\n", level) for level in levels
+    ]
     board = text[text.index("\nThe board") :].split("\nDo the judges")[0]
     return head + tally + "".join(shown).rstrip() + "\n" + board
 
@@ -133,7 +135,11 @@ WHAT_IT_SAYS = """
 def benchmarks(results: Path) -> str:
     """The measured ratios."""
     rows = json.loads(results.read_text())
-    lines = [MARK, "# Measured\n\n", "Ratios within one session on one machine; absolute times vary between machines.\n\n"]
+    lines = [
+        MARK,
+        "# Measured\n\n",
+        "Ratios within one session on one machine; absolute times vary between machines.\n\n",
+    ]
     lines.append("| what | against | measured | wanted |\n|---|---|---:|---:|\n")
     lines += [f"| {r['what']} | {r['against']} | {r['measured']} | {r['wanted']} |\n" for r in rows]
     return "".join(lines)

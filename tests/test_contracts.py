@@ -12,7 +12,8 @@ from importlinter.cli import EXIT_STATUS_SUCCESS, lint_imports
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "assaymark"
 CONTRACTS = {
-    item["id"]: item for item in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    item["id"]: item
+    for item in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
 }
 PACKAGES = sorted(path.name for path in SOURCE.iterdir() if (path / "__init__.py").is_file())
 

@@ -64,8 +64,9 @@ contexts = st.builds(
     cutoff_source=text,
     prompt=text,
     facts=st.lists(facts, max_size=3).map(tuple),
-    series=st.builds(Series, instrument=text, interval_s=st.integers(1, 86400), times=st.just((NOW,)), close=st.just((1.5,)))
-    .map(lambda item: (item,)),
+    series=st.builds(
+        Series, instrument=text, interval_s=st.integers(1, 86400), times=st.just((NOW,)), close=st.just((1.5,))
+    ).map(lambda item: (item,)),
     instruments=st.builds(Instrument, id=text, symbol=st.none() | text).map(lambda item: (item,)),
     portfolio=st.none() | st.builds(Portfolio, currency=text, cash=number, nav=number),
     constraints=st.builds(Constraint, kind=text, limit=number, unit=text).map(lambda item: (item,)),
@@ -79,7 +80,9 @@ decisions = st.builds(
     decided_at=when,
     agent=st.builds(Agent, id=text, family=text, params=st.dictionaries(text, plain, max_size=2)),
     context_id=text,
-    actions=st.builds(Action, instrument=text, kind=st.just("buy"), weight=st.none() | number).map(lambda item: (item,)),
+    actions=st.builds(Action, instrument=text, kind=st.just("buy"), weight=st.none() | number).map(
+        lambda item: (item,)
+    ),
     rationales=st.builds(Rationale, text=text, kind=st.sampled_from(["summary", "arena"])).map(lambda item: (item,)),
     format=text,
     provenance=st.builds(Provenance, source=text),
@@ -89,7 +92,13 @@ decisions = st.builds(
 )
 others = st.one_of(
     st.builds(
-        Outcome, record_id=text, horizon=text, value=number, benchmark=st.none() | number, resolved_at=st.none(), source=text
+        Outcome,
+        record_id=text,
+        horizon=text,
+        value=number,
+        benchmark=st.none() | number,
+        resolved_at=st.none(),
+        source=text,
     ),
     st.builds(
         Judgment,

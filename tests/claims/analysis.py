@@ -53,7 +53,13 @@ def _pair(dimension, high, low, levels, p, without, apart):
         detail = {"p": 1.0, "p_holm": 1.0, "p_cluster_t": None, "p_bootstrap": None, "cluster_sums": {}}
         return [measured("contrast", labels, None, n=0, n_of="common cycles", state="never compared", detail=detail)]
     value = p if isinstance(p, float) else p.get((high, low), 1e-4)
-    detail = {"gating": "cluster-t", "p": value, "p_cluster_t": value, "p_bootstrap": value / 10, "cluster_sums": {"c1": [1.0, 2]}}
+    detail = {
+        "gating": "cluster-t",
+        "p": value,
+        "p_cluster_t": value,
+        "p_bootstrap": value / 10,
+        "cluster_sums": {"c1": [1.0, 2]},
+    }
     gap = levels[high] - levels[low]
     found = [measured("contrast", labels, gap, n_of="common cycles", detail=detail)]
     for family, other in without.items():

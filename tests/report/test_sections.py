@@ -74,7 +74,7 @@ def test_pairs_and_marks_come_from_the_contingency_tables():
 def formats_of(values, dimension="sizing"):
     found = []
     for name, value in values.items():
-        state = "too few to gate: 4 records in 1 clusters" if name == "option" else "undefined: no variance"
+        state = "too few to gate: 4 records in 1 cluster" if name == "option" else "undefined: no variance"
         more = {"detail": {"clusters": 5}} | ({"state": state} if value is None else {})
         found.append(runs.measured("kappa.mean_pairwise", {"dimension": dimension, "format": name}, value, **more))
     return found

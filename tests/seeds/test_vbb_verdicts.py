@@ -29,7 +29,9 @@ def test_section_5_1_aggregate_publishes():
 def test_section_5_1_lower_bound_rule_would_halt_constraint_awareness():
     assert agreement_status(PER_DIMENSION["constraint_awareness"][1]) == "halt"
     assert all(
-        agreement_status(low) == "publish" for name, (_, low, _) in PER_DIMENSION.items() if name != "constraint_awareness"
+        agreement_status(low) == "publish"
+        for name, (_, low, _) in PER_DIMENSION.items()
+        if name != "constraint_awareness"
     )
 
 

@@ -9,8 +9,6 @@ import pytest
 
 from assaymark.cli import main
 
-STUDY = Path(__file__).resolve().parents[2] / "src" / "assaymark" / "workflow" / "demo.toml"
-
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory) -> Path:

@@ -1,4 +1,4 @@
-"""A small study of one's own in the generic format, as its template describes it."""
+"""The demo's study file, and a small study of one's own in the generic format, as its template describes it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from assaymark.importers import template
 
+STUDY = Path(__file__).resolve().parents[2] / "src" / "assaymark" / "workflow" / "demo.toml"
 HEAD = "round,time,agent,maker,seen,prompt,ticker,order,size,sure,thesis,risks"
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from conftest import STUDY
-from made_records import generic_records
+from made_records import STUDY, generic_records
 
 from assaymark.cli import main
 
@@ -50,7 +49,12 @@ def test_a_study_file_that_is_not_text(imported, tmp_path, capsys):
 
 
 def test_a_study_with_many_mistakes_names_them_all(imported, tmp_path, capsys):
-    path = edited(tmp_path, ('model = "reference/reader"', "model = 7"), ("publish = 0.4", "publsh = 0.5"), ("trials = 2", "trials = 0"))
+    path = edited(
+        tmp_path,
+        ('model = "reference/reader"', "model = 7"),
+        ("publish = 0.4", "publsh = 0.5"),
+        ("trials = 2", "trials = 0"),
+    )
     message = refused(["run", path, "--out", imported], capsys)
     for part in ("3 problems", "judges.1.model", "gates.publsh", "judges.1.trials", "(got 0)"):
         assert part in message
@@ -76,7 +80,9 @@ def test_an_unknown_rubric(imported, tmp_path, capsys):
 
 def test_a_study_that_leaves_no_record(imported, tmp_path, capsys):
     path = edited(tmp_path, ('derivations = ["honest"]', 'derivations = ["cell_a"]'))
-    assert "no decision is left to judge (144 by derivation honest)" in refused(["lock", path, "--out", imported], capsys)
+    assert "no decision is left to judge (144 by derivation honest)" in refused(
+        ["lock", path, "--out", imported], capsys
+    )
 
 
 def test_what_could_only_fail_after_the_lock_is_refused_before_it(imported, tmp_path, capsys):
@@ -97,7 +103,7 @@ def test_what_could_only_fail_after_the_lock_is_refused_before_it(imported, tmp_
     ("claims", "told"),
     [
         ("first = false\npairs = false", "decides nothing"),
-        ('first = true\ndimensions = []', "claims.dimensions"),
+        ("first = true\ndimensions = []", "claims.dimensions"),
         ('first = true\ndimensions = ["aggregate", "aggregate"]', "named once"),
     ],
 )

@@ -27,7 +27,9 @@ def test_version(capsys):
 
 
 def test_the_command_is_installed():
-    done = subprocess.run([sys.executable, "-m", "assaymark.cli", "--version"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "assaymark.cli", "--version"], capture_output=True, text=True, check=False
+    )
     assert done.stdout.strip() == f"assaymark {__version__}"
 
 

@@ -17,7 +17,7 @@ import jsonschema
 import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
-from conftest import STUDY
+from made_records import STUDY
 
 from assaymark.cli import main
 
@@ -142,7 +142,9 @@ def test_killing_it_anywhere_and_running_again_gives_the_same_bytes(finished, tm
     engine = sa.create_engine(f"sqlite:///{out / 'ledger.db'}")
     with engine.connect() as connection:
         twice = connection.execute(
-            sa.text("select count(*) from (select key from attempts where outcome = 'replied' group by key having count(*) > 1)")
+            sa.text(
+                "select count(*) from (select key from attempts where outcome = 'replied' group by key having count(*) > 1)"
+            )
         ).scalar_one()
     engine.dispose()
     assert twice == 0

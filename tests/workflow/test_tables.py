@@ -52,7 +52,9 @@ RECORDS = {
         )
     ],
     MEASUREMENTS: [
-        Measurement(name="m", labels={"b": "2", "a": "1"}, value=None, n=0, n_of="x", method="y", state="undefined: none")
+        Measurement(
+            name="m", labels={"b": "2", "a": "1"}, value=None, n=0, n_of="x", method="y", state="undefined: none"
+        )
     ],
 }
 
@@ -97,7 +99,9 @@ def test_a_context_under_a_wrong_name_is_refused(store, monkeypatch):
         store.contexts()
 
 
-@pytest.mark.parametrize("read", [lambda s: s.read(OUTCOMES), lambda s: s.contexts(), lambda s: s.columns(OUTCOMES, "value")])
+@pytest.mark.parametrize(
+    "read", [lambda s: s.read(OUTCOMES), lambda s: s.contexts(), lambda s: s.columns(OUTCOMES, "value")]
+)
 def test_a_table_that_was_never_made_says_so(store, read):
     with pytest.raises(LedgerError, match="is not there"):
         read(store)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from seen import AT, COMPLETE, INSTRUMENTS, PARTIAL, audit, material, only, states
+from seen import AT, COMPLETE, INSTRUMENTS, PARTIAL, audit, context, material, only, states
 
 from assaymark.judging.evidence import Material
-from assaymark.records import Fact
+from assaymark.records import Fact, Instrument
 
 ACCUSED = [
     "GOLD return over 5d was 4.9%",
@@ -63,6 +63,141 @@ def test_any_doubt_acquits(text):
     assert "contradicted" not in states(text)
 
 
+# --- a stored display value, and everything that is not simply another value for it ----------------------------------
+
+FUNDS = (
+    Instrument(id="BRIAR", symbol="BRIAR", name="Briar Growth Equity"),
+    Instrument(id="GOLD", symbol="IAU", name="Gold Trust"),
+)
+
+
+def shown(unit, prompt=""):
+    """Values as a page displays them, in a complete context."""
+    stored = (
+        ("BRIAR", "return_21d", 3.1, unit),
+        ("BRIAR", "volatility_21d", 12.4, unit),
+        ("GOLD", "return_21d", 1.2, unit),
+        ("GOLD", "price", 2345.5, "usd"),
+    )
+    facts = [
+        Fact(id=f"{name}.{field}", instrument=name, field=field, value=value, unit=of, available_at=AT)
+        for name, field, value, of in stored
+    ]
+    return Material.build(facts=facts, instruments=FUNDS, completeness="complete", rules=(prompt,))
+
+
+PLAIN = [
+    "Briar's 21-session return is 17.4%",
+    "Briar 21d return: 17.4%",
+    "BRIAR's 21-day return was 17.4%",
+    "Over 21 sessions Briar returned 17.4%",
+    "Briar returned 17.4% over the last 21 sessions.",
+    "Briar’s return over the past 21 days was １７.４％.",
+    "BRIAR: 21d return -17.4%",
+    "Briar's 21-day return is 17,4 %",
+    "Briar's 21-day return is 17.4%, so I buy it.",
+    "Briar's 21-day return is 17.4%, Gold's price $2,345.50",
+    "**Briar** 21d return: **17.4%**",
+    "Briar's 21-day return is 0.174",
+    "Gold's price is 2,100.5",
+]
+
+
+@pytest.mark.parametrize("unit", ["pct", "percent"])
+@pytest.mark.parametrize("text", PLAIN)
+def test_a_plain_misstatement_of_a_displayed_value_is_accused(text, unit):
+    assert states(text, shown(unit))[0] == "contradicted"
+
+
+OTHERWISE = [
+    "Briar's 21-day return is 0.031",
+    "Briar's 21-day return is 3.14%",
+    "Briar's 21-day return is 310 bps",
+    "Briar's 21-day return is 3,1 %",
+    "Briar's 21-day return is 1.2x",
+    "Briar's 21-day return is $17.4",
+    "Briar's 21-day return is not 17.4%",
+    "Briar's 21-day return isn't 17.4%",
+    "Briar's 21-day return is never 17.4%",
+    "Briar's 21-day excess return is 17.4%",
+    "Briar's annualised 21-day return is 17.4%",
+    "Briar's 21-day return is 17.4% annualised",
+    "Briar's 21-day return is 17.4% (annualised)",
+    "Briar's 21-day (log) return is 17.4%",
+    "Briar's 21-day log return is 17.4%",
+    "Briar's median 21-day return is 17.4%",
+    "Briar's 21-day momentum is 17.4%",
+    "Briar's 21-day return minus fees is 2.9%",
+    "Briar's 21-day return is 17.4%, net of fees",
+    "Briar's 21-day return is 17.4% (3.1% before fees)",
+    "Briar's 21-day return in EUR is 17.4%",
+    "Briar's 21-day return is 17.4% in €",
+    "Last year Briar's 21-day return was 17.4%",
+    "Last year, Briar's 21-day return was 17.4%",
+    "In my simulation, Briar's 21-day return was 17.4%",
+    "Briar's 21-day return was 17.4% a month ago",
+    "Briar's 21-day return was 17.4%, but that was last year",
+    "Gold's price was 2,100 in January",
+    "A year ago all was well. Briar's 21-day return was 17.4%.",
+    "Briar's 21-day return is 17.4%. That is false.",
+    "Briar's 21-day return is 17.4%, so I doubt the source",
+    "Briar's 21-day return rose by 17.4%",
+    "Briar gained 17.4% over 21 sessions",
+    "Briar's peers' 21-day return is 17.4%",
+    "Briar's sector 21-day return is 17.4%",
+    "Briar and Gold's 21-day return is 17.4%",
+    "Gold and Briar's 21-day return is 17.4%",
+    "Briar/Gold 21-day return is 17.4%",
+    "A 50/50 mix of Briar and Gold's 21-day return is 17.4%",
+    "Silver and Briar's 21-day return is 17.4%",
+    "Briar's 21-day return ranks in the top 10%",
+    "Briar's 21-day return has an 80% chance",
+    "Briar's 21-day volatility limit is 30%",
+    "Briar's 21-day return is 17.4 percentage points",
+    "Briar's 21-day return is ~17.4%",
+    'Briar\'s 21-day return is "17.4%"',
+    "Is Briar's 21-day return 17.4%?",
+    "If Briar's 21-day return is 17.4%, I buy",
+    "Briar's 5-day and 21-day return is 17.4%",
+    "Briar's 21-day return is " + "very " * 80 + "17.4%",
+]
+
+
+@pytest.mark.parametrize("unit", ["pct", "percent"])
+@pytest.mark.parametrize("text", OTHERWISE)
+def test_a_statement_about_anything_else_accuses_nobody(text, unit):
+    assert "contradicted" not in states(text, shown(unit))
+
+
+@pytest.mark.parametrize("prompt", ["the index made 17.4%", "a factor of 0.174", "一年回报17.4％", "17.38 points"])
+def test_nobody_is_accused_of_quoting_the_prompt(prompt):
+    text = "Briar's 21-day return is 17.4%"
+    assert states(text, shown("pct", prompt)) == ["not_verifiable"]
+    assert states(text, shown("pct", "nothing of the sort, 17.2")) == ["contradicted"]
+
+
+def test_nobody_is_accused_of_quoting_the_briefing():
+    note = "The sector index made 17.4% in spring."
+    facts = (Fact(id="b1", instrument="", field="made", value=17.4, unit="percent", available_at=AT, note=note),)
+    text = "GOLD 5d return 17.4%"
+    assert states(text, COMPLETE) == ["contradicted"]
+    assert states(text, material(facts=(*context().facts, *facts))) == ["not_verifiable"]
+
+
+def test_a_value_without_decimals_can_be_misstated_too():
+    fact = Fact(id="f", instrument="GOLD", field="return_21d", value=2.0, unit="pct", available_at=AT)
+    seen = Material.build(facts=[fact], instruments=INSTRUMENTS, completeness="complete")
+    assert states("GOLD 21d return 17.4%", seen) == ["contradicted"]
+    assert states("GOLD 21d return 2.4%", seen) == ["not_verifiable"]
+
+
+def test_a_field_is_not_accused_under_a_synonym_that_may_be_measured_otherwise():
+    fact = Fact(id="f", instrument="GOLD", field="momentum_21d", value=0.5, unit="index", available_at=AT)
+    seen = Material.build(facts=[fact], instruments=INSTRUMENTS, completeness="complete")
+    assert states("GOLD 21d return 17.4", seen) == ["not_verifiable"]
+    assert states("GOLD 21d momentum 17.4", seen) == ["contradicted"]
+
+
 def test_two_values_of_one_field_accuse_nobody():
     twice = [
         Fact(id=f"f{at}", instrument="GOLD", field="return_5d", value=value, unit="ratio", available_at=AT)
@@ -104,7 +239,9 @@ def test_anything_well_beyond_the_last_digit_does(value, decimals, steps, up):
     shown = value * 100 + (steps if up else -steps) * 10**-decimals
     (found,) = audit(f"GOLD 5d return {shown:+.{decimals}f}%", seen)
     printed = float(found.number.value)
-    if abs(abs(printed) - abs(value * 100)) > 1.01 * 10**-decimals:
+    stored = 10.0 ** (2 - len(repr(value).partition(".")[2].rstrip("0"))) if "e" not in repr(value) else 0.0
+    another_scale = any(0.8 < abs(printed) * factor / abs(value * 100 or 1e-9) < 1.2 for factor in (100, 0.01))
+    if abs(abs(printed) - abs(value * 100)) > 1.01 * max(10**-decimals, min(stored, 1.0)) and not another_scale:
         assert found.state == "contradicted"
 
 

@@ -38,6 +38,11 @@ UNITS = [
     ("$-7.6B and -$7.6B", [(-7.6e9, "usd"), (-7.6e9, "usd")]),
     ("上涨3.5%", [(3.5, "percent")]),
     ("1.4M barrels", [(1.4e6, "count")]),
+    ("３.１％", [(3.1, "percent")]),
+    ("－１，２００ and ＋１．５％", [(-1200.0, "none"), (1.5, "percent")]),
+    ("3,1 % and 5,12%", [(3.1, "percent"), (5.12, "percent")]),
+    ("3,125 %", [(3125.0, "percent")]),
+    ("Briar的21日回报率为3.1%", [(3.1, "percent")]),
 ]
 
 
@@ -60,6 +65,7 @@ NOT_NUMBERS = [
     "return_5s and prior_16s_active",
     "version 1.2.3",
     "30日",
+    "21个交易日, 3个月, 2025年3月2日",
 ]
 
 
@@ -100,7 +106,7 @@ def test_digit_strings_beyond_any_measure_are_identifiers():
 
 
 def test_mangled_separators_do_not_raise():
-    assert [n.value for n in extract_numbers("1,2345 and 5,12% and 1,,2 and ..5")] == [1.0, 5.0, 1.0, 2.0, 0.5]
+    assert [n.value for n in extract_numbers("1,2345 and 5,12% and 1,,2 and ..5")] == [1.0, 5.12, 1.0, 2.0, 0.5]
 
 
 ALPHABET = st.sampled_from([*"0123456789.,-+−–$%xkMBT/() abcSPmd\n:年%", "bps", "million", "Aug ", "to ", "and "])

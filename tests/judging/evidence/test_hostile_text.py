@@ -32,6 +32,9 @@ HOSTILE = {
     "wide digits": "１２３４％" * 20_000,
     "superscripts": "²d ³y 5²% " * 1_500,
     "stop words": "over the last " * 20_000,
+    "one sentence again and again": "GOLD's 21-day return is 3.1%. " * 15_000,
+    "one accusation again and again": "GOLD's 21-day return is 9.9%. " * 15_000,
+    "bare numbers": "1 " * 100_000,
 }
 
 

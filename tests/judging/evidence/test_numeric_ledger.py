@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import replace
 from itertools import pairwise
@@ -11,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seen import AT, CELLS, COMPLETE, INSTRUMENTS, PARTIAL, audit, bars, context, decision, material, only, states
 
-from assaymark.judging.evidence import Material, OwnNumbers, audit_texts, numeric_ledger
+from assaymark.judging.evidence import Material, OwnNumbers, audit_texts, ledger, numeric_ledger
 from assaymark.records import Action, Constraint, Fact, Portfolio, Rationale, canonical_json
 
 ROW = [
@@ -127,6 +128,26 @@ def test_rules_of_prompt_and_constraints():
     assert only("respects the 40% cluster cap", seen).facts == ("constraint:max_weight",)
     assert states("weights are multiples of 5%", seen) == ["rule"]
     assert states("the portfolio stays within 1-6 holdings", seen) == ["rule", "rule"]
+
+
+def test_a_prompt_rule_of_one_short_sentence_is_known_by_its_only_word():
+    seen = material(prompt="Explain the risks you see in the market. No holding above 60%. Report every weight.")
+    assert states("no holding exceeds 60%", seen) == ["rule"]
+    assert states("nothing exceeds 60%", seen) == ["not_verifiable"]
+
+
+@pytest.mark.parametrize("text", ["看好IAU的5日回报率3.12%", "IAU ５日上涨３.１２％", "IAU的回报为3,12 %"])
+def test_other_scripts_are_read(text):
+    found = only(text)
+    assert (found.subject, found.state) == ("GOLD", "supported")
+    assert text[found.number.start : found.number.end] == found.number.quote
+
+
+def test_the_same_sentence_again_finds_the_same(monkeypatch):
+    text = f"{TEXT} GOLD 5d return 9.9%. {TEXT}\nSMH: 5d return 9.9%.\n9.9% in 5d.\n{TEXT}" * 12
+    kept = audit(text)
+    monkeypatch.setattr(ledger, "_MANY", math.inf)
+    assert audit(text) == kept
 
 
 def test_what_was_held_before_is_visible():

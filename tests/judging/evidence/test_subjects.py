@@ -28,6 +28,9 @@ def named(text, instruments=INSTRUMENTS):
         ("smh 21d", ["CHIPS"]),
         ("smh in lower case is a word", []),
         ("large equities", []),
+        ("看好SMH的21日回报", ["CHIPS"]),
+        ("IAU和Gold都上涨", ["GOLD", "GOLD"]),
+        ("ＳＭＨ", []),
     ],
 )
 def test_names_symbols_ids_and_unique_words(text, expected):
@@ -37,6 +40,18 @@ def test_names_symbols_ids_and_unique_words(text, expected):
 def test_a_name_that_two_share_names_nobody():
     twins = (Instrument(id="A1", name="World Fund"), Instrument(id="A2", name="World Fund"))
     assert named("World Fund, or A1", twins) == ["A1"]
+
+
+def test_a_name_in_a_script_without_blanks_needs_no_boundary_there():
+    people = (
+        Instrument(id="G", name="黄金ETF", aliases=("黄金",)),
+        Instrument(id="S", name="标普500"),
+        Instrument(id="X", name="同名"),
+        Instrument(id="Y", name="同名"),
+    )
+    assert named("看好黄金上涨, 黄金ETF也好", people) == ["G", "G"]
+    assert named("认为标普500的回报", people) == ["S"]
+    assert named("标普5001, 同名的", people) == []
 
 
 def test_a_ticker_that_is_a_word_is_found_in_upper_case_only():
@@ -83,6 +98,11 @@ def test_canonical_forms(word, form):
 def test_horizons_in_two_words():
     text = "over five sessions, 6 months and a 52-week range"
     assert SpokenHorizons(text).within(0, len(text)) == {"5d", "6m", "52w"}
+
+
+def test_horizons_in_a_script_without_blanks():
+    text = "21日, 5个交易日, 3个月, 2周, 1年; 2025年3月2日"
+    assert SpokenHorizons(text).within(0, len(text)) == {"21d", "5d", "3m", "2w", "1y"}
 
 
 def test_letters_that_change_length_in_lower_case_move_no_offset():

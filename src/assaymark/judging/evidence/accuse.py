@@ -17,6 +17,7 @@ from assaymark.judging.evidence.words import narrow
 _FACTORS = (1.0, 100.0, 0.01)
 _COARSEST_RATE = 0.01
 _RATE_UNITS = ("percent", "bps", "none")
+_CLOSE = 0.1
 _FINE = 3
 _PRINTED = re.compile(r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]{1,25})?")
 _LONGEST_PRINTED = 40
@@ -86,8 +87,11 @@ def _differs(cells: Cells, around: Around, cell: int) -> bool:
         unit = value / plain if plain else 1.0
         kept = min(step * unit, _COARSEST_RATE) if reading.as_rate else step
         for factor in _FACTORS if not math.isnan(rate) else _FACTORS[:1]:
-            size, printed = reading.size * factor, reading.step * factor
-            if abs(abs(value) - sign * size) <= max(printed, kept) * (1 + 1e-6) + size * 1e-12:
+            size = reading.size * factor
+            reach = max(reading.step * factor, kept)
+            # the other scale is a reading only where it comes close; a wide reach would make it equal to anything
+            reach = reach if factor == 1.0 else min(reach, size * _CLOSE)
+            if abs(abs(value) - sign * size) <= reach * (1 + 1e-6) + size * 1e-12:
                 return False
     return comparable
 

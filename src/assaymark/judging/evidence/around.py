@@ -11,7 +11,18 @@ from itertools import pairwise
 from assaymark.judging.evidence.extract import Number
 from assaymark.judging.evidence.lexicon import CONDITION, DOWN, UP
 from assaymark.judging.evidence.subjects import Mention, Subjects
-from assaymark.judging.evidence.words import CJK, NO_HORIZONS, SPAN_WORDS, Breaks, Pieces, SpokenHorizons, is_content, is_horizon, lower_of, words_in
+from assaymark.judging.evidence.words import (
+    CJK,
+    NO_HORIZONS,
+    SPAN_WORDS,
+    Breaks,
+    Pieces,
+    SpokenHorizons,
+    is_content,
+    is_horizon,
+    lower_of,
+    words_in,
+)
 
 _HEADER_END = re.compile(r"\s{0,2}(?:[:|\[]|\(|[\-–—]\s|\Z|\n)")
 _LINE_HEAD = re.compile(r"^(?P<lead>(?:[^\w\n]|_){0,3})(?=[^\W_])", re.MULTILINE)

@@ -13,7 +13,8 @@ import numpy as np
 from assaymark.judging.evidence.around import Around
 from assaymark.judging.evidence.lexicon import CHANGE, SPREAD
 from assaymark.judging.evidence.match import Reading, content, readings, significant, tier_of
-from assaymark.judging.evidence.material import Cells, Floats, FreeFacts, Material
+from assaymark.judging.evidence.material import Cells, FreeFacts, Material
+from assaymark.judging.evidence.values import Floats
 from assaymark.records import Series
 
 _MOST_PARTS = 24

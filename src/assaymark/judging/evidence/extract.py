@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 from assaymark.judging.evidence.lexicon import word_set
@@ -197,6 +198,7 @@ def _scale_of(word: str) -> float:
     return _SCALES.get(word, 1e6 if word.startswith("m") else 1.0)
 
 
+@lru_cache(maxsize=1 << 14)
 def _masked(whole: str, fraction: str, letter: str | None, before: str, after: str) -> bool:
     """Whether a token without a unit is a date, a time, a horizon, part of a name, an enumerator or an identifier."""
     if letter == "M":  # 6M is six months, 1.4M and 57M are millions

@@ -55,6 +55,7 @@ class _Ruling:
 _IN_NAME = _Ruling("not_verifiable", "in-name")
 _CHARGES = ("one-cell-differs", "partial-context")
 _MOST_KNOWN = 1 << 14
+_MANY = 200  # texts with fewer numbers repeat themselves too seldom to be worth a look
 
 
 def numeric_ledger(decision: Decision, context: Context, *, material: Material | None = None) -> list[Evidence]:
@@ -149,13 +150,14 @@ def _audit(
 ) -> Iterator[Finding]:
     """The findings of one text; ``known`` keeps the rulings, for texts that say the same thing again and again."""
     ids = material.subjects.ids
+    repeats = len(read.numbers) >= _MANY
     for at, number in enumerate(read.numbers):
-        key = read.key(at)
-        ruling = known.get(key)
+        key = read.key(at) if repeats else None
+        ruling = known.get(key) if repeats else None
         if ruling is None:
             around = read.around(at)
             ruling = _IN_NAME if around is None else _about(_decide(material, around, own), around)
-            if len(known) < _MOST_KNOWN:
+            if repeats and len(known) < _MOST_KNOWN:
                 known[key] = ruling
         if ruling is _IN_NAME:
             continue
@@ -167,7 +169,9 @@ def _audit(
 
 def _about(ruling: _Ruling, around: Around) -> _Ruling:
     """The ruling with its subject: the one it found, else the nearest one named."""
-    return ruling if ruling.row >= 0 or not around.rows else replace(ruling, row=around.rows[0])
+    if ruling.row >= 0 or not around.rows:
+        return ruling
+    return _Ruling(ruling.state, ruling.rule, ruling.facts, around.rows[0])
 
 
 def _decide(material: Material, around: Around, own: OwnNumbers) -> _Ruling:

@@ -7,7 +7,8 @@ from functools import lru_cache
 
 from assaymark.judging.evidence.around import Around
 from assaymark.judging.evidence.extract import Number
-from assaymark.judging.evidence.material import FieldLabel, FreeFacts, Material, NumberBag, Values
+from assaymark.judging.evidence.material import FieldLabel, FreeFacts, Material, NumberBag
+from assaymark.judging.evidence.values import Values
 from assaymark.judging.evidence.words import is_content, narrow
 
 _SLACK = 1e-9

@@ -10,11 +10,12 @@ from functools import lru_cache
 from assaymark.judging.evidence.around import Around
 from assaymark.judging.evidence.lexicon import word_set
 from assaymark.judging.evidence.material import FieldLabel, Material
-from assaymark.judging.evidence.words import canonical, is_horizon, lower_of, words_in
+from assaymark.judging.evidence.words import SPAN_WORDS, SPELLED, canonical, is_horizon, lower_of, words_in
 
 _PLAIN = word_set("is was are of at the a an its s in over for has stands stood sits equals now currently evidence")
 _BEHIND = word_set("over in for the now currently")
 _WINDOW = word_set("last past trailing latest")
+_SPAN = SPAN_WORDS | SPELLED.keys() | {"trading"}
 _OPENERS = word_set("so hence therefore thus i we")
 _TURNS = word_set("and but")
 # words that say the same as another and nothing else; a gain or a momentum may be measured in another way
@@ -52,6 +53,7 @@ _DOUBT = _BESIDE | word_set(
 _EARLIER = re.compile(r"\blast (?:year|month|quarter|week|season|time)\b")
 
 
+@lru_cache(maxsize=1 << 12)
 def is_doubted(before: str, after: str) -> bool:
     """Whether a neighbouring sentence sets another time or basis, supposes, quotes or takes back.
 
@@ -76,6 +78,8 @@ def is_plain_statement(material: Material, around: Around, label: FieldLabel) ->
     start, end = place.sentence
     if place.read.pieces.whole(around.number.start) != (start, end) or place.read.text[end : end + 1] in tuple(_ASKS):
         return False
+    if not all(map(_may_follow, around.trail)):
+        return False
     if _POINTS.search(around.number.quote) or not around.horizons <= {label.horizon}:
         return False
     tokens = _tokens(around)
@@ -94,6 +98,11 @@ def is_plain_statement(material: Material, around: Around, label: FieldLabel) ->
         and _nothing_else(around, tokens, start, left, _LEFT_OVER_BESIDE)
         and (rest.concludes(right, end) or _nothing_else(around, tokens, right, end, _LEFT_OVER_BESIDE))
     )
+
+
+def _may_follow(lower: str) -> bool:
+    """Whether a word can stand behind the number at all: as a rule none does but those of a horizon."""
+    return lower in _BEHIND or lower in _WINDOW or lower in _SPAN or lower[0].isdigit()
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ _SPACED_HORIZON = re.compile(
 )
 # 3月 is March and 2025年 a year, and neither is a span; nor is the 2日 of a date
 _CJK_HORIZON = re.compile(r"(?<![A-Za-z0-9.,月])([0-9]{1,4})(?:个?(?:交易)?([日天周季])|个(月)|(?<![0-9]{3})(年))")
-_SPELLED = {
+SPELLED = {
     "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
     "ten": "10", "twelve": "12", "twenty": "20", "thirty": "30", "sixty": "60", "ninety": "90",
 }  # fmt: skip
@@ -141,7 +141,7 @@ class SpokenHorizons:
         stop = len(text) if end is None else end
         found = []
         for match in _SPACED_HORIZON.finditer(text, start, stop):
-            count = _SPELLED.get(match[1].lower(), match[1])
+            count = SPELLED.get(match[1].lower(), match[1])
             if count.isascii() and count.isdigit():
                 found.append((match.start(), match.end(), count + _SPAN_UNITS[match[2][0].lower()]))
         if not text.isascii():
