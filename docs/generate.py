@@ -97,17 +97,15 @@ def capitalbench(folder: Path) -> str:
     lines = [
         MARK,
         "# A worked example: CapitalBench\n\n",
-        "Generated from one run; nothing on this page is executed when the documentation is tested, because the records are "
-        "not part of this project (CapitalBench, round artifacts CC BY 4.0).\n\n",
+        GENERATED,
         "```sh\nassaymark import capitalbench FOLDER --out runs/cb\n",
         "assaymark run studies/capitalbench.toml --out runs/cb\n```\n\n",
-        f"{decisions} decisions of real language models were imported; plan hash `{locked.plan_hash[:16]}...`. **The judges are "
-        "the reference panel**: three rule-based graders with planted, documented errors. The verdicts below say what this "
-        "panel's grades permit. They say nothing about how a panel of language models would grade, nor about returns.\n\n",
+        f"{decisions} decisions of real language models were imported; plan hash `{locked.plan_hash[:16]}...`.\n",
+        PANEL,
         "## What came out\n\n```text\n",
         screen(folder),
         "```\n\n## The numbers in the rationales\n\n",
-        f"{len(evidence)} numbers were found in the agents' own texts and looked up in the material of their rounds.\n\n",
+        f"{len(evidence)} numbers were found in the agents' own texts and looked up in their material.\n\n",
         "| state | numbers | share |\n|---|---:|---:|\n",
     ]
     lines += [f"| {name} | {count} | {100 * count / len(evidence):.1f} % |\n" for name, count in states.most_common()]
@@ -119,12 +117,23 @@ def capitalbench(folder: Path) -> str:
     return "".join(lines)
 
 
+GENERATED = """Generated from one run. Nothing on this page is executed when the documentation is tested, because the
+records are not part of this project (CapitalBench, round artifacts CC BY 4.0).
+
+"""
+
+PANEL = """**The judges are the reference panel**: three rule-based graders with planted, documented errors. The
+verdicts below say what this panel's grades permit. They say nothing about how a panel of language models would
+grade, nor about returns.
+
+"""
+
 WHAT_IT_SAYS = """
 ## What it says, and what it does not
 
-- A contradiction is an accusation, and needs everything the agent saw. Here the rendered appendix that the agents were shown
-  is absent, so every context is partial and no number can be called contradicted; "not verifiable" includes both.
-- Three pairs of agents never answered a common round. No order is claimed for them, and none is inferred through others.
+- A contradiction is an accusation, and needs everything the agent saw. Here the rendered appendix that the agents were
+  shown is absent, so every context is partial and no number can be called contradicted; "not verifiable" includes both.
+- Three pairs of agents never answered a common round. No order is claimed for them, and none goes through others.
 - No agent was run twice on a round, so their own noise floors are undefined, and the page says so.
 - Ten decisions started before the cutoff of their material. They are imported, flagged, and left out.
 - No control texts were graded, so no claim can be a headline.

@@ -73,7 +73,7 @@ def test_doctor_names_a_missing_package():
 
 
 def test_doctor_fails_when_something_is_missing(monkeypatch, capsys):
-    monkeypatch.setattr("assaymark.workflow.doctor._installed", lambda name: None)
+    monkeypatch.setattr("assaymark.workflow.doctor._installed", lambda _: None)
     assert main(["doctor"]) == 1
     assert "a package that assaymark needs is missing" in capsys.readouterr().err
 

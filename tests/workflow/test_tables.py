@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -91,7 +92,7 @@ def test_contexts_are_found_by_their_content(store):
 
 def test_a_context_under_a_wrong_name_is_refused(store, monkeypatch):
     wrong = tables.Table(
-        CONTEXTS.name, Context, {**CONTEXTS.columns, "context_id": (CONTEXTS.schema.field(0).type, lambda *_: "0" * 64)},
+        CONTEXTS.name, Context, {**CONTEXTS.columns, "context_id": (pa.string(), lambda *_: "0" * 64)},
         sort=CONTEXTS.sort,
     )  # fmt: skip
     store.write(wrong, [CONTEXT], {})

@@ -295,8 +295,8 @@ def _warnings(
         yield (
             f"the bootstrap gates {len(few)} pairs with {min(few)} to {max(few)} common clusters; with "
             f"{int(np.median(few))} clusters and 4 equal agents it finds some order in {rate.family_wise:.0%} of "
-            f"{rate.studies} simulated studies (aim: {100 * alpha:g} %), and its 95 % intervals keep the truth in about "
-            f"{rate.coverage:.0%} of cases"
+            f"{rate.studies} simulated studies (aim: {100 * alpha:g} %), and its 95 % intervals keep the truth in "
+            f"about {rate.coverage:.0%} of cases"
         )
     if (clusters == 0).any():
         yield f"{int((clusters == 0).sum())} of {clusters.size} pairs of agents never meet: no order between them"
