@@ -125,6 +125,6 @@ def _altered(quote: str, rng: random.Random) -> str:
 
 
 def test_all_records_are_read_in_seconds(real):
-    """Four to five seconds on one core; the bound leaves room for a busy machine."""
+    """Three to four seconds on one core; the bound leaves room for a busy machine."""
     assert len(real.ledgers) == 719
     assert real.seconds < 12.0
