@@ -18,7 +18,7 @@ from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.selection import select
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, JUDGMENTS, Store
 
-WORTH_A_PROCESS: Final = 300
+_WORTH_A_PROCESS: Final = 300
 """Decisions from which on starting a process costs less than it saves."""
 
 
@@ -48,7 +48,7 @@ def judge(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress 
     wanted = {table for table in (JUDGMENTS, EVIDENCE) if not store.done(table, basis)}
     if wanted:
         decisions = store.read(DECISIONS)
-        both = wanted == {JUDGMENTS, EVIDENCE} and len(decisions) >= WORTH_A_PROCESS
+        both = wanted == {JUDGMENTS, EVIDENCE} and len(decisions) >= _WORTH_A_PROCESS
         with beside(ledger_of, folder, locked.study, processes=both) as evidence:
             if JUDGMENTS in wanted:
                 # All decisions, so that the names of agents that the study leaves out are blinded as well.

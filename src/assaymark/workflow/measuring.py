@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from assaymark.engine import beside
 from assaymark.judging import judged_text, token_count
 from assaymark.judging.evidence import evidence_summary, forecast_mismatches
 from assaymark.metrology import analyse, score_table
 from assaymark.protocol import Study
 from assaymark.records import Decision, Measurement
 from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.judging_calls import WORTH_A_PROCESS
 from assaymark.workflow.locking import open_locked
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.selection import select
@@ -40,17 +38,14 @@ def measure(folder: RunFolder, *, progress: Progress = silent) -> int:
 def _measured(folder: RunFolder, study: Study, progress: Progress) -> list[Measurement]:
     store = Store(folder)
     decisions = select(store.read(DECISIONS), study).decisions
-    with beside(evidence_of, folder, study, processes=len(decisions) >= WORTH_A_PROCESS) as evidence:
-        lengths = {decision.record_id: token_count(judged_text(decision)) for decision in decisions}
-        table = score_table(store.read(JUDGMENTS), decisions, weights=study.rubric.weights, lengths=lengths)
-        panel = analyse(table, study, rng=np.random.default_rng([study.seed, 1]), progress=_counted(progress))
-        return [*panel, *evidence()]
+    lengths = {decision.record_id: token_count(judged_text(decision)) for decision in decisions}
+    table = score_table(store.read(JUDGMENTS), decisions, weights=study.rubric.weights, lengths=lengths)
+    panel = analyse(table, study, rng=np.random.default_rng([study.seed, 1]), progress=_counted(progress))
+    return [*panel, *_evidence(store, decisions, study)]
 
 
-def evidence_of(folder: RunFolder, study: Study) -> list[Measurement]:
+def _evidence(store: Store, decisions: Sequence[Decision], study: Study) -> list[Measurement]:
     """What the numeric ledger of a run measures; its material is needed to say what chance would support."""
-    store = Store(folder)
-    decisions: tuple[Decision, ...] = select(store.read(DECISIONS), study).decisions
     rng = np.random.default_rng([study.seed, 2])
     summary = evidence_summary(store.read(EVIDENCE), decisions, store.contexts(), rng=rng, level=study.inference.level)
     return [*summary, forecast_mismatches(decisions)]
