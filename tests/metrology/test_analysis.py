@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
 from itertools import combinations
 
 import numpy as np
@@ -506,13 +505,3 @@ def test_equal_agents_are_seldom_ordered(study, make):
         p = [m.detail["p_holm"] for m in all_.values() if m.name == "contrast" and m.labels["dimension"] != "aggregate"]
         found += min(p) <= 0.05
     assert found <= stats.binom.ppf(0.9995, 30, 0.06)
-
-
-def test_a_study_of_the_usual_size_is_quick(make, study):
-    records = make(
-        agents=[f"a{k}" for k in range(10)], clusters=16, cycles=7, dimensions=[f"d{k}" for k in range(6)], attend=0.64
-    )
-    table = score_table(records[1], records[0])
-    started = time.process_time()
-    analyse(table, study(), rng=np.random.default_rng(1))
-    assert time.process_time() - started < 10  # about 2 s alone on a core; the rest is for busy machines
