@@ -63,6 +63,11 @@ def test_what_is_not_toml_is_refused():
         parse_study("name = ")
 
 
+def test_a_number_too_long_to_read_is_refused():
+    with pytest.raises(InputError, match="a number with too many digits"):
+        parse_study("seed = " + "9" * 5000)
+
+
 def test_equal_plans_have_equal_hashes_and_changed_ones_do_not():
     texts, tables = {"rubric": "r"}, {"decisions": "d"}
     base = plan_hash(parse_study(MINIMAL), texts, tables)

@@ -162,6 +162,23 @@ class Study(Frozen):
         return tuple(dict.fromkeys(judge.family for judge in self.judges))
 
 
+def read_toml(text: str, *, source: str) -> dict[str, Any]:
+    """The table in a TOML file that a person wrote.
+
+    Raises
+    ------
+    InputError
+        Not TOML, or a whole number longer than Python reads.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as exc:
+        raise InputError(source, [Problem("", f"not TOML: {exc}")]) from None
+    except ValueError:
+        # The one other thing the reader raises.
+        raise InputError(source, [Problem("", "not TOML: a number with too many digits")]) from None
+
+
 def parse_study(text: str, *, source: str = "study.toml") -> Study:
     """A study from the text of its file.
 
@@ -170,10 +187,7 @@ def parse_study(text: str, *, source: str = "study.toml") -> Study:
     InputError
         Not TOML, or fields that are wrong, missing or unknown: all of them at once.
     """
-    try:
-        raw: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as exc:
-        raise InputError(source, [Problem("", f"not TOML: {exc}")]) from None
+    raw = read_toml(text, source=source)
     try:
         return Study.model_validate(raw)
     except ValidationError as exc:

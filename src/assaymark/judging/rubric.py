@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.errors import InputError, UnknownNameError
+from assaymark.protocol import read_toml
 from assaymark.records import AGGREGATE, problems_of
 
 SCALE = (1, 2, 3, 4, 5)
@@ -81,10 +80,7 @@ def parse_rubric(text: str, *, source: str = "rubric.toml") -> Rubric:
     InputError
         Not TOML, or fields that are wrong, missing or unknown: all of them at once.
     """
-    try:
-        raw: Mapping[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as exc:
-        raise InputError(source, [Problem("", f"not TOML: {exc}")]) from None
+    raw = read_toml(text, source=source)
     try:
         return Rubric.model_validate(raw)
     except ValidationError as exc:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from assaymark.errors import InputError, Problem
+from assaymark.errors import InputError
 from assaymark.importers.wording import ShapeError, as_shape
+from assaymark.protocol import read_toml
 from assaymark.records import Completeness
 
 Column = Annotated[str, Field(min_length=1)]
@@ -199,13 +199,7 @@ def parse_map(text: str, *, source: str = "map.toml") -> ColumnMap:
     InputError
         Not TOML, or fields that are wrong, missing or unknown: all of them at once.
     """
-    try:
-        raw: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as exc:
-        raise InputError(source, [Problem("", f"not TOML: {exc}")]) from None
-    except ValueError:
-        # The one other thing the reader raises: a whole number longer than Python reads.
-        raise InputError(source, [Problem("", "not TOML: a number with too many digits")]) from None
+    raw = read_toml(text, source=source)
     try:
         made: ColumnMap = as_shape(ColumnMap, raw)
     except ShapeError as exc:
