@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -11,7 +12,7 @@ from assaymark.errors import LedgerError, ModelError
 from assaymark.judging import PlannedCall, judgment, numeric_ledger, plan_calls
 from assaymark.judging.evidence.material import Material
 from assaymark.protocol import Study
-from assaymark.records import Evidence, Judgment
+from assaymark.records import Decision, Evidence, Judgment
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import Locked, open_locked
 from assaymark.workflow.progress import Progress, silent
@@ -63,14 +64,15 @@ def judge(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress 
 def ledger_of(folder: RunFolder, study: Study) -> list[Evidence]:
     """The numeric evidence ledger of the decisions that a study is about; each context is indexed once."""
     store = Store(folder)
-    order = sorted(select(store.read(DECISIONS), study).decisions, key=lambda decision: decision.context_id)
-    contexts = store.contexts()
+    shared: dict[str, list[Decision]] = defaultdict(list)
+    for decision in select(store.read(DECISIONS), study).decisions:
+        shared[decision.context_id].append(decision)
     found: list[Evidence] = []
-    current: tuple[str, Material] | None = None
-    for decision in order:
-        if current is None or current[0] != decision.context_id:
-            current = (decision.context_id, Material.of(contexts[decision.context_id]))
-        found += numeric_ledger(decision, contexts[decision.context_id], material=current[1])
+    for name, context in store.each_context():
+        if name in shared:
+            material = Material.of(context)
+            for decision in shared[name]:
+                found += numeric_ledger(decision, context, material=material)
     return found
 
 

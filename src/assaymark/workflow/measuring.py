@@ -9,6 +9,7 @@ import numpy as np
 
 from assaymark.judging import judged_text, token_count
 from assaymark.judging.evidence import evidence_summary, forecast_mismatches
+from assaymark.judging.evidence.material import Material
 from assaymark.metrology import analyse, score_table
 from assaymark.protocol import Study
 from assaymark.records import Decision, Measurement
@@ -47,7 +48,10 @@ def _measured(folder: RunFolder, study: Study, progress: Progress) -> list[Measu
 def _evidence(store: Store, decisions: Sequence[Decision], study: Study) -> list[Measurement]:
     """What the numeric ledger of a run measures; its material is needed to say what chance would support."""
     rng = np.random.default_rng([study.seed, 2])
-    summary = evidence_summary(store.read(EVIDENCE), decisions, store.contexts(), rng=rng, level=study.inference.level)
+    used = {decision.context_id for decision in decisions}
+    # Indexed one by one: all contexts and all their indices at once are what would take the most memory of a run.
+    material = {name: Material.of(context) for name, context in store.each_context() if name in used}
+    summary = evidence_summary(store.read(EVIDENCE), decisions, material, rng=rng, level=study.inference.level)
     return [*summary, forecast_mismatches(decisions)]
 
 

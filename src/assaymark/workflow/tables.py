@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -35,6 +36,7 @@ _TIME: Final = pa.timestamp("us", tz="UTC")
 _TEXTS: Final = pa.map_(pa.string(), pa.string())
 _ENTRY: Final = frozenset(("sha256", "previous", "content", "rows", "basis"))
 _CONTEXTS_AT_ONCE: Final = 8
+_BLOCK: Final = 1 << 26
 Column = Callable[[Any, bytes], Any]
 
 
@@ -66,7 +68,7 @@ class Table(Generic[T]):
         rows.sort(key=lambda pair: self.sort(*pair))
         arrays = [pa.array([get(*row) for row in rows], type=kind) for kind, get in self.columns.values()]
         if not self.flat:
-            arrays.append(pa.array([raw for _, raw in rows], type=pa.string()))
+            arrays.append(_texts([raw for _, raw in rows]))
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
     def from_arrow(self, table: pa.Table) -> list[T]:
@@ -76,6 +78,23 @@ class Table(Generic[T]):
             return [parse(self.kind, text, source=f"{self.name}, row {i}") for i, text in enumerate(texts)]
         plain = ({k: tuple(v) if isinstance(v, list) else v for k, v in row.items()} for row in table.to_pylist())
         return [self.kind(**row) for row in plain]
+
+
+def _texts(encoded: Sequence[bytes]) -> pa.ChunkedArray:
+    """UTF-8 texts as an Arrow column, in chunks of about a block.
+
+    From buffers: `pyarrow.array` grows its own by doubling, and for a column of contexts that is four times its size.
+    """
+    chunks, start, size = [], 0, 0
+    for at, text in enumerate(encoded, start=1):
+        size += len(text)
+        if size >= _BLOCK or at == len(encoded):
+            part = encoded[start:at]
+            ends = np.cumsum([0, *map(len, part)], dtype=np.int32)
+            buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(part))]
+            chunks.append(pa.Array.from_buffers(pa.string(), len(part), buffers))
+            start, size = at, 0
+    return pa.chunked_array(chunks, type=pa.string())
 
 
 def _typed(name: str, kind: pa.DataType) -> tuple[pa.DataType, Column]:
@@ -271,9 +290,12 @@ class Store:
 
     def contexts(self) -> dict[str, Context]:
         """The contexts by their content id, each checked against it."""
+        return dict(self.each_context())
+
+    def each_context(self) -> Iterator[tuple[str, Context]]:
+        """The contexts one after the other, for work that needs each of them only once."""
         if self.digest(CONTEXTS) is None:
             raise LedgerError(f"{self._path(CONTEXTS)} is not there; make it with {MADE_BY[CONTEXTS.name]}")
-        found = {}
         # A few at a time: the JSON of a context takes several times the memory of its records.
         file = pq.ParquetFile(self._path(CONTEXTS), page_checksum_verification=True)
         for batch in file.iter_batches(batch_size=_CONTEXTS_AT_ONCE, columns=["context_id", "record"]):
@@ -281,8 +303,7 @@ class Store:
                 name = row["context_id"]
                 if sha256_text(row["record"]) != name:
                     raise LedgerError(f"{self._path(CONTEXTS)}: context {name[:12]}... does not match its name")
-                found[name] = parse(Context, row["record"], source=f"context {name[:12]}")
-        return found
+                yield name, parse(Context, row["record"], source=f"context {name[:12]}")
 
     def columns(self, table: Table[Any], *names: str) -> list[dict[str, Any]]:
         """Some columns of a table, a dict a row; far cheaper than its records."""
