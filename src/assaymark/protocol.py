@@ -17,7 +17,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.records import AGGREGATE, DerivationKind, content_id, problems_of, sha256_text
 
 Name = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\[\]=,|]+$")]
-GatingTest = Literal["auto", "cluster-t", "bootstrap"]
+GatingTest = Literal["auto", "cluster-t", "bootstrap", "sign-flip"]
 
 
 class Frozen(BaseModel):
@@ -40,7 +40,10 @@ class JudgeSpec(Frozen):
 
 
 class Records(Frozen):
-    """Which imported records the study is about."""
+    """Which imported records the study is about.
+
+    Honest records are ranked; records of every other derivation named here are judged as control cells.
+    """
 
     derivations: tuple[DerivationKind, ...] = ("honest",)
     exclude_flags: tuple[str, ...] = ("clock-conflict",)
@@ -86,9 +89,49 @@ class Inference(Frozen):
 
 
 class Stability(Frozen):
-    """When leaving a judge family out counts as a change of order (section 3.5)."""
+    """When leaving a judge family out counts as a change of order, and the outside judge that is then asked.
+
+    ``probe`` is committed in advance (section 3.5): it judges the pairs that a drop reverses, and nothing else.
+    """
 
     rho: float = Field(default=0.9, ge=-1, le=1)
+    probe: JudgeSpec | None = None
+
+
+class Cells(Frozen):
+    """What the control cells have to show (section 3.5), in rubric points where not said otherwise."""
+
+    alpha: float = Field(default=0.01, gt=0, lt=0.5, description="of cell A, one-sided")
+    substance: float = Field(default=0.3, gt=0, description="cell B within this of honest records: substance")
+    verbosity: float = Field(default=0.5, gt=0, description="cell B this far below: verbosity bias, if significant")
+    halo: float = Field(default=0.3, gt=0, description="from here on the score without the in-family judge is primary")
+    terse_tokens: int = Field(default=60, ge=1, description="a rationale with fewer tokens is terse")
+    terse_share: float = Field(default=0.5, ge=0, le=1, description="an agent above this share is mostly terse")
+    contaminates: tuple[str, ...] | None = Field(
+        default=None, description="the dimensions that a failing cell A takes with it; default: all and the aggregate"
+    )
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Cells:
+        if self.substance > self.verbosity:
+            raise ValueError(
+                f"substance must not exceed verbosity (got substance {self.substance}, verbosity {self.verbosity})"
+            )
+        return self
+
+
+class Contamination(Frozen):
+    """The clusters that lie after the agents' training cutoff, compared with the earlier ones (section 3.9)."""
+
+    post_cutoff: tuple[Name, ...] = Field(min_length=1)
+
+
+class AnchorProbe(Frozen):
+    """A stratified subsample that one judge of the panel grades again under another rubric (section 5.6)."""
+
+    judge: Name
+    rubric: Name = "v1.1"
+    sample: int = Field(default=120, ge=10)
 
 
 class EngineChoice(Frozen):
@@ -101,18 +144,24 @@ class EngineChoice(Frozen):
 
 
 class Claims(Frozen):
-    """Which candidate claims are put to the gates: every "X ranks first" and every pair, by default."""
+    """Which candidate claims are put to the gates; by default all kinds, for the aggregate and each dimension.
+
+    ``first`` is "X ranks first" for every agent, ``pairs`` "X scores above Y", ``rankings`` the whole order and the tie
+    classes found in it, ``cells`` one claim about each control cell that was judged.
+    """
 
     first: bool = True
     pairs: bool = True
+    rankings: bool = True
+    cells: bool = True
     dimensions: tuple[str, ...] | None = Field(
         default=None, min_length=1, description="default: the aggregate and each dimension"
     )
 
     @model_validator(mode="after")
     def _something_to_decide(self) -> Claims:
-        if not (self.first or self.pairs):
-            raise ValueError("a study without any candidate claim decides nothing; set first or pairs to true")
+        if not (self.first or self.pairs or self.rankings):
+            raise ValueError("a study without any candidate claim decides nothing; set first, pairs or rankings to true")
         if self.dimensions is not None and len(set(self.dimensions)) < len(self.dimensions):
             raise ValueError(f"each dimension is named once (got {', '.join(self.dimensions)})")
         return self
@@ -131,6 +180,9 @@ class Study(Frozen):
     gates: Gates = Gates()
     inference: Inference = Inference()
     stability: Stability = Stability()
+    cells: Cells = Cells()
+    contamination: Contamination | None = None
+    anchor_probe: AnchorProbe | None = None
     claims: Claims = Claims()
     engine: EngineChoice = EngineChoice()
 
@@ -143,6 +195,25 @@ class Study(Frozen):
         if any(name == AGGREGATE for name in names):
             raise ValueError(f"{AGGREGATE!r} is not available as a judge name")
         return self
+
+    @model_validator(mode="after")
+    def _outside_and_inside(self) -> Study:
+        names = [judge.name for judge in self.judges]
+        probe, anchor = self.stability.probe, self.anchor_probe
+        if probe is not None and probe.name in names:
+            raise ValueError(f"stability.probe needs a name of its own (got {probe.name}, a judge of the panel)")
+        if probe is not None and probe.family in self.families:
+            raise ValueError(f"stability.probe must come from outside the panel's families (got {probe.family})")
+        if anchor is not None and anchor.judge not in names:
+            raise ValueError(f"anchor_probe.judge must be a judge of the panel (got {anchor.judge})")
+        if "honest" not in self.records.derivations:
+            raise ValueError("records.derivations must name honest: control cells are held against honest records")
+        return self
+
+    @property
+    def cells_judged(self) -> tuple[DerivationKind, ...]:
+        """The derivations that are judged as control cells."""
+        return tuple(kind for kind in self.records.derivations if kind != "honest")
 
     @property
     def claim_alpha(self) -> float:

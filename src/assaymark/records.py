@@ -31,7 +31,9 @@ Completeness = Literal["complete", "partial"]
 ActionKind = Literal["buy", "sell", "short", "cover", "hold", "close", "target_weight", "no_trade"]
 RationaleKind = Literal["summary", "portfolio", "risk", "candidate", "holding", "stage", "arena"]
 TimingSource = Literal["measured", "derived", "absent"]
-DerivationKind = Literal["honest", "cell_a", "cell_b", "ladder", "vacuum", "paraphrase", "fact_flip", "red_team"]
+DerivationKind = Literal[
+    "honest", "cell_a", "cell_b", "ladder", "vacuum", "paraphrase", "fact_flip", "length_matched", "red_team"
+]
 EvidenceState = Literal["supported", "contradicted", "derivable", "rule", "own_action", "not_verifiable"]
 JudgmentStatus = Literal["ok", "invalid", "refused"]
 Scope = Literal["aggregate-ranking", "dimension-ranking", "pairwise-contrast", "adversarial-cell"]
@@ -198,11 +200,15 @@ class CallFacts:
 
 @record
 class Derivation:
-    """Honest, or made from something else on purpose: by what, from which record, with which seed."""
+    """Honest, or made from something else on purpose: by what, from which record, with which seed.
+
+    ``known_scores`` holds what a faultless judge would give, by dimension, where the construction fixes it.
+    """
 
     kind: DerivationKind = "honest"
     parent: str | None = None
     seed: int | None = None
+    known_scores: Mapping[str, float] = field(default_factory=dict)
 
 
 @record
@@ -347,7 +353,10 @@ def measurement_id(name: str, labels: Mapping[str, str]) -> str:
 
 @record
 class Claim:
-    """A sentence somebody may want to publish. ``subjects`` are agents, the one claimed higher first."""
+    """A sentence somebody may want to publish.
+
+    ``subjects`` are agents, the one claimed higher first; for the scope ``adversarial-cell`` the one name of the cell.
+    """
 
     id: str
     scope: Scope
@@ -362,7 +371,8 @@ class Verdict:
     """The deliverable: what may be said, and why (ValueBlindBench section 3.8). A bare score is malformed.
 
     ``condition`` is the sentence that must be said with a qualified claim; ``binding`` names the fields of the tuple
-    that decided the level; ``measurements`` are the ids it rests on.
+    that decided the level; ``measurements`` are the ids it rests on; ``amended`` names the plan fields that were
+    changed after the lock and before the judging.
     """
 
     claim: Claim
@@ -376,6 +386,7 @@ class Verdict:
     plan_hash: str
     condition: str | None = None
     fragility: Mapping[str, Level] = field(default_factory=dict)
+    amended: tuple[str, ...] = ()
 
 
 # --- to and from JSON -----------------------------------------------------------------------------------------------
