@@ -42,6 +42,8 @@ def test_blinding_twice_is_blinding_once(text, hidden, keep):
 
 
 @given(texts, names)
+@example("CLAUDE\u200bA", ["Claude"])
+@example("Cl\u200baude", ["Claude"])
 def test_no_name_survives_as_a_word(text, hidden):
     left = words_of(str(anonymise(text, hidden)))
     for name in hidden:

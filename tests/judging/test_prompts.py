@@ -230,8 +230,15 @@ def test_flagged_and_derived_decisions_are_not_planned():
         replace(decision(2), derivation=Derivation(kind="cell_a")),
     ]
     assert {call.trajectory for call in plan(decisions)} == {"made-up-run7/record-0"}
-    named = study(extra=f'[records]\nagents = ["{AGENTS[2].id}"]\nderivations = ["cell_a"]').records
+    named = study(extra=f'[records]\nagents = ["{AGENTS[2].id}"]\nderivations = ["honest", "cell_a"]').records
     assert [one.record_id for one in eligible(decisions, named)] == ["made-up-run7/record-2"]
+
+
+def test_control_cells_are_judged_whoever_composed_them():
+    cell = replace(decision(2), derivation=Derivation(kind="cell_a"))
+    other = next(agent.id for agent in AGENTS if agent.id != cell.agent.id)
+    named = study(extra=f'[records]\nagents = ["{other}"]\nderivations = ["honest", "cell_a"]').records
+    assert [one.record_id for one in eligible([cell], named)] == [cell.record_id]
 
 
 def test_names_that_the_study_keeps_stay():

@@ -38,8 +38,8 @@ def test_the_text_numbers_every_anchor():
 
 
 def test_an_unknown_name_is_answered_with_the_closest():
-    with pytest.raises(UnknownNameError, match=r"unknown rubric 'v1\.O'\. Did you mean 'v1\.0'"):
-        load_rubric("v1.O")
+    with pytest.raises(UnknownNameError, match=r"unknown rubric 'v1\.00'\. Did you mean 'v1\.0'"):
+        load_rubric("v1.00")
     assert "v1.0" in rubric_names()
 
 
@@ -70,3 +70,28 @@ def test_a_rubric_is_frozen():
     with pytest.raises(ValueError, match="frozen"):
         load_rubric("v1.0").version = "v2"
     assert tomllib.loads(text())["version"] == "v1.0"
+
+
+def blocks(name: str) -> dict[str, str]:
+    """The lines of each dimension in a rubric's file."""
+    raw = (files("assaymark.judging") / "rubrics" / f"{name}.toml").read_text(encoding="utf-8")
+    found = raw.split("[[dimension]]\n")[1:]
+    return {block.split('"')[1]: block.strip() for block in found}
+
+
+def test_v1_1_differs_from_v1_0_in_the_anchors_of_constraint_awareness_and_in_no_other_byte():
+    old, new = blocks("v1.0"), blocks("v1.1")
+    assert list(old) == list(new) == list(DIMENSIONS)
+    assert {name for name in old if old[name] != new[name]} == {"constraint_awareness"}
+    assert load_rubric("v1.1").changed(load_rubric("v1.0")) == {"constraint_awareness"}
+    question = load_rubric("v1.0").dimensions[-1].question
+    assert load_rubric("v1.1").dimensions[-1].question == question
+    assert "arithmetic" in load_rubric("v1.1").dimensions[-1].anchors[4]
+
+
+def test_v1_2_adds_a_note_on_length_and_a_condition_and_changes_no_anchor():
+    assert blocks("v1.2") == blocks("v1.0")
+    rubric = load_rubric("v1.2")
+    assert rubric.text == f"{rubric.note}\n\n{load_rubric('v1.0').text}"
+    assert rubric.pass_condition == "cell_b: no verbosity-bias"
+    assert rubric.changed(load_rubric("v1.0")) == frozenset()

@@ -142,6 +142,15 @@ class _Found:
     replaced: Mapping[str, int] = field(default_factory=dict)
     kept: Mapping[str, int] = field(default_factory=dict)
 
+    def with_more(self, other: _Found) -> _Found:
+        """What another reading of the same text finds beside this; of overlapping finds the first reading's stay."""
+        mine = [span for span, _ in self.edits]
+        more = [edit for edit in other.edits if not any(_overlap(edit[0], span) for span in mine)]
+        if not more:
+            return self
+        replaced = dict(Counter(self.replaced) | Counter(other.replaced))
+        return _Found(self.text, tuple(_apart(sorted([*self.edits, *more]))), replaced, self.kept)
+
     def written(self, tokens: Mapping[str, str]) -> Anonymised:
         """The text with its names replaced by these tokens."""
         out, at = [], 0
@@ -176,8 +185,18 @@ class Blinding:
         return [one.written(tokens) for one in found]
 
     def _find(self, text: str) -> _Found:
-        """The names in one text, outside of kept strings."""
-        folded = _Folded.of(text)
+        """The names in one text, outside of kept strings.
+
+        An invisible character may stand inside a name to hide it, or beside one and hide where it ends: both readings
+        are looked at.
+        """
+        found = self._find_folded(text, _Folded.of(text))
+        if text.isascii() or not any(map(_invisible, set(text))):
+            return found
+        return found.with_more(self._find_folded(text, _Folded.of(text, invisible=" ")))
+
+    def _find_folded(self, text: str, folded: _Folded) -> _Found:
+        """The names in one reading of a text."""
         words = _words(folded.text)
         found = (name for piece, names in self.names.items() if piece in words for name in names)
         there = [name for name in found if all(piece in words for piece in name.pieces[1:])]
@@ -245,11 +264,11 @@ class _Folded:
     origin: tuple[int, ...] | None
 
     @classmethod
-    def of(cls, text: str) -> _Folded:
-        """Fold case, compatibility forms and accents; drop invisible characters."""
+    def of(cls, text: str, *, invisible: str = "") -> _Folded:
+        """Fold case, compatibility forms and accents; invisible characters are dropped, or read as ``invisible``."""
         if text.isascii():
             return cls(text.lower(), None)
-        folds = {char: _fold(char) for char in set(text)}
+        folds = {char: invisible if _invisible(char) else _fold(char) for char in set(text)}
         if all(len(fold) == 1 for fold in folds.values()):
             return cls(_NON_ASCII.sub(lambda match: folds[match.group()], text).lower(), None)
         pieces = [folds[char] for char in text]
@@ -262,6 +281,11 @@ class _Folded:
             return start, end
         first, stop = self.origin[start], self.origin[end]
         return first, max(stop, self.origin[end - 1] + 1)
+
+
+@lru_cache(maxsize=4096)
+def _invisible(char: str) -> bool:
+    return unicodedata.category(char) == "Cf"
 
 
 @lru_cache(maxsize=65_536)

@@ -145,7 +145,8 @@ def _identifiers(decisions: Sequence[Decision]) -> tuple[str, ...]:
 
 def left_out(decision: Decision, records: Records) -> str | None:
     """Why a study is not about this decision, in words; None if it is."""
-    if records.agents is not None and decision.agent.id not in records.agents:
+    honest = decision.derivation.kind == "honest"
+    if honest and records.agents is not None and decision.agent.id not in records.agents:
         return "agent not in the plan"
     if decision.derivation.kind not in records.derivations:
         return f"derivation {decision.derivation.kind}"

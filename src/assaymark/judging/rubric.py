@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -15,6 +15,8 @@ from assaymark.records import AGGREGATE, problems_of
 
 SCALE = (1, 2, 3, 4, 5)
 """The points of every dimension's scale, worst first."""
+
+PassCondition = Literal["cell_b: no verbosity-bias"]
 
 _Line = Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x1f]+$")]
 
@@ -36,6 +38,9 @@ class Dimension(_Strict):
 class Rubric(_Strict):
     """A version of the grading rules: its dimensions in the order in which judges see them.
 
+    ``note`` stands above the dimensions in every prompt. ``pass_condition`` is what a variant has to show before it may
+    be said to have mended what it was written for.
+
     >>> rubric = load_rubric("v1.0")
     >>> rubric.names[0], len(rubric.dimensions)
     ('action_coherence', 6)
@@ -43,6 +48,8 @@ class Rubric(_Strict):
 
     version: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]
     title: _Line
+    note: _Line | None = None
+    pass_condition: PassCondition | None = None
     dimensions: Annotated[tuple[Dimension, ...], Field(alias="dimension", min_length=1)]
 
     @model_validator(mode="after")
@@ -63,7 +70,17 @@ class Rubric(_Strict):
     @property
     def text(self) -> str:
         """The rubric as judges read it; its bytes enter every prompt and the plan hash."""
-        return "\n\n".join(_dimension_text(dimension) for dimension in self.dimensions)
+        blocks = [_dimension_text(dimension) for dimension in self.dimensions]
+        return "\n\n".join(blocks if self.note is None else [self.note, *blocks])
+
+    def changed(self, other: Rubric) -> frozenset[str]:
+        """The dimensions that another rubric words otherwise, or has alone.
+
+        >>> sorted(load_rubric("v1.1").changed(load_rubric("v1.0")))
+        ['constraint_awareness']
+        """
+        mine, theirs = ({d.name: _dimension_text(d) for d in rubric.dimensions} for rubric in (self, other))
+        return frozenset(name for name in {*mine, *theirs} if mine.get(name) != theirs.get(name))
 
 
 def _dimension_text(dimension: Dimension) -> str:

@@ -355,7 +355,7 @@ def test_a_reply_goes_through_the_common_parser():
     answer = asyncio.run(JUDGES[planned.call.model].complete(planned.call))
     found = judgment(planned, answer, RUBRIC)
     assert (found.status, found.lookahead_check, set(found.scores)) == ("ok", "unsure", set(RUBRIC.names))
-    assert answer.fingerprint == "reference/auditor@2"
+    assert answer.fingerprint == "reference/auditor@3"
 
 
 @pytest.mark.parametrize(

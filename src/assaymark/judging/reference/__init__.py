@@ -1,4 +1,4 @@
-"""Reference judges: three rubric graders with stated viewpoints and planted, documented errors."""
+"""Reference judges: rubric graders with stated viewpoints and planted, documented errors."""
 
 from __future__ import annotations
 

@@ -15,10 +15,10 @@ from typing import Any
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.errors import InputError, ModelError
 from assaymark.judging.reference.features import Features, notice
-from assaymark.judging.reference.views import VIEWS, opinion
+from assaymark.judging.reference.views import RECONCILED, VIEWS, Term, opinion
 from assaymark.judging.rubric import SCALE
 
-VERSION = "2"
+VERSION = "3"
 """Changes with anything that can change a score; part of the fingerprint."""
 
 
@@ -75,12 +75,21 @@ PLANTED: Mapping[str, Planted] = MappingProxyType(
             pivot=300.0,
             words="asks whether it is prudent; neither strict nor lenient, noise of 0.3 points, blind to length",
         ),
+        "reference/skeptic": Planted(
+            offset=-0.10,
+            noise=0.30,
+            slope=0.0,
+            pivot=300.0,
+            words="asks whether it would persuade a doubter; a tenth of a point strict, noise of 0.3 points, blind to "
+            "length",
+        ),
     }
 )
 """The planted properties by model name; a call's arguments of the same names override the numbers."""
 
 _KNOBS = ("offset", "noise", "slope", "pivot")
 _MOST = 1e9
+_LIMITS = "constraint_awareness"
 _STANDARD = NormalDist()
 
 
@@ -107,11 +116,12 @@ class ReferenceJudge:
         except InputError as exc:
             raise ModelError(f"{self.name} cannot read the prompt: {exc}", retryable=False) from None
         dimensions = _dimensions(call)
+        views = _views(self.name, "\n".join(part.text for m in call.messages if m.role == "system" for part in m.parts))
         asked = ",".join(part.sha256 for message in call.messages for part in message.parts)
         scores = {}
         for name in dimensions:
             z = _normal(f"{self.name}|{name}|{asked}|{call.seed}|{call.trial}") if planted.noise else 0.0
-            scores[name] = _score(self.name, name, seen, planted, z)
+            scores[name] = _score(views.get(name, ()), seen, planted, z)
         return Reply(text=_answer(scores, seen), model=self.name, fingerprint=f"{self.name}@{VERSION}")
 
 
@@ -119,7 +129,7 @@ def reference_judges() -> dict[str, ReferenceJudge]:
     """The reference judges by model name, for registration.
 
     >>> sorted(reference_judges())
-    ['reference/allocator', 'reference/auditor', 'reference/reader']
+    ['reference/allocator', 'reference/auditor', 'reference/reader', 'reference/skeptic']
     """
     return {name: ReferenceJudge(name) for name in VIEWS}
 
@@ -179,9 +189,16 @@ def _asked(schema: str) -> tuple[str, ...]:
         raise ModelError(f"the reply schema asks for no scores: {exc!r}", retryable=False) from None
 
 
-def _score(judge: str, dimension: str, seen: Features, planted: Planted, z: float) -> int:
+@lru_cache(maxsize=64)
+def _views(judge: str, system: str) -> Mapping[str, tuple[Term, ...]]:
+    """A judge's viewpoint under the rubric it was given: anchors that ask for arithmetic are read as asking for it."""
+    block = system.partition(f"{_LIMITS}\n")[2].partition("\n\n")[0]
+    return {**VIEWS[judge], _LIMITS: RECONCILED} if "arithmetic" in block else VIEWS[judge]
+
+
+def _score(terms: tuple[Term, ...], seen: Features, planted: Planted, z: float) -> int:
     """One score: opinion, planted error, rounded half up, clipped to the scale."""
-    value = opinion(VIEWS[judge].get(dimension, ()), seen)
+    value = opinion(terms, seen)
     value += planted.offset + planted.slope * (seen.tokens - planted.pivot) / 100.0 + planted.noise * z
     return min(max(math.floor(value + 0.5), SCALE[0]), SCALE[-1])
 

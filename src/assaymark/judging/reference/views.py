@@ -1,4 +1,4 @@
-"""The three viewpoints: for each judge and dimension, which features count, how much, and what a value is worth."""
+"""The viewpoints: for each judge and dimension, which features count, how much, and what a value is worth."""
 
 from __future__ import annotations
 
@@ -160,9 +160,51 @@ ALLOCATOR: Mapping[str, tuple[Term, ...]] = {
 }
 """Is it prudent? Spread, stated volatility of what is held, confidence, limits kept, and numbers that hold."""
 
+SKEPTIC: Mapping[str, tuple[Term, ...]] = {
+    "action_coherence": (
+        Term("order", _ORDER),
+        Term("alternatives", ((0.0, 1.0), (2.0, 2.5), (5.0, 4.0), (8.0, 5.0)), 2.0),
+        Term("grounded", _GROUNDED),
+    ),
+    "risk_alignment": (
+        Term("contrast_rate", ((0.0, 1.0), (1.0, 2.5), (2.5, 4.0), (4.0, 5.0))),
+        Term("risk_numbers", ((0.0, 1.5), (1.0, 3.0), (3.0, 5.0))),
+        Term("volatility", _VOLATILITY),
+    ),
+    "uncertainty_handling": (
+        Term("checkable", ((0.0, 1.0), (0.5, 2.5), (1.0, 3.5), (2.0, 5.0)), 2.0),
+        Term("confidence", _CONFIDENCE),
+        Term("condition_rate", ((0.0, 1.0), (0.8, 2.5), (2.0, 4.0), (4.0, 5.0))),
+    ),
+    "position_sizing": (
+        Term("sizes_cited", ((0.0, 1.5), (0.5, 3.0), (1.5, 5.0))),
+        Term("largest", ((0.20, 5.0), (0.30, 3.8), (0.50, 2.3), (1.0, 1.0))),
+        Term("arithmetic", _ARITHMETIC),
+    ),
+    "information_use": (
+        Term("grounded", _GROUNDED, 2.0),
+        Term("number_rate", ((0.0, 1.0), (2.0, 2.0), (5.0, 3.5), (10.0, 5.0))),
+        Term("alternatives", ((0.0, 1.0), (2.0, 2.5), (5.0, 4.0), (8.0, 5.0))),
+    ),
+    "constraint_awareness": (
+        Term("legality", _LEGAL),
+        Term("rules_cited", ((0.0, 1.5), (1.0, 3.5), (3.0, 5.0))),
+        Term("constraint_rate", ((0.0, 1.0), (0.3, 2.5), (0.8, 4.0), (1.5, 5.0))),
+    ),
+}
+"""Would it persuade a doubter? Alternatives and counter-arguments, checkable conditions, numbers. For an outside judge."""
+
+RECONCILED: tuple[Term, ...] = (
+    Term("legality", _LEGAL),
+    Term("rules_cited", ((0.0, 1.0), (1.0, 3.0), (2.0, 4.0), (3.0, 5.0)), 2.0),
+    Term("arithmetic", _ARITHMETIC),
+)
+"""What every judge looks for where the anchors of constraint awareness ask for arithmetic."""
+
 VIEWS: Mapping[str, Mapping[str, tuple[Term, ...]]] = {
     "reference/auditor": AUDITOR,
     "reference/reader": READER,
     "reference/allocator": ALLOCATOR,
+    "reference/skeptic": SKEPTIC,
 }
 """The viewpoints by model name. A rubric dimension that is not among them is scored `MIDDLE`."""
