@@ -564,3 +564,52 @@ def test_a_map_is_refused_in_our_words():
     assert "got" not in str(caught.value)
     with pytest.raises(InputError, match=r"weight_unit: must be 'fraction' or 'percent' \(got 'bps'\)"):
         parse_map(MAP.replace('version = "1"', 'weight_unit = "bps"'))
+
+
+CELL_MAP = MAP.replace(
+    'size"', 'size"\nderivation = "made"\nparent = "of"\n[known_scores]\nsizing = "position_sizing"', 1
+)
+CELL_HEAD = HEAD.replace("\n", ",made,of,sizing\n")
+CELL_ONE, CELL_TWO = (line.replace("\n", ",,,\n") for line in (ONE, TWO))
+
+
+def cell(row: str, made: str, parent: str = "", known: str = "") -> str:
+    return row.replace("\n", f",{made},{parent},{known}\n")
+
+
+def test_control_cells_are_records_of_their_own_beside_the_honest_ones():
+    rows = (
+        CELL_ONE
+        + CELL_TWO
+        + cell(ONE, "paraphrase")
+        + cell(TWO, "cell_b", known="5")
+        + cell(TWO, "fact_flip", "r1/beta")
+    )
+    result = import_generic(files(**{"map.toml": CELL_MAP, "d.csv": CELL_HEAD + rows}))
+    made = {d.record_id: d.derivation for d in result.decisions}
+    assert list(made) == ["r1/alpha", "r1/beta", "r1/alpha~paraphrase", "r1/beta~cell_b", "r1/beta~fact_flip"]
+    assert [one.kind for one in made.values()] == ["honest", "honest", "paraphrase", "cell_b", "fact_flip"]
+    assert [one.parent for one in made.values()] == [None, None, "r1/alpha", None, "r1/beta"]
+    assert made["r1/beta~cell_b"].known_scores == {"position_sizing": 5.0}
+    assert {o.record_id for o in result.outcomes} == {"r1/alpha"}
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        (cell(ONE, "cell_c"), r"line 4, made: must be one of honest, cell_a.*got 'cell_c'"),
+        (
+            cell(ONE, "paraphrase", "r9/alpha"),
+            r"line 4, of: made from an honest record that was not imported .*r9/alpha",
+        ),
+        (cell(ONE, "cell_b", known="6"), r"line 4, sizing: .*6"),
+        (cell(ONE.replace("r1", "r2", 1), "honest", known="4"), r"line 4, sizing: an honest record has no known score"),
+    ],
+)
+def test_a_wrong_control_cell_is_named(row, says):
+    with pytest.raises(InputError, match=says):
+        import_generic(files(**{"map.toml": CELL_MAP, "d.csv": CELL_HEAD + CELL_ONE + CELL_TWO + row}))
+    kept = import_generic(
+        files(**{"map.toml": CELL_MAP, "d.csv": CELL_HEAD + CELL_ONE + CELL_TWO + row}), keep_going=True
+    )
+    assert [d.record_id for d in kept.decisions] == ["r1/alpha", "r1/beta"]

@@ -21,6 +21,8 @@ from assaymark.records import (
     Agent,
     CallFacts,
     Decision,
+    Derivation,
+    DerivationKind,
     Outcome,
     Provenance,
     Rationale,
@@ -34,6 +36,9 @@ MOST = 10.0
 """The largest weight, and sum of weights without their signs, in net asset values: beyond what leverage allows."""
 
 _PERCENT = 'if your weights are in percent, say weight_unit = "percent" in the map'
+
+FROM_AN_HONEST_RECORD: tuple[DerivationKind, ...] = ("paraphrase", "fact_flip", "length_matched")
+"""The control cells that are made from one honest record each and held against it."""
 
 KINDS: tuple[RationaleKind, ...] = ("summary", "portfolio", "risk", "candidate", "holding", "stage", "arena")
 """The order in which rationales are stored: what a judge reads first."""
@@ -137,7 +142,9 @@ class _Build:
                 self.left_out.add(_answer(row, columns.episode, columns.step, columns.agent, columns.replicate))
                 continue
             self.decisions.append(made)
-            self.records[made.episode_id, made.step, made.agent.id, made.replicate] = made.record_id
+            if made.derivation.kind == "honest":
+                self.records[made.episode_id, made.step, made.agent.id, made.replicate] = made.record_id
+        self._leave_orphans_out()
         self.bad = len(rows) + sheet.lost - len(self.decisions)
         self.material.tell_early()
         if self.robbed:
@@ -146,13 +153,27 @@ class _Build:
             )
             self.tally.problem(name, what)
 
+    def _leave_orphans_out(self) -> None:
+        """Takes out control records whose honest record is not there: they cannot be held against it."""
+        known = {decision.record_id for decision in self.decisions if decision.derivation.kind == "honest"}
+        kept = []
+        for decision in self.decisions:
+            parent = decision.derivation.parent
+            if parent is None or parent in known:
+                kept.append(decision)
+                continue
+            what = f"made from an honest record that was not imported (got {parent!r:.80})"
+            self.tally.problem(f"{decision.provenance.path}, {self.map.columns.parent or 'parent'}", what)
+        self.decisions = kept
+
     def _readable(self, name: str, sheet: Sheet) -> bool:
         """Whether the file has rows, and every column that the map names."""
         if not sheet.rows:
             if not (sheet.broken or sheet.lost):
                 self.tally.problem(name, "holds no decision: no row below the header")
             return False
-        wanted = {c for c in self.map.columns.model_dump().values() if c} | set(self.map.weights)
+        wanted = {c for c in self.map.columns.model_dump().values() if c}
+        wanted |= set(self.map.weights) | set(self.map.known_scores)
         wanted |= {c for group in self.map.rationales.model_dump().values() for c in group}
         absent = sorted(wanted - set(sheet.columns))
         for column in absent:
@@ -188,7 +209,9 @@ class _Build:
         if decided_at is None or not all((episode, agent, family, key)):
             return None
         name = f"{episode}/{step}/{agent}" if columns.step else f"{episode}/{agent}"
+        derivation = self._derivation(row, columns, name)
         name = name if replicate == 1 else f"{name}/r{replicate}"
+        name = name if derivation.kind == "honest" else f"{name}~{derivation.kind}"
         self._check_name(row, agent, name)
         context_id = self._context(row, key, decided_at)
         year, week, _ = decided_at.isocalendar()
@@ -212,9 +235,27 @@ class _Build:
             confidence=row.number(columns.confidence, 0, 1),
             call=CallFacts(seconds=seconds, timing_source="absent" if seconds is None else "measured"),
             replicate=replicate,
+            derivation=derivation,
             missing=() if has_text(rationales) else (NO_TEXT,),
         )  # fmt: skip
         return made if context_id else None
+
+    def _derivation(self, row: Row, columns: Columns, honest: str) -> Derivation:
+        """How the record came about; ``honest`` is the id of the same agent's honest answer to the same question."""
+        kind: Any = row.text(columns.derivation) or "honest"
+        if kind not in get_args(DerivationKind):
+            row.problem(
+                columns.derivation or "", f"must be one of {', '.join(get_args(DerivationKind))} (got {kind!r:.60})"
+            )
+            return Derivation()
+        known = {name: row.number(column, 1, 5) for column, name in self.map.known_scores.items()}
+        scores = {name: value for name, value in known.items() if value is not None}
+        if kind == "honest":
+            if scores:
+                row.problem(next(iter(self.map.known_scores)), "an honest record has no known score")
+            return Derivation()
+        parent = row.text(columns.parent) or (honest if kind in FROM_AN_HONEST_RECORD else None)
+        return Derivation(kind=kind, parent=parent, known_scores=scores)
 
     def _check_name(self, row: Row, agent: str, name: str) -> None:
         """Notes an agent that cannot be named, or that is named twice on one question."""

@@ -101,6 +101,8 @@ class Columns(Part):
     weight: Column | None = None
     quantity: Column | None = None
     price: Column | None = None
+    derivation: Column | None = None
+    parent: Column | None = None
 
 
 class Texts(Part):
@@ -161,6 +163,7 @@ class ColumnMap(Part):
     columns: Columns
     rationales: Texts = Texts()
     weights: dict[str, str] = Field(default_factory=dict, description="column of a weight -> instrument")
+    known_scores: dict[str, str] = Field(default_factory=dict, description="column of a known score -> dimension")
     weight_unit: Literal["fraction", "percent"] = "fraction"
     completeness: Completeness = "partial"
     facts: FactColumns = FactColumns()
@@ -261,6 +264,10 @@ action = "order"              # buy sell short cover hold close target_weight no
 weight = "size"
 # quantity = "units"
 # price = "limit"
+# derivation = "made"         # honest cell_a cell_b ladder vacuum paraphrase fact_flip length_matched red_team;
+                              # default honest: the rest is never ranked, and judged only as a control cell
+# parent = "made_from"        # the agent's honest record that it was made from, as episode/agent (episode/step/agent);
+                              # default: the same agent's honest answer to the same question
 
 # The agent's own reasons, by kind. A judge reads summary, portfolio, risk and candidate, in this order.
 # Text that somebody else wrote is "arena": kept, never judged.
@@ -275,6 +282,10 @@ risk = ["risks"]
 # Instead of instrument and weight, one column per instrument:
 # [weights]
 # w_gold = "GOLD"
+
+# Control cells whose construction fixes what a faultless judge gives, one column per dimension or for "aggregate":
+# [known_scores]
+# true_sizing = "position_sizing"
 
 # facts.csv:
 #   seen,instrument,field,value,unit,known_at
