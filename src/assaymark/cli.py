@@ -24,8 +24,10 @@ from assaymark.engine import Model
 from assaymark.errors import AssayError
 from assaymark.importers import IMPORTERS, template
 from assaymark.judging import reference_judges
+from assaymark.protocol import parse_study
 from assaymark.workflow import doctor as examination
 from assaymark.workflow import verbs
+from assaymark.workflow.bare_tables import measure_table
 from assaymark.workflow.folder import RunFolder, read_text
 from assaymark.workflow.progress import Progress, bars
 
@@ -102,17 +104,26 @@ def demo(out: Out = Path("assaymark-demo")) -> None:
 
 @app.command("import")
 def import_(
-    format: Annotated[str, typer.Argument(help=f"{', '.join(sorted(IMPORTERS))}, or: template.", metavar="FORMAT")],
+    format: Annotated[
+        str, typer.Argument(help=f"{', '.join(sorted(IMPORTERS))}, human, or: template.", metavar="FORMAT")
+    ],
     path: Annotated[Path | None, typer.Argument(help="Folder or file to read.", metavar="PATH")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Run folder to write.", metavar="RUN")] = None,
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Import the good records of a bad file.")] = False,
+    rubric: Annotated[str, typer.Option("--rubric", help="For human: the rubric that people graded by.")] = "v1.0",
 ) -> None:
-    """Read other people's decision records into a run folder, or print the template of the generic format."""
+    """Read other people's records into a run folder, or print the template of the generic format.
+
+    FORMAT human reads a table of grades that people gave to records that are there already.
+    """
     if format == "template":
         print(template(), end="")
         return
     if path is None or out is None:
         raise typer.BadParameter("assaymark import FORMAT PATH --out RUN: PATH and --out are needed")
+    if format == "human":
+        _say(f"{verbs.import_grades(RunFolder(out), path, rubric=rubric)} grades by people")
+        return
     with _progress() as progress:
         report = verbs.import_records(format, path, RunFolder(out), keep_going=keep_going, progress=progress)
     for line in report.lines():
@@ -132,6 +143,19 @@ def lock(study: Annotated[Path, typer.Argument(help="Study file (TOML).", metava
 
 
 @app.command()
+def amend(
+    study: Annotated[Path, typer.Argument(help="The changed study file (TOML).", metavar="STUDY")],
+    out: Out,
+    reason: Annotated[str, typer.Option("--reason", help="Why; every reader of a verdict sees it.")],
+) -> None:
+    """Change a locked plan in the open: dated, hashed, with a reason; thresholds only before any judge was asked."""
+    folder, text = RunFolder(out), read_text(study, "study file")
+    made = verbs.amend(folder, text, str(study), reason=reason, now=datetime.now(UTC), models=models())
+    for line in verbs.amendment_lines(made, verbs.open_locked(folder)):
+        _say(line)
+
+
+@app.command()
 def run(study: Annotated[Path, typer.Argument(help="Study file (TOML).", metavar="STUDY")], out: Out) -> None:
     """Lock, judge, measure, claim and report, as far as they are not done; can be killed and run again."""
     folder = RunFolder(out)
@@ -146,23 +170,67 @@ def judge(run: Run) -> None:
     """Put every decision before every judge of the locked plan, and every number against its material."""
     with _progress() as progress:
         result = verbs.judge(RunFolder(run), models(), progress=progress)
-    made = 0 if result.summary is None else result.summary.made
-    _say(f"{result.judgments} judgments ({made} calls made now), {result.evidence} numbers ledgered")
+    _say(f"{result.judgments} judgments ({result.made} calls made now), {result.evidence} numbers ledgered")
 
 
 @app.command()
-def measure(run: Run) -> None:
-    """Measure the judges, the agents and the evidence."""
+def measure(
+    run: Annotated[Path | None, typer.Argument(help="Run folder.", metavar="RUN")] = None,
+    judgments: Annotated[
+        Path | None, typer.Option("--judgments", help="A table of scores made elsewhere: CSV, JSONL, Parquet, Arrow.")
+    ] = None,
+    study: Annotated[Path | None, typer.Option("--study", help="For --judgments: the plan; default: defaults.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="For --judgments: where to write.", metavar="RUN")] = None,
+) -> None:
+    """Measure the judges, the agents and the evidence of a run, or a bare table of scores."""
+    if (run is None) == (judgments is None):
+        raise typer.BadParameter("give a run folder, or --judgments FILE")
+    if judgments is not None:
+        plan = None if study is None else parse_study(read_text(study, "study file"), source=str(study))
+        with _progress() as progress:
+            found = measure_table(judgments, plan, None if out is None else RunFolder(out), progress=progress)
+        for line in found.lines():
+            _say(line)
+    elif run is not None:
+        with _progress() as progress:
+            count = verbs.measure(RunFolder(run), progress=progress)
+        _say(f"{count} measurements")
+
+
+@app.command()
+def claim(
+    run: Annotated[Path | None, typer.Argument(help="Run folder.", metavar="RUN")] = None,
+    verify: Annotated[
+        list[Path] | None, typer.Option("--verify", help="Recompute a certificate from its own tables.", metavar="FILE")
+    ] = None,
+) -> None:
+    """Decide which claims may be made, or check certificates, without any text that was judged."""
+    if (run is None) == (not verify):
+        raise typer.BadParameter("give a run folder, or --verify CERTIFICATE")
+    if run is not None:
+        file = verbs.claim(RunFolder(run))
+        _say(", ".join(f"{count} {level}" for level, count in file.tally.items()) + f"; written to {run}/verdicts.json")
+        return
+    wrong = 0
+    for path in verify or ():
+        found = verbs.verify_certificate(path)
+        wrong += not found.ok
+        for line in verbs.verification_lines(found, path):
+            _say(line)
+    if wrong:
+        raise AssayError(f"{wrong} of {len(verify or ())} certificates do not follow from their own tables")
+
+
+@app.command("plan-calls")
+def plan_calls(
+    run: Run,
+    budget: Annotated[int, typer.Option("--budget", min=1, help="Judge calls that can still be made.")],
+) -> None:
+    """Say which further judge calls would most likely move a claim to the next level, by simulation."""
     with _progress() as progress:
-        count = verbs.measure(RunFolder(run), progress=progress)
-    _say(f"{count} measurements")
-
-
-@app.command()
-def claim(run: Run) -> None:
-    """Decide which claims may be made."""
-    file = verbs.claim(RunFolder(run))
-    _say(", ".join(f"{count} {level}" for level, count in file.tally.items()) + f"; written to {run}/verdicts.json")
+        lines = verbs.plan_calls(RunFolder(run), budget, progress=progress)
+    for line in lines:
+        _say(line)
 
 
 @app.command()

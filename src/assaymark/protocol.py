@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -17,6 +17,8 @@ from assaymark.errors import InputError, Problem
 from assaymark.records import AGGREGATE, DerivationKind, content_id, problems_of, sha256_text
 
 Name = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\[\]=,|]+$")]
+HUMAN_MODEL: Final = "human/table"
+HUMAN_FAMILY: Final = "human"
 GatingTest = Literal["auto", "cluster-t", "bootstrap", "sign-flip"]
 
 
@@ -37,6 +39,20 @@ class JudgeSpec(Frozen):
     temperature: float | None = Field(default=None, ge=0, le=2)
     effort: Literal["minimal", "low", "medium", "high"] | None = None
     args: dict[str, str | int | float | bool] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _people(self) -> JudgeSpec:
+        if (self.model == HUMAN_MODEL) != (self.family == HUMAN_FAMILY):
+            raise ValueError(
+                f"a human grader has model {HUMAN_MODEL!r} and family {HUMAN_FAMILY!r} "
+                f"(got model {self.model!r}, family {self.family!r})"
+            )
+        return self
+
+    @property
+    def human(self) -> bool:
+        """Whether a person answers: the grades come from an imported table, and no call is made."""
+        return self.model == HUMAN_MODEL
 
 
 class Records(Frozen):
@@ -161,7 +177,9 @@ class Claims(Frozen):
     @model_validator(mode="after")
     def _something_to_decide(self) -> Claims:
         if not (self.first or self.pairs or self.rankings):
-            raise ValueError("a study without any candidate claim decides nothing; set first, pairs or rankings to true")
+            raise ValueError(
+                "a study without any candidate claim decides nothing; set first, pairs or rankings to true"
+            )
         if self.dimensions is not None and len(set(self.dimensions)) < len(self.dimensions):
             raise ValueError(f"each dimension is named once (got {', '.join(self.dimensions)})")
         return self
@@ -204,11 +222,18 @@ class Study(Frozen):
             raise ValueError(f"stability.probe needs a name of its own (got {probe.name}, a judge of the panel)")
         if probe is not None and probe.family in self.families:
             raise ValueError(f"stability.probe must come from outside the panel's families (got {probe.family})")
-        if anchor is not None and anchor.judge not in names:
-            raise ValueError(f"anchor_probe.judge must be a judge of the panel (got {anchor.judge})")
+        if probe is not None and probe.human:
+            raise ValueError("stability.probe is asked after the others have graded, and must be a model")
+        if anchor is not None and anchor.judge not in [judge.name for judge in self.model_judges]:
+            raise ValueError(f"anchor_probe.judge must be a judge of the panel that is a model (got {anchor.judge})")
         if "honest" not in self.records.derivations:
             raise ValueError("records.derivations must name honest: control cells are held against honest records")
         return self
+
+    @property
+    def model_judges(self) -> tuple[JudgeSpec, ...]:
+        """The judges of the panel that are asked by a call; the others are people."""
+        return tuple(judge for judge in self.judges if not judge.human)
 
     @property
     def cells_judged(self) -> tuple[DerivationKind, ...]:

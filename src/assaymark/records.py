@@ -1,4 +1,4 @@
-"""The nouns of an assay: frozen records, and their one way to and from JSON.
+"""The nouns of an assay: frozen records.
 
 Records on disk are the interface between the verbs, so they are plain: slotted frozen dataclasses, tuples instead of
 lists, no behaviour beyond facts derived from their own fields. What comes from outside enters through `parse`
@@ -8,21 +8,21 @@ machine and so can be hashed.
 
 from __future__ import annotations
 
-import dataclasses
-import hashlib
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from functools import lru_cache
-from operator import attrgetter
-from typing import Any, Literal, TypeVar, dataclass_transform
+from datetime import datetime
+from typing import Literal, TypeVar, dataclass_transform
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict
 
-from assaymark.errors import InputError, Problem
+from assaymark.encoding import JSON as JSON
+from assaymark.encoding import canonical_json as canonical_json
+from assaymark.encoding import content_id as content_id
+from assaymark.encoding import parse as parse
+from assaymark.encoding import problems_of as problems_of
+from assaymark.encoding import sha256_text as sha256_text
+from assaymark.encoding import to_json as to_json
 
-JSON = Any  # a value that json.dumps accepts; recursive aliases cost more than they tell here
 T = TypeVar("T")
 
 _STRICT = ConfigDict(extra="forbid", strict=True)
@@ -35,6 +35,8 @@ DerivationKind = Literal[
     "honest", "cell_a", "cell_b", "ladder", "vacuum", "paraphrase", "fact_flip", "length_matched", "red_team"
 ]
 EvidenceState = Literal["supported", "contradicted", "derivable", "rule", "own_action", "not_verifiable"]
+PairCondition = Literal["vacuum", "graded_vacuum", "same_subset", "different_subset", "ladder", "filler"]
+SlotVerdict = Literal["1", "2", "tie", "abstain", "invalid"]
 JudgmentStatus = Literal["ok", "invalid", "refused"]
 Scope = Literal["aggregate-ranking", "dimension-ranking", "pairwise-contrast", "adversarial-cell"]
 AgreementStatus = Literal["publish", "methodology", "halt"]
@@ -288,6 +290,31 @@ class Judgment:
 
 
 @record
+class PairCall:
+    """One answer of a judge to two candidates shown in one order, for its datasheet.
+
+    ``pair`` names the unordered contents u and v; ``order`` says which of them stood in slot 1, and ``verdict`` names
+    the slot. ``task`` is what inference resamples. ``delta`` is how many requirements ``better`` meets more than the
+    other; it is 0, and ``better`` None, where neither is better. ``variant`` says which kind of the condition it is
+    (an empty text, another wording ...), ``prompt`` which instruction was given.
+    """
+
+    pair: str
+    condition: PairCondition
+    task: str
+    order: Literal["uv", "vu"]
+    verdict: SlotVerdict
+    judge: str
+    delta: float = 0.0
+    better: Literal["u", "v"] | None = None
+    variant: str = ""
+    prompt: str = "tie-allowed"
+    trial: int = 1
+    call_key: str = ""
+    reason: str | None = None
+
+
+@record
 class Evidence:
     """One number in a rationale and what the agent's own material says about it.
 
@@ -387,118 +414,3 @@ class Verdict:
     condition: str | None = None
     fragility: Mapping[str, Level] = field(default_factory=dict)
     amended: tuple[str, ...] = ()
-
-
-# --- to and from JSON -----------------------------------------------------------------------------------------------
-
-
-def to_json(value: Any) -> JSON:
-    """``value`` as plain JSON types: records become objects, datetimes RFC 3339 in UTC, tuples lists.
-
-    Raises
-    ------
-    TypeError
-        Something in it has no JSON form.
-    ValueError
-        A number is NaN or infinite, or a datetime has no time zone.
-    """
-    return json.loads(canonical_json(value))
-
-
-def canonical_json(value: Any) -> str:
-    """``value`` as JSON with sorted keys and no spaces: the same bytes on every machine.
-
-    Raises as `to_json`.
-
-    >>> canonical_json({"b": (1, 2.0), "a": "é"})
-    '{"a":"é","b":[1,2.0]}'
-    """
-    try:
-        return _ENCODER.encode(value)
-    except ValueError as exc:
-        raise ValueError(f"no JSON form: {exc}") from None
-
-
-def _plain(value: Any) -> JSON:
-    """What the encoder does not know itself, one level deep."""
-    fields = _fields_of(type(value))
-    if fields is not None:
-        names, values = fields
-        return dict(zip(names, values(value), strict=True))
-    if isinstance(value, datetime):
-        return _utc(value)
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{type(value).__name__} has no JSON form")
-
-
-# The standard encoder walks everything in C and asks _plain only for records and times: four times as fast as walking
-# a context of a thousand facts here. Records cannot be circular, so looking for circles is left out.
-_ENCODER = json.JSONEncoder(
-    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False, check_circular=False, default=_plain
-)
-
-
-_FIELDS: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]] | None] = {}
-
-
-def _fields_of(kind: type) -> tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]] | None:
-    """The field names of a record type and a getter of all of them at once; None for other types."""
-    if kind not in _FIELDS:
-        names = tuple(f.name for f in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else ()
-        getter = attrgetter(*names) if len(names) > 1 else lambda value: tuple(getattr(value, name) for name in names)
-        _FIELDS[kind] = (names, getter) if dataclasses.is_dataclass(kind) else None
-    return _FIELDS[kind]
-
-
-@lru_cache(maxsize=4096)
-def _utc(moment: datetime) -> str:
-    """A time in UTC. Cached, because all facts of a context share a few."""
-    if moment.tzinfo is None:
-        raise ValueError(f"{moment.isoformat()} has no time zone")
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def content_id(value: Any) -> str:
-    """sha256 of the canonical JSON of a record, as 64 hex digits. This is how contexts are named.
-
-    >>> content_id({"a": 1})[:12]
-    '015abd7f5cc5'
-    """
-    return sha256_text(canonical_json(value))
-
-
-def sha256_text(text: str) -> str:
-    """sha256 of a text in UTF-8. Lone surrogates, which UTF-8 cannot carry, are hashed by their escapes."""
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-_ADAPTERS: dict[type, TypeAdapter[Any]] = {}
-
-
-def parse(kind: type[T], text: str | bytes, *, source: str = "record") -> T:
-    """One record from JSON: types are strict, unknown keys are refused, and every problem is named at once.
-
-    Raises
-    ------
-    InputError
-        The text is not JSON, or not such a record.
-    """
-    if kind not in _ADAPTERS:
-        _ADAPTERS[kind] = TypeAdapter(kind)
-    try:
-        found: T = _ADAPTERS[kind].validate_json(text)
-    except ValidationError as exc:
-        raise InputError(source, problems_of(exc)) from None
-    return found
-
-
-def problems_of(error: ValidationError) -> list[Problem]:
-    """The problems in a pydantic error in our words: dotted place, message, value seen (cut at 80 characters)."""
-    found = []
-    for item in error.errors(include_url=False):
-        place = ".".join(str(part) for part in item["loc"])
-        seen = repr(item.get("input"))
-        seen = seen if len(seen) <= 80 else seen[:77] + "..."
-        found.append(Problem(place, f"{item['msg'][:1].lower()}{item['msg'][1:]} (got {seen})"))
-    return found

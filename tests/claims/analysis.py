@@ -65,3 +65,46 @@ def _pair(dimension, high, low, levels, p, without, apart):
     for family, other in without.items():
         found.append(measured("lofo.contrast", {**labels, "dropped": family}, other[high] - other[low]))
     return found
+
+
+def probe(high: str, low: str, value: float, ends: tuple[float, float] | None, *, dimension="aggregate"):
+    """What the outside judge saw of a pair; without ends it has no interval."""
+    low_end, high_end = ends or (None, None)
+    return measured(
+        "probe.contrast",
+        {"dimension": dimension, "high": high, "low": low},
+        value,
+        low=low_end,
+        high=high_end,
+        detail={"judge": "deepseek", "family": "outside", "p": 0.5},
+    )
+
+
+def gate(cell: str, outcome: str, value: float | None, *, p: float = 1e-6, ends=(None, None), **detail) -> Measurement:
+    """The gate of a control cell, with its outcome as stated."""
+    state = "ok" if value is not None else "undefined: one cluster cannot be tested, needs two"
+    parts = {"outcome": outcome, "p": None if value is None else p, "p_holm": None if value is None else p, **detail}
+    return measured("cell.gate", {"cell": cell}, value, low=ends[0], high=ends[1], state=state, detail=parts)
+
+
+def passed() -> list[Measurement]:
+    """Both required cells, run and fine."""
+    return [gate("cell_a", "passed", -2.9), gate("cell_b", "substance", -0.1, p=0.4)]
+
+
+def halo(cell: str, value: float, family: str | None, *, triggered: bool = False) -> Measurement:
+    return measured("cell.halo", {"cell": cell}, value, detail={"family": family, "triggered": triggered})
+
+
+def without(cell: str, family: str, value: float, outcome: str) -> Measurement:
+    labels = {"cell": cell, "dropped": family}
+    return measured("cell.drop", labels, value, detail={"outcome": outcome, "p": 1e-6, "p_holm": 1e-6})
+
+
+def terse(agent: str, share: float) -> Measurement:
+    return measured("terse.share", {"agent": agent}, share, n=1000, detail={"below": round(1000 * share), "tokens": 60})
+
+
+def rerun(high: str, low: str, value: float, p_holm: float, *, dimension="aggregate") -> Measurement:
+    labels = {"dimension": dimension, "high": high, "low": low}
+    return measured("length_matched.contrast", labels, value, detail={"p": p_holm, "p_holm": p_holm})

@@ -1,12 +1,11 @@
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
-from analysis import FAMILIES, kappa, measured, panel
+from analysis import kappa, measured, panel
 
-from assaymark.claims import certificate, certificate_name, decide_claims, index
+from assaymark.claims import decide_claims, index
 from assaymark.errors import NotMeasurableError
 from assaymark.protocol import Claims, parse_study
 from assaymark.records import Verdict, canonical_json, parse
@@ -42,7 +41,7 @@ def test_without_controls_the_best_level_is_qualified():
 
 def test_every_agent_and_every_pair_gets_a_verdict_and_only_the_leader_leads():
     found = verdicts([kappa(0.72), *panel(LEVELS)])
-    assert len(found) == 3 + 3
+    assert len(found) == 3 + 3 + 1
     allowed = {name for name, verdict in found.items() if verdict.publication_level != "no-claim"}
     assert {name for name in allowed if name.startswith("first")} == {"first[agent=ash,dimension=aggregate]"}
     assert "2 of the 2 agents" in found["first[agent=oak,dimension=aggregate]"].reasons[1]
@@ -186,6 +185,8 @@ def test_adding_a_judge_that_disagrees_never_upgrades_a_verdict():
     before = verdicts([kappa(0.6), *panel(LEVELS)])
     after = verdicts([kappa(0.3), *panel(LEVELS, dropped={"fa": {"ash": 3.0, "elm": 4.0, "oak": 3.9}})])
     for name, verdict in after.items():
+        if not verdict.claim.asserts_order:
+            continue  # a class that an unestablished order leaves behind
         assert order.index(verdict.publication_level) >= order.index(before[name].publication_level)
 
 
@@ -198,26 +199,6 @@ def test_a_missing_contrast_is_an_error_not_a_pass():
     measurements = [item for item in panel(LEVELS) if item.labels.get("low") != "oak"]
     with pytest.raises(NotMeasurableError, match="no contrast"):
         decide_claims([kappa(0.7), *measurements], STUDY, "hash")
-
-
-def test_a_certificate_holds_the_tables_and_no_text():
-    measurements = [kappa(0.72), *panel(LEVELS)]
-    known = index(measurements)
-    verdict = first("ash", measurements)
-    found = json.loads(canonical_json(certificate(verdict, known, STUDY)))
-    assert found["tuple"]["permitted_publication_level"] == "qualified"
-    assert found["plan_hash"] == "hash"
-    assert found["agreement"][0]["tables"] == {"a|b": [[1]]}
-    assert found["contrasts"][0]["cluster_sums"] == {"c1": [1.0, 2]}
-    assert found["holm_family"]["size"] == 3
-    assert len(found["drops"]) == 3 * len(FAMILIES)
-
-
-def test_certificate_names_are_safe_and_unique():
-    found = verdicts([kappa(0.72), *panel({"a/b": 4.0, "a b": 3.0, "..": 2.0})])
-    names = {certificate_name(verdict) for verdict in found.values()}
-    assert len(names) == len(found)
-    assert all("/" not in name and " " not in name and not name.startswith(".") for name in names)
 
 
 def test_a_verdict_survives_json():

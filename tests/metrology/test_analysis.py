@@ -25,7 +25,9 @@ from assaymark.metrology import (
     round_half_up,
     score_table,
 )
+from assaymark.metrology.flips import sign_flip
 from assaymark.metrology.measure_agreement import categories_of, cross_family_pairs
+from assaymark.metrology.stability import gated
 from assaymark.records import Measurement, canonical_json, parse
 
 AGENTS = ("ash", "birch", "cedar", "elm")
@@ -45,7 +47,7 @@ def run(records, study, seed=1, **parts):
         assert m.value is not None or m.low is None, m
         assert m.inputs == table.digest
         assert parse(Measurement, canonical_json(m)).id == m.id
-    return table, {m.id: m for m in found}
+    return gated(table, study), {m.id: m for m in found}
 
 
 def get(found, name, **labels):
@@ -82,6 +84,11 @@ def test_every_promised_measurement_is_there(plain):
         "noise.agent_floor": a,
         "judge.invalid_share": j,
         "score.length_correlation": 1,
+        "single.level": d * j * a,
+        "single.rho": d * 3,
+        "single.discoveries": j,
+        "panel.discoveries": 1,
+        "rank.first": d * a,
     }
 
 
@@ -125,7 +132,8 @@ def test_fleiss_and_redundancy(plain):
     _, table, found = plain
     scores = table.stacked[:, :, 2]
     assert get(found, "kappa.fleiss", dimension="evidence").value == fleiss_kappa(categories_of(scores))
-    assert get(found, "redundancy", dimension="evidence").value == mean_correlation(scores)
+    redundancy = get(found, "redundancy", dimension="evidence").value
+    assert redundancy == pytest.approx(mean_correlation(scores), abs=1e-12)
 
 
 def test_halves_that_floats_miss_are_halves():
@@ -171,6 +179,7 @@ def test_contrasts_are_paired_within_cycles_and_point_upwards(plain):
         assert m.value == pytest.approx(test.difference, abs=1e-9)
         assert (m.low, m.high) == pytest.approx((test.low, test.high))
         assert m.detail["p"] == m.detail["p_cluster_t"] == pytest.approx(test.p)
+        assert m.detail["p_sign_flip"] == sign_flip(differences, clusters).p
         sums, counts = zip(*m.detail["cluster_sums"].values(), strict=True)
         assert sum(sums) / sum(counts) == pytest.approx(m.value)
         assert sum(counts) == m.n == 50
@@ -180,10 +189,10 @@ def test_contrasts_are_paired_within_cycles_and_point_upwards(plain):
         assert m.detail["in_mde"] == pytest.approx(m.value / m.detail["mde"])
 
 
-@pytest.mark.parametrize("which", ["p", "p_cluster_t", "p_bootstrap"])
+@pytest.mark.parametrize("which", ["p", "p_cluster_t", "p_bootstrap", "p_sign_flip"])
 def test_holm_families_are_fixed(plain, which):
     _, _, found = plain
-    adjusted = {"p": "p_holm", "p_cluster_t": "p_holm_cluster_t", "p_bootstrap": "p_holm_bootstrap"}[which]
+    adjusted = which.replace("p", "p_holm", 1)
     contrasts = [m for m in found.values() if m.name == "contrast"]
     for inside, size, name in (
         (lambda m: m.labels["dimension"] == "aggregate", 6, "aggregate C(A,2)=6"),
@@ -240,6 +249,7 @@ def test_repetition_stability_of_both_divisors(plain):
         m = get(found, "noise.repetition_stability", judge="auditor", ddof=str(ddof))
         assert m.value == repetition_stability(table.trials["auditor"], ddof=ddof)
         assert m.detail["gate"] == 0.9
+        assert m.detail["averaged"] is (m.value >= 0.9)
     single = get(found, "noise.repetition_stability", judge="reader", ddof="1")
     assert single.state == "undefined: one trial, needs two"
 
@@ -475,6 +485,45 @@ def test_gating_goes_pair_by_pair_on_common_clusters(make, study):
             assert m.low is not None
     _, forced = run(records, study('inference = {gating_test = "bootstrap", resamples = 2000}'))
     assert {m.detail["gating"] for m in forced.values() if m.name == "contrast"} == {"bootstrap"}
+
+
+def test_a_sign_flip_can_gate(make, study):
+    records = make(clusters=8, cycles=4, effects=(0.9, 0.0, 0.0, 0.0))
+    _, found = run(records, study('inference = {gating_test = "sign-flip"}'))
+    for m in found.values():
+        if m.name == "contrast":
+            assert m.detail["gating"] == "sign-flip"
+            assert m.detail["p"] == m.detail["p_sign_flip"]
+            assert m.detail["p_holm"] == m.detail["p_holm_sign_flip"]
+            assert m.method.endswith("sign flip, exact: all 256 patterns of 8 clusters")
+            assert m.low <= m.value <= m.high
+    leader = get(found, "contrast", dimension="aggregate", high="ash", low="elm")
+    assert leader.detail["p"] == 2 / 256
+    assert get(found, "first.p_holm", dimension="aggregate", agent="ash").value == 6 / 256
+    # With five clusters nothing is ever rejected, so nothing bounds the difference.
+    _, few = run(make(), study('inference = {gating_test = "sign-flip"}'))
+    assert {m.low for m in few.values() if m.name == "contrast"} == {None}
+
+
+def test_the_other_divisor_is_asked_where_it_decides_otherwise(make, study):
+    records = make(trials=3)
+    table = score_table(records[1], records[0])
+    sharp, loose = (repetition_stability(table.trials["auditor"], ddof=ddof) for ddof in (1, 0))
+    gate = f"gates = {{repetition_stability = {(sharp + loose) / 2}}}"
+    _, strict = run(records, study(gate))
+    _, mild = run(records, study(f"{gate}\ninference = {{ddof = 0}}"))
+    for name in NAMES:
+        one, other = (get(found, "kappa.mean_pairwise", dimension=name).value for found in (strict, mild))
+        assert get(strict, "kappa.other_ddof", dimension=name).value == pytest.approx(other)
+        assert get(mild, "kappa.other_ddof", dimension=name).value == pytest.approx(one)
+    asked = get(strict, "kappa.other_ddof", dimension="aggregate")
+    assert asked.detail == {"ddof": 0, "averaged": {"auditor": True}}
+    # The divisors agree: nothing to tell.
+    _, found = run(records, study())
+    assert not [m for m in found.values() if m.name == "kappa.other_ddof"]
+    only = [j for j in records[1] if j.judge == "auditor"]
+    _, found = run((records[0], only), study(gate))
+    assert get(found, "kappa.other_ddof", dimension="risk").state == "not measurable: one judge family, needs two"
 
 
 def test_equal_seeds_give_equal_numbers_and_agents_names_change_none(make, study):

@@ -14,7 +14,10 @@ from statsmodels.stats.multitest import multipletests
 
 from assaymark.errors import InputError
 from assaymark.metrology import bootstrap_contrast, cluster_t, gating_test, holm
-from assaymark.metrology.contrasts import bootstrap_tests, default_resamples, smallest_p, t_test
+from assaymark.metrology.contrasts import bootstrap_tests, default_resamples, holm_rows, smallest_p, t_test
+from assaymark.metrology.flips import flip_tests, sign_flip
+from assaymark.metrology.intervals import inverse_distribution
+from assaymark.metrology.resampling import percentile_ends
 
 pvalues = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 
@@ -241,7 +244,7 @@ def test_blocks_and_chunks_change_nothing():
     assert result.low == pytest.approx(np.sort(means)[2999])
 
 
-@pytest.mark.parametrize("make", [cluster_t, bootstrap_contrast])
+@pytest.mark.parametrize("make", [cluster_t, bootstrap_contrast, sign_flip])
 @pytest.mark.parametrize(
     ("values", "codes", "message"),
     [
@@ -274,5 +277,127 @@ def test_the_smallest_p_of_each_test():
     assert smallest_p("cluster-t", 2, 1000) == 0.0
 
 
+def test_the_smallest_p_of_the_sign_flip_halves_with_each_cluster():
+    assert [smallest_p("sign-flip", k, 999) for k in (0, 1, 2, 5, 16)] == [1.0, 1.0, 0.5, 2**-4, 2**-15]
+    assert smallest_p("sign-flip", 17, 999) == 1 / 1000
+
+
 def test_the_number_of_draws_grows_with_the_family():
     assert (default_resamples(1, 0.05), default_resamples(270, 0.05)) == (10_000, 216_000)
+
+
+# --- rows at once ----------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.lists(st.floats(0, 1), min_size=5, max_size=5), min_size=1, max_size=6))
+def test_rows_of_families_are_families_of_their_own(rows):
+    assert holm_rows(np.array(rows)).tolist() == [holm(row).tolist() for row in rows]
+
+
+@given(st.integers(0, 1000), st.sampled_from([0.5, 0.8, 0.95]), st.booleans())
+def test_the_ends_of_many_rows_are_those_of_each(seed, level, weighted):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 9, (4, 40)) / 2
+    mass = rng.integers(1, 9, 40).astype(float) if weighted else None
+    low, high = percentile_ends(values, mass, level)
+    tail = (1 - level) / 2
+    assert low.tolist() == [inverse_distribution(row, mass, tail) for row in values]
+    assert high.tolist() == [inverse_distribution(row, mass, 1 - tail) for row in values]
+
+
+# --- sign flip -------------------------------------------------------------------------------------------------------
+
+clustered = st.lists(st.tuples(st.integers(0, 6), st.integers(-8, 8)), min_size=1, max_size=30)
+
+
+def flip_p(values, codes, shift=0.0):
+    """All 2^G sign patterns, one after the other."""
+    values = np.asarray(values, dtype=float) - shift
+    sums = [values[codes == c].sum() for c in np.unique(codes)]
+    totals = [abs(sum(s * x for s, x in zip(signs, sums, strict=True))) for signs in product((1, -1), repeat=len(sums))]
+    return np.mean([t >= abs(sum(sums)) - 1e-9 for t in totals])
+
+
+@given(clustered)
+def test_the_sign_flip_is_its_definition_and_a_multiple_of_one_pattern(items):
+    codes, values = (np.array(column) for column in zip(*items, strict=True))
+    result = sign_flip(values / 4, codes)
+    g = np.unique(codes).size
+    assert result.p == flip_p(values / 4, codes)
+    assert (result.p * 2**g) % 1 == 0
+    assert result.p >= 2.0 ** (1 - g)
+    assert result.difference == pytest.approx(values.mean() / 4, abs=1e-9)
+    other = sign_flip(-values / 4, codes)
+    assert (other.difference, other.p) == (-result.difference, result.p)
+
+
+@settings(max_examples=60)
+@given(clustered, st.sampled_from([0.5, 0.8, 0.95]))
+def test_the_sign_flip_interval_holds_what_the_test_does_not_reject(items, level):
+    codes, values = (np.array(column) for column in zip(*items, strict=True))
+    result = sign_flip(values, codes, level=level)
+    g = np.unique(codes).size
+    if result.low is None:
+        assert 2.0 ** (1 - g) > 1 - level - 1e-9
+        return
+    assert result.low <= result.difference <= result.high
+    for inside in (result.low, result.high, (result.low + result.difference) / 2):
+        assert flip_p(values, codes, inside) > 1 - level
+    for outside in (result.low - 1e-3, result.high + 1e-3):
+        assert flip_p(values, codes, outside) <= 1 - level + 1e-12
+
+
+def test_five_clusters_can_never_be_below_one_in_sixteen():
+    result = sign_flip([1.0, 2.0, 3.0, 4.0, 5.0], list("abcde"))
+    assert (result.p, result.low) == (0.0625, None)
+    assert sign_flip([1.0, 2.0], ["w", "w"]).p == 1.0
+    assert sign_flip([0.0] * 5, list("abcde")).p == 1.0
+
+
+def test_drawn_patterns_come_close_to_all_of_them():
+    rng = np.random.default_rng(3)
+    sums, counts = rng.normal(0.4, 1, (16, 6)), np.ones(16, dtype=int)
+    parts = {"level": 0.9, "intervals": [True]}
+    (exact,) = flip_tests([(sums, counts)], resamples=1, rng=None, **parts)
+    more = np.concatenate([sums, np.zeros((1, 6))])  # a cluster that differs by nothing changes no total
+    (drawn,) = flip_tests([(more, np.ones(17, dtype=int))], resamples=20_000, rng=rng, **parts)
+    assert drawn.p == pytest.approx(exact.p, abs=0.012)
+    assert drawn.method[0] == "sign flip, drawn: 20000 patterns of 17 clusters"
+    assert np.isfinite(drawn.low).all()
+    assert (drawn.low < drawn.difference).all()
+    with pytest.raises(InputError, match="rng: 17 clusters are too many to enumerate"):
+        sign_flip(np.ones(17), np.arange(17))
+
+
+def test_drawn_ends_are_where_the_drawn_p_crosses():
+    values, codes = np.random.default_rng(1).normal(0.3, 1, 18), np.arange(18)
+    result = sign_flip(values, codes, resamples=999, rng=np.random.default_rng(5))
+    for end, way in ((result.low, -1), (result.high, 1)):
+        kept, gone = (
+            sign_flip(values - d, codes, resamples=999, rng=np.random.default_rng(5)).p
+            for d in (end - way * 1e-6, end + way * 1e-6)
+        )
+        assert gone <= 0.05 < kept
+
+
+def test_too_few_draws_bound_nothing():
+    assert sign_flip(np.ones(18), np.arange(18), resamples=10, rng=np.random.default_rng(1)).low is None
+
+
+def test_the_sign_flip_is_at_its_level_with_unequal_clusters():
+    rng, studies = np.random.default_rng(8), 4000
+    sizes = np.array([2, 6, 8, 9, 10, 11])
+    sums = rng.standard_normal((6, studies)) * np.sqrt(sizes)[:, None]
+    (tested,) = flip_tests([(sums, sizes)], resamples=1, rng=None, level=0.95, intervals=[False])
+    low, high = stats.binom.ppf([0.0005, 0.9995], studies, 1 / 32)
+    assert low <= (tested.p <= 0.05).sum() <= high
+
+
+def test_the_leading_columns_alone_get_ends():
+    sums, sizes = np.random.default_rng(2).normal(size=(7, 4)), np.full(7, 3)
+    for make in (bootstrap_tests, flip_tests):
+        (some,) = make([(sums, sizes)], resamples=1000, rng=None, level=0.9, intervals=[True], leading=2)
+        (every,) = make([(sums, sizes)], resamples=1000, rng=None, level=0.9, intervals=[True])
+        assert some.p.tolist() == every.p.tolist()
+        assert some.low[:2].tolist() == every.low[:2].tolist()
+        assert np.isnan(some.low[2:]).all()

@@ -151,6 +151,44 @@ def test_agents_that_never_meet_detect_nothing(study):
     assert (lonely.contrasts, lonely.mde, lonely.smallest_adjusted) == (0, None, {})
 
 
+FLIP = 'inference = {gating_test = "sign-flip"}'
+
+
+@pytest.mark.parametrize(
+    ("clusters", "hopeless"),
+    [(5, ("dimensions", "aggregate", "first")), (9, ("dimensions",)), (11, ("dimensions",)), (12, ())],
+)
+def test_a_sign_flip_gate_is_hopeless_until_two_to_the_clusters_outgrow_the_family(study, clusters, hopeless):
+    found = check(study(FLIP), clusters=clusters)
+    floor = 2.0 ** (1 - clusters)
+    assert found.smallest_p == floor
+    assert found.smallest_adjusted["dimensions"] == min(1.0, 36 * floor)
+    assert found.hopeless == hopeless
+    assert found.can_never_reject == bool(hopeless)
+    if hopeless:
+        assert found.warnings[0] == (
+            f"{clusters} clusters have {2**clusters} patterns of signs, so no sign flip has a p-value below "
+            f"2^(1-{clusters}) = {floor:.4g}, and Holm over 36 contrasts needs 12 common clusters before it can reject "
+            "anything at alpha 0.025"
+        )
+    else:
+        assert not found.warnings
+
+
+def test_a_sign_flip_of_many_clusters_is_limited_by_its_draws(study):
+    plan = study('inference = {gating_test = "sign-flip", resamples = 1000}')
+    found = check(plan, clusters=17)
+    assert found.smallest_p == 1 / 1001
+    assert found.hopeless == ("dimensions",)
+    assert "more resamples" in found.warnings[0]
+
+
+def test_the_sign_flip_seldom_orders_equals(study):
+    rate = simulate_error_rate("sign-flip", 12, studies=300, rng=np.random.default_rng(2))
+    assert rate.family_wise <= stats.binom.ppf(0.9995, 300, 0.05) / 300
+    assert rate.coverage == pytest.approx(0.95, abs=0.01)
+
+
 @pytest.mark.parametrize("counts", [[1, 2], [[1, 2, 3]], [1.5, 2, 3], [-1, 2, 3]])
 def test_preflight_wants_one_count_for_each_pair(study, counts):
     with pytest.raises(InputError, match="must be 3 counts, one for each pair"):

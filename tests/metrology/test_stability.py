@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from itertools import permutations
 
@@ -12,8 +13,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.metrology import leave_one_family_out, repetition_stability
-from assaymark.metrology.stability import spearman
+from assaymark.metrology import leave_one_family_out, repetition_stability, score_table
+from assaymark.metrology.stability import average_ranks, averaging, gated, spearman, spearman_columns
 
 
 @pytest.mark.parametrize("ddof", [0, 1])
@@ -141,3 +142,90 @@ def test_drops_can_be_undefined(scores, families, message):
 def test_drops_say_what_is_wrong(scores, families, message):
     with pytest.raises(InputError, match=message):
         leave_one_family_out(scores, families)
+
+
+@given(st.integers(0, 500), st.integers(1, 6))
+def test_columns_of_ranks_are_scipys(seed, agents):
+    x = np.random.default_rng(seed).integers(0, 4, (agents, 3)).astype(float)
+    assert average_ranks(x).tolist() == stats.rankdata(x, axis=0).tolist()
+    y = np.random.default_rng(seed + 1).integers(0, 4, (agents, 3)).astype(float)
+    for k, rho in enumerate(spearman_columns(x, y)):
+        if min(np.ptp(x[:, k]), np.ptp(y[:, k])) == 0:
+            assert rho is None
+        else:
+            assert rho == spearman(x[:, k], y[:, k])
+
+
+# --- the gate on averaging -------------------------------------------------------------------------------------------
+
+
+def tried(make, study, extra="", **parts):
+    decisions, judgments = make(trials=3, **parts)
+    return score_table(judgments, decisions), study(extra), judgments
+
+
+def test_a_judge_below_the_gate_counts_with_its_first_trial_only(make, study):
+    table, plan, judgments = tried(make, study)
+    assert repetition_stability(table.trials["auditor"]) < 0.9
+    assert averaging(table, plan) == {"auditor": False}
+    found = gated(table, plan)
+    first = {(j.trajectory, j.judge): j.scores for j in judgments if j.trial == 1}
+    for row, key in enumerate(found.trajectories):
+        for j, judge in enumerate(found.judges):
+            assert found.scores[row, j].tolist() == [first[key, judge][d] for d in found.dimensions]
+    assert found.digest == table.digest
+    assert (gated(found, plan).scores == found.scores).all()
+
+
+def test_a_judge_that_reaches_the_gate_keeps_its_mean(make, study):
+    table, plan, _ = tried(make, study, "gates = {repetition_stability = 0.5}")
+    assert averaging(table, plan) == {"auditor": True}
+    assert (gated(table, plan).scores == table.scores).all()
+    # What was decided on honest records can be applied to cells, and undone.
+    first = gated(table, plan, {"auditor": False})
+    assert (first.scores != table.scores).any()
+    assert (gated(first, plan, {"auditor": True}).scores == table.scores).all()
+
+
+def test_the_gate_is_inclusive_and_reads_the_plans_divisor(make, study):
+    table, _, _ = tried(make, study)
+    sharp, loose = (repetition_stability(table.trials["auditor"], ddof=ddof) for ddof in (1, 0))
+    assert sharp < loose
+    between = f"gates = {{repetition_stability = {(sharp + loose) / 2}}}"
+    assert averaging(table, study(between)) == {"auditor": False}
+    assert averaging(table, study(between), ddof=0) == {"auditor": True}
+    assert averaging(table, study(f"{between}\ninference = {{ddof = 0}}")) == {"auditor": True}
+    assert averaging(table, study(f"gates = {{repetition_stability = {sharp + 1e-10}}}")) == {"auditor": True}
+
+
+def test_one_trial_is_nothing_to_average(make, study):
+    decisions, judgments = make()
+    table = score_table(judgments, decisions)
+    assert averaging(table, study()) == {}
+    assert table.first is table.mean is table.repeats is None
+    assert gated(table, study()) is table
+
+
+def test_a_stability_that_cannot_be_measured_does_not_pass(make, study):
+    decisions, judgments = make(trials=2)
+    broken = [
+        dataclasses.replace(j, status="invalid", scores={}) if (j.judge, j.trial) == ("auditor", 1) else j
+        for j in judgments
+    ]
+    table = score_table(broken, decisions)
+    assert averaging(table, study("gates = {repetition_stability = 0.0}")) == {"auditor": False}
+    # The first usable trial is the second one; no trajectory is lost.
+    assert (gated(table, study()).scores == table.scores).all()
+
+
+def test_the_noise_floor_follows_the_gate(make, study, one_decision, one_judgment):
+    decisions, judgments = make(trials=3)
+    again = one_decision("ash", 0, "week00", replicate=2)
+    more = [
+        one_judgment(again.record_id, judge, {"clarity": s, "evidence": s, "risk": s}, trial=trial)
+        for judge, scores in (("auditor", (2.0, 5.0, 5.0)), ("reader", (3.0,)), ("skeptic", (4.0,)))
+        for trial, s in enumerate(scores, 1)
+    ]
+    table = score_table([*judgments, *more], [*decisions, again])
+    assert table.replicates["ash"][0][1] == pytest.approx((4.0 + 3.0 + 4.0) / 3)
+    assert gated(table, study()).replicates["ash"][0][1] == pytest.approx((2.0 + 3.0 + 4.0) / 3)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import assay_runs as runs
+import full_runs
 import pytest
 
 from assaymark.report import render_pages
@@ -17,7 +18,11 @@ ARGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
-RUNS = ("realistic", "large", "withheld", "hostile", "minimal")
+RUNS = ("realistic", "large", "withheld", "hostile", "minimal", "full", "long", "hostile_full")
+FIGURES = (
+    "realistic/index.html", "large/index.html", "full/index.html", "full/claim-map.html", "long/index.html",
+    "long/claim-map.html",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +41,7 @@ def folder(tmp_path_factory) -> Path:
     """All pages of all runs as files."""
     root = tmp_path_factory.mktemp("pages")
     for name in RUNS:
-        for path, page in render_pages(getattr(runs, name)()).items():
+        for path, page in render_pages(getattr(runs if hasattr(runs, name) else full_runs, name)()).items():
             target = root / name / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(page, encoding="utf-8")
@@ -73,16 +78,16 @@ def test_a_page_is_silent_offline_and_fits(visit, name, width):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-@pytest.mark.parametrize("path", ["claims.html", "measurements.html", "ledger/page-001.html"])
+@pytest.mark.parametrize("path", ["claim-map.html", "claims.html", "measurements.html", "ledger/page-001.html"])
 def test_the_other_pages_fit_a_phone(visit, path):
-    for name in ("realistic", "hostile"):
+    for name in ("realistic", "hostile", "full", "hostile_full"):
         page = visit(f"{name}/{path}", 390)
         assert page.noise == []
         assert len(page.asked) == 1
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-@pytest.mark.parametrize("name", ["realistic", "large", "withheld"])
+@pytest.mark.parametrize("name", ["realistic", "large", "withheld", "full"])
 def test_all_three_levels_start_on_the_first_screen(visit, name):
     tops = visit(f"{name}/index.html").evaluate(
         "[...document.querySelectorAll('.lv')].map(e => e.getBoundingClientRect().top)"
@@ -104,6 +109,18 @@ def test_filters_and_search_show_what_they_count(visit):
     page.locator('[data-tools="ledger-rows"] button[data-f=""]').click()
     page.locator('[data-tools="ledger-rows"] input').fill("rec-00007")
     assert 0 < page.evaluate(f"{visible}.length") < 10
+    assert page.noise == []
+
+
+def test_cards_are_filtered_like_rows(visit):
+    page = visit("full/claims.html")
+    visible = "[...document.querySelectorAll('#claim-rows > li')].filter(r => !r.hidden)"
+    button = page.locator('[data-tools="claim-rows"] button[data-f="headline"]')
+    button.click()
+    shown = page.evaluate(f"{visible}.length")
+    assert 0 < shown < page.locator("#claim-rows > li").count()
+    assert button.text_content() == f"Headline {shown}"
+    assert page.evaluate(f"{visible}.every(r => r.dataset.k === 'headline')")
     assert page.noise == []
 
 
@@ -135,9 +152,9 @@ def test_no_label_of_a_figure_is_clipped(visit):
       .flatMap(fig => [...fig.querySelectorAll('text')].map(t => [fig.getBoundingClientRect(), t]))
       .filter(([f, t]) => { const b = t.getBoundingClientRect(); return b.left < f.left - 1 || b.right > f.right + 1; })
       .map(([, t]) => t.textContent)"""
-    for name in ("realistic", "large"):
+    for path in FIGURES:
         for width in (1440, 390):
-            assert visit(f"{name}/index.html", width).evaluate(script) == []
+            assert visit(path, width).evaluate(script) == []
 
 
 def test_copy_puts_sentence_condition_and_plan_on_the_clipboard(visit):
@@ -150,9 +167,12 @@ def test_copy_puts_sentence_condition_and_plan_on_the_clipboard(visit):
     assert runs.PLAN in text
 
 
-@pytest.mark.parametrize("path", ["index.html", "claims.html", "measurements.html", "ledger/page-001.html"])
-def test_no_script_from_a_record_runs(visit, path):
-    page = visit(f"hostile/{path}")
+@pytest.mark.parametrize("name", ["hostile", "hostile_full"])
+@pytest.mark.parametrize(
+    "path", ["index.html", "claim-map.html", "claims.html", "measurements.html", "ledger/page-001.html"]
+)
+def test_no_script_from_a_record_runs(visit, path, name):
+    page = visit(f"{name}/{path}")
     page.wait_for_timeout(100)
     assert "pwned" not in page.title().replace("document.title='pwned'", "")
     assert page.evaluate("document.scripts.length") == 1
@@ -194,9 +214,9 @@ def test_no_two_labels_of_a_figure_overlap(visit):
       }
       return bad;
     }"""
-    for name in ("realistic", "large"):
+    for path in FIGURES:
         for width in (1440, 390):
-            assert visit(f"{name}/index.html", width).evaluate(script) == []
+            assert visit(path, width).evaluate(script) == []
 
 
 def test_targets_are_large_enough_and_focus_is_visible(visit):

@@ -1,28 +1,55 @@
 """What may be said: measurements in, verdicts out.
 
-`gates` has the rules that name a number, `candidates` the sentences that are put to them, `verdicts` the decision and
-its reasons, `certificates` the small file that lets a stranger check it.
+`gates` has the rules that name a number, `candidates` the sentences that are put to them, `agreement`, `standing` and
+`adversarial` the three fields of a verdict, `verdicts` the decision and its reasons, `certificates` the small file that
+lets a stranger check it, `verify` the check.
 """
 
 from __future__ import annotations
 
-from assaymark.claims.candidates import candidate_claims, withheld_phrase
+from assaymark.claims.agreement import Agreement, governing_agreement
+from assaymark.claims.candidates import (
+    ClaimKind,
+    candidate_claims,
+    first_claim,
+    kind_of,
+    pair_claim,
+    ranking_claim,
+    tie_claim,
+    withheld_phrase,
+)
+from assaymark.claims.cells import cell_words
 from assaymark.claims.certificates import certificate, certificate_name
 from assaymark.claims.evidence import Index, index
 from assaymark.claims.gates import agreement_status, cell_b_outcome, publication_level
-from assaymark.claims.verdicts import Rules, decide, decide_claims
+from assaymark.claims.pairs import TieClass
+from assaymark.claims.rules import Rules
+from assaymark.claims.verdicts import decide, decide_claims
+from assaymark.claims.verify import Verification, verify
 
 __all__ = [
+    "Agreement",
+    "ClaimKind",
     "Index",
     "Rules",
+    "TieClass",
+    "Verification",
     "agreement_status",
     "candidate_claims",
     "cell_b_outcome",
+    "cell_words",
     "certificate",
     "certificate_name",
     "decide",
     "decide_claims",
+    "first_claim",
+    "governing_agreement",
     "index",
+    "kind_of",
+    "pair_claim",
     "publication_level",
+    "ranking_claim",
+    "tie_claim",
+    "verify",
     "withheld_phrase",
 ]

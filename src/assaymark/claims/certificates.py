@@ -3,27 +3,73 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 from assaymark import __version__
-from assaymark.claims.evidence import Index
+from assaymark.claims.candidates import kind_of
+from assaymark.claims.evidence import HOLM_FIELDS, P_FIELDS, Index, family_of
+from assaymark.claims.rules import TESTS, Rules
 from assaymark.protocol import Study
-from assaymark.records import AGGREGATE, JSON, Measurement, Verdict, sha256_text, to_json
+from assaymark.records import JSON, Claim, Measurement, Verdict, sha256_text, to_json
 
-FORMAT: Final = "assaymark certificate 1"
-_KAPPA_PARTS: Final = ("pairs", "tables", "clusters")
-_CONTRAST_PARTS: Final = ("cluster_sums", "p", "p_holm", "p_holm_family", "gating")
+FORMAT: Final = "assaymark certificate 2"
+
+SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
+    "agreement": ("kappa.mean_pairwise", "kappa.other_ddof", "cell.kappa"),
+    "levels": ("score.effect",),
+    "contrasts": ("contrast",),
+    "drops": ("lofo.effect", "lofo.contrast"),
+    "probe": ("probe.contrast",),
+    "cells": ("cell.gate", "cell.halo", "cell.drop"),
+    "style": ("terse.share", "length_matched.contrast"),
+}
+"""Which measurements stand in which part of a certificate."""
+
+_KAPPA: Final = ("pairs", "tables", "clusters", "half_even")
+PARTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "kappa.mean_pairwise": _KAPPA,
+    "kappa.other_ddof": ("ddof",),
+    "cell.kappa": _KAPPA,
+    "contrast": ("gating", *P_FIELDS.values(), *HOLM_FIELDS.values(), "clusters", "cluster_sums"),
+    "probe.contrast": ("judge", "family", "p", "cluster_sums"),
+    "cell.gate": ("outcome", "p", "p_holm", "primary", "cluster_sums"),
+    "cell.halo": ("family", "triggered"),
+    "cell.drop": ("outcome", "p", "p_holm"),
+    "terse.share": ("below", "tokens"),
+    "length_matched.contrast": ("p", "p_holm"),
+}
+"""What a certificate keeps of each measurement's detail."""
+
+_CELLS: Final = ("cell.gate", "cell.drop", "cell.halo")
+_NO_INTERVAL: Final = ("score.effect", "lofo.effect", "lofo.contrast", "terse.share", "length_matched.contrast")
 
 
 def certificate(verdict: Verdict, known: Index, study: Study) -> Mapping[str, JSON]:
-    """The certificate of one verdict, as plain JSON.
+    """The certificate of one verdict, as plain JSON: `assaymark.claims.verify` recomputes the verdict from it alone.
 
-    It holds the plan hash, the claim and its tuple, the gates, the contingency tables behind the agreement, the
-    cluster sums behind each contrast the claim rests on, and the levels without each judge family.
+    It holds the plan hash, the claim with its tuple, reasons and fragility, the rules, and the tables they follow from:
+    contingency tables behind each kappa, cluster sums behind each contrast, probe and control cell, levels with and
+    without each judge family, the share of terse rationales, and the p-values of the rest of the Holm family.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        From `decide_claims`.
+    known : Index
+        Over the measurements that it was decided on.
+    study : Study
+        The locked plan.
+
+    Returns
+    -------
+    mapping of str to JSON
+        Without any rationale text, time or random name: equal inputs give equal bytes.
     """
-    rests = [known.by_id[name] for name in verdict.measurements]
-    family = [item for (dimension, _), item in known.contrasts.items() if _same_family(dimension, verdict)]
+    kept = _needed(verdict, known)
+    parts: dict[str, JSON] = {
+        section: [_entry(item, verdict) for item in kept if item.name in names] for section, names in SECTIONS.items()
+    }
     return {
         "format": FORMAT,
         "software": f"assaymark {__version__}",
@@ -36,17 +82,15 @@ def certificate(verdict: Verdict, known: Index, study: Study) -> Mapping[str, JS
             "adversarial_status": verdict.adversarial_status,
             "permitted_publication_level": verdict.publication_level,
         },
+        "binding": list(verdict.binding),
+        "condition": verdict.condition,
         "reasons": list(verdict.reasons),
-        "rules": {
-            "publish": study.gates.publish,
-            "halt": study.gates.halt,
-            "alpha": study.claim_alpha,
-            "gating_test": study.inference.gating_test,
-        },
-        "agreement": [_entry(item, _KAPPA_PARTS) for item in rests if item.name == "kappa.mean_pairwise"],
-        "contrasts": [_entry(item, _CONTRAST_PARTS) for item in rests if item.name == "contrast"],
-        "drops": [_entry(item, ()) for item in rests if item.name.startswith("lofo.")],
-        "holm_family": {"size": len(family), "p": sorted(item.p("gating") for item in family)},
+        "fragility": dict(verdict.fragility),
+        "amended": list(verdict.amended),
+        "rests_on": list(verdict.measurements),
+        "rules": _rules(study, known),
+        **parts,
+        "holm_family": _family(verdict.claim, known, kept),
     }
 
 
@@ -56,15 +100,76 @@ def certificate_name(verdict: Verdict) -> str:
     return f"{readable}-{sha256_text(verdict.claim.id)[:8]}.json"
 
 
-def _same_family(dimension: str, verdict: Verdict) -> bool:
-    return (dimension == AGGREGATE) == (verdict.claim.dimension == AGGREGATE)
+def _needed(verdict: Verdict, known: Index) -> list[Measurement]:
+    """What the verdict rests on, and what deciding it again, also under the other rules, has to look at."""
+    claim, rests = verdict.claim, set(verdict.measurements)
+    kind, dimension = kind_of(claim), claim.dimension
+    if kind == "cell":
+        return [item for name, item in known.by_id.items() if name in rests or item.name in _CELLS]
+    everyone = kind != "pair" or dimension in known.probed
+    every_pair = kind == "tie" or dimension in known.probed
+    wanted = {"kappa.other_ddof"}
+    wanted |= {"score.effect", "lofo.effect"} if everyone else set()
+    wanted |= {"contrast", "lofo.contrast", "probe.contrast"} if every_pair else set()
+    own = set() if everyone else {item.id for agent in claim.subjects if (item := known.level(dimension, agent))}
+    return [
+        item
+        for name, item in known.by_id.items()
+        if name in rests
+        or name in own
+        or item.name in _CELLS
+        or (item.name == "terse.share" and (everyone or item.labels["agent"] in claim.subjects))
+        or (item.name in wanted and item.labels.get("dimension") == dimension)
+    ]
 
 
-def _entry(item: Measurement, parts: Sequence[str]) -> Mapping[str, JSON]:
-    head = {"id": item.id, "value": item.value, "low": item.low, "high": item.high, "n": item.n, "n_of": item.n_of}
-    return {
-        **head,
+def _entry(item: Measurement, verdict: Verdict) -> Mapping[str, JSON]:
+    # Of a contrast that the claim does not rest on, the p-values are all that it needs.
+    apart = item.name == "contrast" and item.id not in verdict.measurements
+    plain = apart or item.name in _NO_INTERVAL
+    entry: dict[str, JSON] = {
+        "id": item.id,
+        "name": item.name,
+        "labels": dict(item.labels),
+        "value": item.value,
+        "low": None if plain else item.low,
+        "high": None if plain else item.high,
+        "level": None if plain else item.level,
+        "n": item.n,
+        "n_of": item.n_of,
         "method": item.method,
         "state": item.state,
-        **{k: item.detail[k] for k in parts if k in item.detail},
+    }
+    entry |= {part: to_json(item.detail[part]) for part in PARTS.get(item.name, ()) if part in item.detail}
+    return {part: value for part, value in entry.items() if not (apart and part in ("clusters", "cluster_sums"))}
+
+
+def _rules(study: Study, known: Index) -> Mapping[str, JSON]:
+    rules = Rules.of(study)
+    return {
+        "publish": rules.publish,
+        "halt": rules.halt,
+        "alpha": rules.alpha,
+        "cell_alpha": rules.cell_alpha,
+        "level": study.inference.level,
+        "gating_test": study.inference.gating_test,
+        "cells": study.cells.model_dump(mode="json"),
+        "judges": {judge.name: judge.family for judge in study.judges},
+        "families": list(known.families),
+    }
+
+
+def _family(claim: Claim, known: Index, kept: list[Measurement]) -> Mapping[str, JSON] | None:
+    """The Holm family of the claim's contrasts: its size, and the p-values of those that stand nowhere above."""
+    if kind_of(claim) == "cell" or not known.tested(claim.dimension):
+        return None
+    members, here = known.members(family_of(claim.dimension)), {item.id for item in kept}
+    elsewhere = [known.contrasts[key] for key in members if known.contrasts[key].measurement.id not in here]
+    measured = known.measured_tests(claim.dimension)
+    return {
+        "name": family_of(claim.dimension),
+        "size": len(members),
+        "gating": sorted(known.gating_tests(claim.dimension)),
+        "measured": sorted(measured),
+        "elsewhere": {test: sorted(item.p(test) for item in elsewhere) for test in TESTS if test in measured},
     }

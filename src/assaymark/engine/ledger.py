@@ -232,6 +232,10 @@ class Ledger:
                 counts[attempt.key] = counts.get(attempt.key, 0) + 1
         return counts
 
+    def begun(self) -> bool:
+        """Whether any call was ever attempted."""
+        return bool(self._read(sa.select(tables.attempts.c.key).limit(1)))
+
     def orphaned(self) -> list[Attempt]:
         """Attempts that never ended: they were under way when something died, and may have been paid for nothing."""
         found = self._read(sa.select(tables.attempts).where(tables.attempts.c.ended_at.is_(None)))

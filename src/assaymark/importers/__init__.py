@@ -8,6 +8,7 @@ from __future__ import annotations
 from assaymark.importers.capitalbench import import_capitalbench
 from assaymark.importers.formats import IMPORTERS, Importer, importer
 from assaymark.importers.generic import import_generic, template
+from assaymark.importers.human import import_human
 from assaymark.importers.report import Imported, ImportReport, Missing
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Missing",
     "import_capitalbench",
     "import_generic",
+    "import_human",
     "importer",
     "template",
 ]

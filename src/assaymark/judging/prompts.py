@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -159,7 +159,13 @@ def eligible(decisions: Iterable[Decision], records: Records) -> list[Decision]:
 
 
 def plan_calls(
-    decisions: Sequence[Decision], contexts: Mapping[str, Context], study: Study, rubric: Rubric
+    decisions: Sequence[Decision],
+    contexts: Mapping[str, Context],
+    study: Study,
+    rubric: Rubric,
+    *,
+    judges: Sequence[JudgeSpec] | None = None,
+    only: Collection[str] | None = None,
 ) -> list[PlannedCall]:
     """Every judge call of a study, by decision, then judge, then trial.
 
@@ -170,13 +176,17 @@ def plan_calls(
     ----------
     contexts : mapping of context id to Context
         At least those that the decisions refer to.
+    judges : sequence of JudgeSpec, optional
+        Who is asked; default: the judges of the panel that are models.
+    only : collection of record ids, optional
+        Which of the study's decisions are put before them; default: all.
 
     Raises
     ------
     InputError
         A decision's context is missing, or holds anything from after the decision.
     """
-    chosen = eligible(decisions, study.records)
+    chosen = [one for one in eligible(decisions, study.records) if only is None or one.record_id in only]
     _require_contexts(chosen, contexts)
     names = blinding_names(decision.agent for decision in decisions)
     system = Text.of(system_text(rubric))
@@ -185,7 +195,7 @@ def plan_calls(
     return [
         _planned(decision, judge, trial, (Message("system", (system,)), users[decision.record_id]), schema)
         for decision in chosen
-        for judge in study.judges
+        for judge in (study.model_judges if judges is None else judges)
         for trial in range(1, judge.trials + 1)
     ]
 

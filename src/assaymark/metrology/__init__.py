@@ -15,9 +15,17 @@ from assaymark.metrology.agreement import (
     weighted_kappa,
 )
 from assaymark.metrology.analysis import analyse
+from assaymark.metrology.anchor import anchor_measurements, stratified
+from assaymark.metrology.arrow import measurements_from_arrow, measurements_to_arrow, table_from_arrow
+from assaymark.metrology.cells import Cell, cell_measurements
+from assaymark.metrology.columns import read_scores
+from assaymark.metrology.components import Components, variance_components
+from assaymark.metrology.contamination import contamination_measurements
 from assaymark.metrology.contrasts import Contrast, bootstrap_contrast, cluster_t, gating_test, holm
 from assaymark.metrology.effects import AgentEffects, agent_effects
+from assaymark.metrology.flips import sign_flip
 from assaymark.metrology.intervals import Interval, wilson
+from assaymark.metrology.known import effective_judges, known_measurements
 from assaymark.metrology.planning import (
     ErrorRate,
     Preflight,
@@ -25,37 +33,63 @@ from assaymark.metrology.planning import (
     preflight,
     simulate_error_rate,
 )
+from assaymark.metrology.probe import ProbePlan, contested, probe_measurements
 from assaymark.metrology.resampling import bootstrap_kappa, jackknife_kappa
-from assaymark.metrology.stability import leave_one_family_out, repetition_stability
+from assaymark.metrology.simulation import Truth, simulate_scores
+from assaymark.metrology.stability import averaging, gated, leave_one_family_out, repetition_stability
+from assaymark.metrology.style import length_matched_contrasts, style_measurements
 from assaymark.metrology.table import Calls, ScoreTable, score_table
 
 __all__ = [
     "AgentEffects",
     "Calls",
+    "Cell",
+    "Components",
     "Contrast",
     "ErrorRate",
     "Interval",
     "Preflight",
+    "ProbePlan",
     "ScoreTable",
+    "Truth",
     "agent_effects",
     "analyse",
+    "anchor_measurements",
+    "averaging",
     "bootstrap_contrast",
     "bootstrap_kappa",
+    "cell_measurements",
     "cluster_t",
+    "contamination_measurements",
+    "contested",
+    "effective_judges",
     "fleiss_kappa",
+    "gated",
     "gating_test",
     "holm",
     "jackknife_kappa",
     "kappa_of_table",
+    "known_measurements",
     "leave_one_family_out",
+    "length_matched_contrasts",
     "mean_correlation",
     "mean_pairwise_kappa",
+    "measurements_from_arrow",
+    "measurements_to_arrow",
     "minimum_detectable_effect",
     "preflight",
+    "probe_measurements",
+    "read_scores",
     "repetition_stability",
     "round_half_up",
     "score_table",
+    "sign_flip",
     "simulate_error_rate",
+    "simulate_scores",
+    "stratified",
+    "style_measurements",
+    "table_from_arrow",
+    "variance_components",
     "weighted_kappa",
     "wilson",
 ]

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from assaymark.metrology.measure_agents import contrast_measurements, level_measurements
-from assaymark.metrology.measure_agreement import agreement_measurements, judge_measurements
-from assaymark.metrology.panel import panel_of
+from assaymark.metrology.measure_agents import Levels, contrast_measurements, level_measurements, levels_of
+from assaymark.metrology.measure_agreement import (
+    agreement_measurements,
+    judge_measurements,
+    other_ddof_measurements,
+)
+from assaymark.metrology.pairwise import pair_tests
+from assaymark.metrology.panel import Panel, panel_of
+from assaymark.metrology.ranks import rank_measurements
+from assaymark.metrology.single import single_measurements
+from assaymark.metrology.stability import averaging, gated
 from assaymark.metrology.table import ScoreTable
 from assaymark.protocol import Study
 from assaymark.records import Measurement
@@ -24,8 +32,10 @@ def analyse(
     """Every measurement of the judges and the agents that the plan asks for.
 
     Agreement (kappa pooled and by format, Fleiss, redundancy), judges (repetition stability, unusable calls), agents
-    (levels, contrasts, who is first, noise floor), and levels, contrasts and ranks without each judge family. What
-    cannot be measured is there too, with its state in words. Equal tables, plans and generators give equal numbers.
+    (levels, contrasts, who is first, ranks over resamples, noise floor), levels, contrasts and ranks without each judge
+    family, and what each judge alone would have found. A judge whose trials may not be averaged counts with its first
+    trial. What cannot be measured is there too, with its state in words. Equal tables, plans and generators give equal
+    numbers.
 
     Parameters
     ----------
@@ -42,12 +52,13 @@ def analyse(
     -------
     tuple of Measurement, ids unique
     """
-    panel = panel_of(table, study)
+    panel = panel_of(gated(table, study), study)
+    levels = levels_of(panel)
     parts: dict[str, Callable[[], Iterable[Measurement]]] = {
-        "agreement": lambda: agreement_measurements(panel, rng),
+        "agreement": lambda: _agreement(panel, rng),
         "judges": lambda: judge_measurements(panel),
-        "levels": lambda: level_measurements(panel),
-        "contrasts": lambda: contrast_measurements(panel, rng),
+        "levels": lambda: level_measurements(panel, levels),
+        "contrasts": lambda: _comparisons(panel, levels, rng),
     }
     found: list[Measurement] = []
     for name, measure in parts.items():
@@ -55,3 +66,24 @@ def analyse(
             progress(name)
         found += measure()
     return tuple(found)
+
+
+def _agreement(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
+    """Agreement, and what it would have been where the other divisor decides otherwise whose trials are averaged."""
+    yield from agreement_measurements(panel, rng)
+    plan, other = (averaging(panel.table, panel.study, ddof=d) for d in _divisors(panel.study))
+    if plan != other:
+        yield from other_ddof_measurements(panel, gated(panel.table, panel.study, other))
+
+
+def _divisors(study: Study) -> tuple[int, int]:
+    """The plan's divisor, and the other one."""
+    return study.inference.ddof, 1 - study.inference.ddof
+
+
+def _comparisons(panel: Panel, levels: Levels, rng: np.random.Generator) -> Iterator[Measurement]:
+    """Contrasts, what each judge alone would have found, and how ranks come out over resamples."""
+    tests = pair_tests(panel, rng)
+    yield from contrast_measurements(panel, tests)
+    yield from single_measurements(panel, levels, tests)
+    yield from rank_measurements(panel, rng)

@@ -12,14 +12,17 @@ from scipy import special
 
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.intervals import inverse_distribution, t_quantile
-from assaymark.metrology.resampling import EXACT_CLUSTERS, SMALL_PRODUCT, Resamples, resamples_of
+from assaymark.metrology.intervals import t_quantile
+from assaymark.metrology.resampling import EXACT_CLUSTERS, SMALL_PRODUCT, Resamples, percentile_ends, resamples_of
 from assaymark.protocol import GatingTest
 
-Test = Literal["cluster-t", "bootstrap"]
+Test = Literal["cluster-t", "bootstrap", "sign-flip"]
 
 FEW_CLUSTERS = 20
 """Below this many common clusters the percentile bootstrap rejects true nulls too often to gate on."""
+
+EXACT_FLIPS = 16
+"""Up to this many clusters every pattern of signs is enumerated (65,536 of them at 16)."""
 
 _COLUMNS = 64  # contrasts whose resampled sums are looked at together
 _ZERO = 1e-9  # scores are means of small whole numbers; below this a difference is float noise
@@ -80,10 +83,16 @@ def holm(p: ArrayLike) -> Floats:
     if (values < 0).any() or (values > 1).any():
         bad = values[(values < 0) | (values > 1)]
         checks.fail("holm", "p", f"p-values lie in 0..1 (first that does not: {float(bad[0])!r})")
-    order = np.argsort(values, kind="stable")
-    steps = np.maximum.accumulate(values[order] * np.arange(values.size, 0, -1))
-    adjusted = np.empty_like(values)
-    adjusted[order] = np.minimum(steps, 1.0)
+    return np.asarray(holm_rows(values[None])[0])
+
+
+def holm_rows(p: Floats) -> Floats:
+    """`holm` of each row [R, m] of good p-values, each row a family of its own."""
+    order = np.argsort(p, axis=1, kind="stable")
+    factors = np.arange(p.shape[1], 0, -1)
+    steps = np.minimum(np.maximum.accumulate(np.take_along_axis(p, order, axis=1) * factors, axis=1), 1.0)
+    adjusted = np.empty_like(p)
+    np.put_along_axis(adjusted, order, steps, axis=1)
     return adjusted
 
 
@@ -129,7 +138,7 @@ def cluster_t(differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any], *,
     >>> f"{result.difference:.2f} [{result.low:.2f}, {result.high:.2f}] p={result.p:.3f} {result.method}"
     '0.38 [-0.17, 0.93] p=0.093 cluster-t, CR2, t(1.8) over 3 clusters'
     """
-    sums, counts, n = _by_cluster("cluster_t", differences, clusters)
+    sums, counts, n = by_cluster("cluster_t", differences, clusters)
     checks.probability("cluster_t", "level", level)
     return contrast_of(t_test(sums, counts, level=level), 0, n=n)
 
@@ -172,7 +181,7 @@ def bootstrap_contrast(
     >>> f"[{result.low:.2f}, {result.high:.2f}] p={result.p:.3f} {result.method}"
     '[0.20, 0.50] p=0.074 cluster bootstrap, exact: all 10 resamples of 3 clusters'
     """
-    sums, counts, n = _by_cluster("bootstrap_contrast", differences, clusters)
+    sums, counts, n = by_cluster("bootstrap_contrast", differences, clusters)
     checks.probability("bootstrap_contrast", "level", level)
     checks.whole("bootstrap_contrast", "resamples", resamples, least=1)
     (test,) = bootstrap_tests([(sums, counts)], resamples=resamples, rng=rng, level=level, intervals=[True])
@@ -252,10 +261,12 @@ def bootstrap_tests(
     rng: np.random.Generator | None,
     level: float,
     intervals: Sequence[bool],
+    leading: int | None = None,
 ) -> list[Tested]:
     """`bootstrap_contrast` on several pairs (cluster sums [G, K], sizes [G]), all with equal G and on the same draws.
 
-    Interval ends, which need every resampled mean kept, are computed for the pairs asked for.
+    Interval ends, which need every resampled mean kept, are computed for the pairs asked for, and there for the
+    ``leading`` columns (default: all).
     """
     g = parts[0][1].size
     drawn = tuple(resamples_of(g, resamples, rng, "bootstrap_contrast"))
@@ -267,7 +278,9 @@ def bootstrap_tests(
     found = []
     for (sums, counts), wanted, start, stop in zip(parts, intervals, places, places[1:], strict=False):
         width = sums.shape[1]
-        low, high = _ends(sums, counts, drawn, size, level) if wanted else np.full((2, width), np.nan)
+        low, high = np.full((2, width), np.nan)
+        if wanted:
+            low[:leading], high[:leading] = _ends(sums[:, :leading], counts, drawn, size, level)
         found.append(Tested(settle(sums.sum(axis=0) / counts.sum()), p[start:stop], low, high, g, (method,) * width))
     return found
 
@@ -290,8 +303,7 @@ def _ends(sums: Floats, counts: Ints, drawn: Sequence[Resamples], size: int, lev
     means = np.empty((sums.shape[1], size))
     for start, times, _ in _blocks(drawn):
         means[:, start : start + times.shape[1]] = (sums.T @ times) / (counts @ times)
-    tail = (1 - level) / 2
-    low, high = (np.array([inverse_distribution(row, drawn[0].mass, q) for row in means]) for q in (tail, 1 - tail))
+    low, high = percentile_ends(means, drawn[0].mass, level)
     return low, high
 
 
@@ -325,11 +337,15 @@ def smallest_p(test: Test, clusters: int, resamples: int) -> float:
 
     >>> smallest_p("bootstrap", 5, 1000), round(smallest_p("bootstrap", 12, 1000), 6), smallest_p("cluster-t", 5, 1000)
     (0.00064, 0.001998, 0.0)
+    >>> smallest_p("sign-flip", 5, 1000)
+    0.0625
     """
     if clusters < 2:
         return 1.0
     if test == "cluster-t":
         return 0.0
+    if test == "sign-flip":
+        return 2.0 ** (1 - clusters) if clusters <= EXACT_FLIPS else 1.0 / (resamples + 1)
     return 2.0 / clusters**clusters if clusters <= EXACT_CLUSTERS else 2.0 / (resamples + 1)
 
 
@@ -346,9 +362,7 @@ def _tail_p(tail: Floats, clusters: int, drawn: int | None) -> Floats:
     return np.minimum(1.0, 2 * (tail + 1) / (drawn + 1))
 
 
-def _by_cluster(
-    source: str, differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any]
-) -> tuple[Floats, Ints, int]:
+def by_cluster(source: str, differences: ArrayLike, clusters: Sequence[Any] | NDArray[Any]) -> tuple[Floats, Ints, int]:
     """Sums [G, 1] and sizes [G] of differences by cluster."""
     values = checks.finite(source, "differences", differences)
     names, codes = checks.labels(source, "clusters", clusters, values.size)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csgraph
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
@@ -65,7 +64,7 @@ def agent_effects(
     names, who = checks.labels("agent_effects", "agents", agents, values.size)
     rounds, when = checks.labels("agent_effects", "cycles", cycles, values.size)
     design = Design.of(values[:, None], who, when, np.zeros(len(rounds), dtype=np.int64), len(names))
-    levels = design.levels(np.ones(len(rounds), dtype=bool))
+    levels = design.levels(np.ones((1, 1)))[0]
     if np.isnan(levels).any():
         raise NotMeasurableError(
             f"the agents form {len(design.groups())} groups without common cycles "
@@ -93,15 +92,13 @@ class Design:
     @classmethod
     def of(cls, scores: Floats, agent: Ints, cycle: Ints, cluster: Ints, agents: int) -> Design:
         """Sums of ``scores`` [n, K]; ``cluster`` is given per cycle."""
-        cycles, groups, columns = cluster.size, int(cluster.max(initial=0)) + 1, range(scores.shape[1])
+        cycles, groups, width = cluster.size, int(cluster.max(initial=0)) + 1, scores.shape[1]
         counts = np.bincount(agent * cycles + cycle, minlength=agents * cycles).reshape(agents, cycles)
         place = agent * groups + cluster[cycle]
-        totals = [np.bincount(place, weights=scores[:, k], minlength=agents * groups) for k in columns]
-        sums = [np.bincount(cycle, weights=scores[:, k], minlength=cycles) for k in columns]
         return cls(
             counts.astype(np.float64),
-            np.stack(sums, axis=1).astype(np.float64, copy=False),
-            np.stack(totals, axis=1).astype(np.float64, copy=False).reshape(agents, groups, len(columns)),
+            group_sums(scores, cycle, cycles),
+            group_sums(scores, place, agents * groups).reshape(agents, groups, width),
             cluster,
         )
 
@@ -112,27 +109,78 @@ class Design:
 
     def groups(self) -> list[list[int]]:
         """Agents that share cycles, directly or through others, largest group first (then most decisions)."""
-        return _groups(self.counts)
+        (reached,) = self._reached(np.ones((1, self.clusters)))
+        found = {tuple(np.flatnonzero(row).tolist()) for row in reached if row.any()}
+        decisions = self.counts.sum(axis=1)
+        return [list(g) for g in sorted(found, key=lambda g: (-len(g), -decisions[list(g)].sum(), g[0]))]
 
-    def levels(self, keep: Bools) -> Floats:
-        """Level of each agent [A, K] from the kept clusters' cycles; NaN outside the largest connected group."""
-        found = np.full((self.totals.shape[0], self.totals.shape[2]), np.nan)
-        counts = self.counts[:, keep]
-        groups = _groups(counts)
-        if not groups:
-            return found
-        inside = np.array(groups[0])
-        used = counts[inside].sum(axis=0) > 0
-        counts, sums = counts[np.ix_(inside, used)], self.cycle_sums[keep][used]
-        size = counts.sum(axis=0)
-        present = np.unique(self.cluster[keep][used])
-        scaled = counts / size
-        matrix = np.diag(counts.sum(axis=1)) - scaled @ counts.T
-        right = self.totals[np.ix_(inside, present)].sum(axis=1) - scaled @ sums
-        # The effects are free up to a constant; the matrix of ones pins their sum to zero.
-        effects = np.linalg.solve(matrix + 1.0, right)
-        found[inside] = effects + ((sums - counts.T @ effects) / size[:, None]).mean(axis=0)
-        return found
+    def levels(self, times: Floats) -> Floats:
+        """Level of each agent [R, A, K] when each cluster counts ``times`` [R, G] over; NaN outside the main group.
+
+        The main group is the largest of those that share cycles, then the one with most decisions. A cluster only
+        adds to the normal equations, so its parts are summed up once, however many weightings follow.
+        """
+        parts = self.parts()
+        inside = self.main_group(times)
+        held = inside[:, :, None]
+        effects = self._effects(times, parts, inside)
+        # Cycles belong to one group only, so what they add is shared out among their agents.
+        weight = np.where(inside, times @ parts.seats, 0.0)
+        means = np.where(held, _weigh(times, parts.cycle_means), 0.0) - weight[:, :, None] * effects
+        with np.errstate(invalid="ignore"):
+            shift = means.sum(axis=1) / weight.sum(axis=1)[:, None]
+        return np.where(held, effects + shift[:, None, :], np.nan)
+
+    def effects(self, times: Floats, parts: Parts) -> tuple[Floats, Bools]:
+        """Agent effects [R, A, K], which rank as `levels` do, and who is in the main group [R, A]."""
+        inside = self.main_group(times)
+        return self._effects(times, parts, inside), inside
+
+    def main_group(self, times: Floats) -> Bools:
+        """Who belongs to the largest group of agents that share cycles [R, A]; nobody where nobody decided."""
+        if not self.counts.shape[0]:
+            return np.zeros((len(times), 0), dtype=bool)
+        reached = self._reached(times)
+        own = times @ self._decisions()
+        most = reached.sum(axis=2) * (own.sum(axis=1, keepdims=True) + 1) + (reached @ own[:, :, None])[:, :, 0]
+        # The first of the agents with the largest group stands for it.
+        return np.asarray(reached[np.arange(len(times)), most.argmax(axis=1)])
+
+    def _decisions(self) -> Floats:
+        """Decisions of each agent in each cluster [G, A]."""
+        return np.stack([self.counts[:, self.cluster == g].sum(axis=1) for g in range(self.clusters)])
+
+    def _reached(self, times: Floats) -> Bools:
+        """Which agents are on one scale, directly or through others [R, A, A], in the clusters that count."""
+        met = np.stack([(c @ c.T > 0) for c in (self.counts[:, self.cluster == g] for g in range(self.clusters))])
+        reached = _weigh((times > 0).astype(np.float64), met.astype(np.float64)) > 0
+        while (further := _through(reached)).sum() > reached.sum():
+            reached = further
+        return reached
+
+    def parts(self, columns: slice = slice(None)) -> Parts:
+        """What each cluster adds to the normal equations of the chosen columns."""
+        size = np.maximum(self.counts.sum(axis=0), 1)
+        share = self.counts / size
+        matrix, right, means, seats = [], [], [], []
+        for g in range(self.clusters):
+            own = self.cluster == g
+            counts, scaled, sums = self.counts[:, own], share[:, own], self.cycle_sums[own, columns]
+            matrix.append(np.diag(counts.sum(axis=1)) - scaled @ counts.T)
+            right.append(self.totals[:, g, columns] - scaled @ sums)
+            means.append(scaled @ (sums / size[own, None]))
+            seats.append(scaled.sum(axis=1))
+        return Parts(np.stack(matrix), np.stack(right), np.stack(means), np.stack(seats))
+
+    def _effects(self, times: Floats, parts: Parts, inside: Bools) -> Floats:
+        """Solutions of the weighted normal equations, summing to 0 in the main group and 0 outside it."""
+        both = inside[:, :, None] & inside[:, None, :]
+        # The effects are free up to a constant; a one in every cell of the group pins their sum to zero.
+        matrix = np.where(both, _weigh(times, parts.matrix) + 1.0, 0.0)
+        outside = np.arange(inside.shape[1])
+        matrix[:, outside, outside] += ~inside
+        right = np.where(inside[:, :, None], _weigh(times, parts.right), 0.0)
+        return np.asarray(np.linalg.solve(matrix, right))
 
     def levels_with_ends(self, level: float) -> tuple[Floats, Floats, Floats]:
         """Levels [A, K] with jackknife ends, NaN where a level or an interval does not exist.
@@ -140,12 +188,11 @@ class Design:
         Clusters are left out one at a time. Degrees of freedom are the agent's own clusters minus one, because
         clusters it never decided in say little about it.
         """
-        everything = np.ones(self.cluster.size, dtype=bool)
-        centre = self.levels(everything)
         g = self.clusters
+        centre, *others = self.levels(np.concatenate([np.ones((1, g)), 1 - np.eye(g)]))
         if g < 2:
             return centre, np.full_like(centre, np.nan), np.full_like(centre, np.nan)
-        without = np.stack([self.levels(self.cluster != k) for k in range(g)])
+        without = np.stack(others)
         error = np.sqrt((g - 1) / g * np.square(without - without.mean(axis=0)).sum(axis=0))
         half = self._quantiles(level)[:, None] * error
         return centre, centre - half, centre + half
@@ -161,12 +208,40 @@ class Design:
         return np.array([t_quantile(0.5 + level / 2, int(k) - 1) if k > 1 else np.nan for k in own])
 
 
-def _groups(counts: Floats) -> list[list[int]]:
-    """Connected groups of agents that decided at all, by size, then decisions, then first agent."""
-    active = np.flatnonzero(counts.sum(axis=1))
-    if not active.size:
-        return []
-    met = counts[active] @ counts[active].T > 0
-    number, label = csgraph.connected_components(met, directed=False)
-    groups = [active[label == k].tolist() for k in range(number)]
-    return sorted(groups, key=lambda group: (-len(group), -counts[group].sum(), group[0]))
+def group_sums(values: Floats, codes: Ints, groups: int) -> Floats:
+    """Sums [groups, K] of the rows of ``values`` [n, K] by their code.
+
+    >>> group_sums(np.array([[1.0], [2.0], [4.0]]), np.array([2, 0, 2]), 3).tolist()
+    [[2.0], [0.0], [5.0]]
+    """
+    counts = np.bincount(codes, minlength=groups)
+    found = np.zeros((groups, values.shape[1]))
+    if counts.max(initial=0) <= 1:
+        found[codes] = values
+        return found
+    present = np.flatnonzero(counts)
+    order = np.argsort(codes, kind="stable")
+    found[present] = np.add.reduceat(values[order], (np.cumsum(counts) - counts)[present], axis=0)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Per cluster: normal equations [G, A, A] and their right sides [G, A, K]; cycle means [G, A, K] and the number of
+    cycles [G, A], both shared out among the agents of each cycle."""
+
+    matrix: Floats
+    right: Floats
+    cycle_means: Floats
+    seats: Floats
+
+
+def _weigh(times: Floats, parts: Floats) -> Floats:
+    """Sums [R, ...] of the clusters' parts [G, ...], each counted ``times`` [R, G]."""
+    return (times @ parts.reshape(parts.shape[0], -1)).reshape(len(times), *parts.shape[1:])
+
+
+def _through(reached: Bools) -> Bools:
+    """Which agents reach each other in at most two steps."""
+    steps = reached.astype(np.float32)
+    return np.asarray(steps @ steps > 0)

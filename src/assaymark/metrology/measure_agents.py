@@ -2,129 +2,134 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from assaymark.errors import NotMeasurableError
 from assaymark.metrology.checks import Floats
-from assaymark.metrology.contrasts import (
-    Tested,
-    bootstrap_tests,
-    default_resamples,
-    gating_test,
-    holm,
-    settle,
-    t_test,
-)
+from assaymark.metrology.contrasts import holm_rows
 from assaymark.metrology.measure_agreement import ONE_FAMILY
-from assaymark.metrology.panel import Meeting, Panel, state_of
+from assaymark.metrology.pairwise import NEVER, TESTS, PairTests, adjusted
+from assaymark.metrology.panel import Meeting, Panel
 from assaymark.metrology.planning import planning_mde
-from assaymark.metrology.stability import spearman
+from assaymark.metrology.stability import spearman_columns
 from assaymark.records import AGGREGATE, JSON, Measurement
 
-NEVER = "never compared"
 POINTS = "rubric points"
 
 
 # --- levels ---------------------------------------------------------------------------------------------------------
 
 
-def level_measurements(panel: Panel) -> Iterator[Measurement]:
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Least-squares levels [A, columns] with their jackknife ends, NaN where there is none."""
+
+    value: Floats
+    low: Floats
+    high: Floats
+
+
+def levels_of(panel: Panel) -> Levels:
+    """Levels of all agents in every column of the panel."""
+    return Levels(*panel.design.levels_with_ends(panel.study.inference.level))
+
+
+def level_measurements(panel: Panel, levels: Levels) -> Iterator[Measurement]:
     """Level of each agent, with and without each family; rank correlations; and the part that length plays."""
-    study, table, design = panel.study, panel.table, panel.design
-    levels, low, high = design.levels_with_ends(study.inference.level)
-    counts, own = design.counts.sum(axis=1), design.own_clusters()
-    raw = design.totals.sum(axis=1) / np.maximum(counts, 1)[:, None]
-    for k, name in enumerate(panel.names):
-        for a, agent in enumerate(table.agents):
-            ends = (float(low[a, k]), float(high[a, k])) if np.isfinite(low[a, k]) else (None, None)
-            yield _level(
-                panel,
-                "score.effect",
-                {"dimension": name, "agent": agent},
-                float(levels[a, k]),
-                int(counts[a]),
-                ends,
-                {"raw_mean": float(raw[a, k]) if counts[a] else None, "clusters": int(own[a])},
-            )
+    table, design = panel.table, panel.design
+    counts, own = design.counts.sum(axis=1), design.own_clusters().tolist()
+    raw = (design.totals.sum(axis=1) / np.maximum(counts, 1)[:, None]).tolist()
+    whole = slice(0, len(panel.names))
+    more = [
+        [{"raw_mean": raw[a][k] if n else None, "clusters": own[a]} for a, n in enumerate(counts.tolist())]
+        for k in range(len(panel.names))
+    ]
+    yield from agent_levels(panel, "score.effect", levels, whole, {}, ends=True, details=more)
     for family in dict.fromkeys(table.families):
         yield from _without(panel, family, levels)
     yield _length(panel)
 
 
-def _level(
+def agent_levels(
     panel: Panel,
     name: str,
+    levels: Levels,
+    block: slice,
     labels: dict[str, str],
-    value: float,
-    n: int,
-    ends: tuple[float | None, float | None],
-    detail: dict[str, JSON],
-) -> Measurement:
-    """One agent's level, or why it has none."""
-    known = bool(np.isfinite(value))
-    state = "ok"
-    if not n:
-        state = "undefined: no trajectory with a usable score from every judge"
-    elif not known:
-        state = "disconnected: shares no cycle with the main group of agents, directly or through others"
+    *,
+    ends: bool,
+    details: list[list[dict[str, JSON]]] | None = None,
+) -> Iterator[Measurement]:
+    """The levels of one block of columns, of every name and agent, or why an agent has none."""
+    counts = panel.design.counts.sum(axis=1).astype(int).tolist()
+    value, low, high = (part[:, block].tolist() for part in (levels.value, levels.low, levels.high))
     method = "least-squares agent effect beside cycle effects, plus the mean cycle effect"
-    return panel.measure(
-        name,
-        labels,
-        value=value if known else None,
-        n=n,
-        n_of="decisions",
-        method=method if ends[0] is None else f"{method}; jackknife over clusters",
-        state=state,
-        low=ends[0],
-        high=ends[1],
-        level=None if ends[0] is None else panel.study.inference.level,
-        unit=POINTS,
-        detail=detail,
-    )
+    inner = panel.study.inference.level
+    for k, dimension in enumerate(panel.names):
+        for a, agent in enumerate(panel.table.agents):
+            known, between = math.isfinite(value[a][k]), ends and math.isfinite(low[a][k])
+            yield panel.measure(
+                name,
+                {"dimension": dimension, **labels, "agent": agent},
+                value=value[a][k] if known else None,
+                n=counts[a],
+                n_of="decisions",
+                method=f"{method}; jackknife over clusters" if between else method,
+                state="ok" if known else no_level(counts[a]),
+                low=low[a][k] if between else None,
+                high=high[a][k] if between else None,
+                level=inner if between else None,
+                unit=POINTS,
+                detail=details[k][a] if details else {},
+            )
 
 
-def _without(panel: Panel, family: str, levels: Floats) -> Iterator[Measurement]:
+def no_level(decisions: int) -> str:
+    """Why an agent has no level, in words."""
+    if not decisions:
+        return "undefined: no trajectory with a usable score from every judge"
+    return "disconnected: shares no cycle with the main group of agents, directly or through others"
+
+
+def _without(panel: Panel, family: str, levels: Levels) -> Iterator[Measurement]:
     """Levels without one judge family, and how far the order of agents moves."""
     method = "Spearman correlation of agent levels with and without the family"
-    width, agents = len(panel.names), panel.table.agents
+    agents = panel.table.agents
     if family not in panel.drops:
         for name in panel.names:
             labels = {"dimension": name, "dropped": family}
             common = {"n": len(agents), "n_of": "agents", "method": method}
             yield panel.measure("lofo.rho", labels, value=None, state=ONE_FAMILY, **common)
         return
-    counts = panel.design.counts.sum(axis=1)
-    block = levels[:, panel.block(family)]
-    for k in range(width):
-        yield _rho(panel, family, k, levels[:, k], block[:, k])
-        for a, agent in enumerate(agents):
-            labels = {"dimension": panel.names[k], "dropped": family, "agent": agent}
-            yield _level(panel, "lofo.effect", labels, float(block[a, k]), int(counts[a]), (None, None), {})
+    block = panel.block(family)
+    full, without = levels.value[:, : len(panel.names)], levels.value[:, block]
+    ranked = np.flatnonzero(np.isfinite(full[:, 0]))
+    settled = np.round(-without[ranked], 9).T.tolist()
+    rho = spearman_columns(full[ranked], without[ranked]) if ranked.size > 1 else [None] * len(panel.names)
+    for k, name in enumerate(panel.names):
+        order = [agents[a] for _, a in sorted(zip(settled[k], ranked.tolist(), strict=True))]
+        yield panel.measure(
+            "lofo.rho",
+            {"dimension": name, "dropped": family},
+            value=rho[k],
+            n=ranked.size,
+            n_of="agents",
+            method=method,
+            state="ok" if rho[k] is not None else no_rho(panel, ranked.size),
+            detail={"order": order},
+        )
+    yield from agent_levels(panel, "lofo.effect", levels, block, {"dropped": family}, ends=False)
 
 
-def _rho(panel: Panel, family: str, column: int, full: Floats, without: Floats) -> Measurement:
-    ranked = np.flatnonzero(np.isfinite(full))
-    names = [panel.table.agents[a] for a in ranked]
-    order = [name for _, name in sorted(zip(-np.round(without[ranked], 9), names, strict=True))]
-    common = {
-        "n": len(names),
-        "n_of": "agents",
-        "method": "Spearman correlation of agent levels with and without the family",
-        "detail": {"order": order},
-    }
-    labels = {"dimension": panel.names[column], "dropped": family}
-    if len(names) < 2:
-        state = panel.missing or "undefined: one agent, needs two"
-        return panel.measure("lofo.rho", labels, value=None, state=state, **common)
-    try:
-        return panel.measure("lofo.rho", labels, value=spearman(full[ranked], without[ranked]), **common)
-    except NotMeasurableError as exc:
-        return panel.measure("lofo.rho", labels, value=None, state=state_of(exc), **common)
+def no_rho(panel: Panel, agents: int) -> str:
+    """Why two rankings of so many agents have no correlation, in words."""
+    if agents < 2:
+        return panel.missing or "undefined: one agent, needs two"
+    return f"undefined: all {agents} agents are tied"
 
 
 def _length(panel: Panel) -> Measurement:
@@ -153,109 +158,84 @@ def _length(panel: Panel) -> Measurement:
 # --- contrasts ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class PairTests:
-    """Both tests of every pair of agents [P] and name [K]; pairs that never met hold p = 1 in every family."""
-
-    t: tuple[Tested, ...]
-    bootstrap: tuple[Tested, ...]
-    gates: tuple[str, ...]
-
-    def p(self, which: str) -> Floats:
-        """p-values [P, K] of ``cluster-t``, of ``bootstrap``, or of the ``gate`` of each pair."""
-        if which == "gate":
-            rows = [
-                t.p if g == "cluster-t" else b.p for t, b, g in zip(self.t, self.bootstrap, self.gates, strict=True)
-            ]
-        else:
-            rows = [tested.p for tested in (self.t if which == "cluster-t" else self.bootstrap)]
-        return np.array(rows)
-
-    def gated(self, pair: int) -> Tested:
-        """The test that this pair is gated on."""
-        return self.t[pair] if self.gates[pair] == "cluster-t" else self.bootstrap[pair]
-
-
-def contrast_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
+def contrast_measurements(panel: Panel, tests: PairTests) -> Iterator[Measurement]:
     """Every pair of agents on every name, corrected for all of them; who can be called first; what can be detected."""
-    meetings = panel.meetings
-    width, d = len(panel.names), len(panel.table.dimensions)
-    sizes = [len(meetings), *[len(meetings) * d] * d]
-    if meetings:
-        tests = _tests(panel, rng)
-        adjusted = {which: _adjust(tests.p(which)) for which in ("gate", "cluster-t", "bootstrap")}
+    width, d, pairs = len(panel.names), len(panel.table.dimensions), len(panel.meetings)
+    sizes = [pairs, *[pairs * d] * d]
+    if pairs:
+        numbers = _numbers(panel, tests, sizes)
         for k in range(width):
-            for pair in range(len(meetings)):
-                yield _contrast(panel, tests, adjusted, pair, k, sizes[k])
-                yield from _lofo_contrasts(panel, meetings[pair], k)
-        p = tests.p("gate")
-        for k in range(width):
-            for a in range(len(panel.table.agents)):
-                yield _first(panel, p[:, k], a, k)
+            for pair in range(pairs):
+                yield _contrast(panel, tests, numbers, pair, k)
+                yield from _lofo_contrasts(panel, numbers.difference[pair], pair, k)
+        yield from _firsts(panel, tests)
     for k in range(width):
         yield _mde(panel, k, sizes[k])
 
 
-def _tests(panel: Panel, rng: np.random.Generator) -> PairTests:
-    """t tests and bootstraps of all pairs; pairs with equally many clusters share their resamples."""
-    plan, width = panel.study.inference, len(panel.names)
-    parts = [(meeting.sums[:, :width], meeting.cycles) for meeting in panel.meetings]
-    gates = tuple(gating_test(plan.gating_test, meeting.clusters.size) for meeting in panel.meetings)
-    met: dict[int, list[int]] = defaultdict(list)
-    for pair, meeting in enumerate(panel.meetings):
-        met[meeting.clusters.size].append(pair)
-    resamples = plan.resamples or default_resamples(len(parts) * max(1, width - 1), panel.study.claim_alpha)
-    nothing = np.full(width, np.nan)
-    blank = Tested(np.zeros(width), np.ones(width), nothing, nothing, 0, (NEVER,) * width)
-    bootstrap = [blank] * len(parts)
-    for clusters, pairs in sorted(met.items()):
-        if clusters:
-            tested = bootstrap_tests(
-                [parts[pair] for pair in pairs],
-                resamples=resamples,
-                rng=rng,
-                level=plan.level,
-                intervals=[gates[pair] == "bootstrap" and clusters > 1 for pair in pairs],
-            )
-            for pair, one in zip(pairs, tested, strict=True):
-                bootstrap[pair] = one
-    t = tuple(t_test(*part, level=plan.level) if part[1].size else blank for part in parts)
-    return PairTests(t, tuple(bootstrap), gates)
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """The parts of all contrasts as plain lists [P][K], because picking floats out of arrays one by one is slow."""
+
+    difference: list[list[float]]
+    low: list[list[float]]
+    high: list[list[float]]
+    p: dict[str, list[list[float]]]
+    holm: dict[str, list[list[float]]]
+    families: list[str]
+    mde: list[list[float | None]]
+    sums: list[list[list[float]]]
 
 
-def _adjust(p: Floats) -> Floats:
-    """Holm-adjusted p-values [P, K]: the aggregate is one family, all dimensions together are the other."""
-    dimensions = holm(p[:, 1:].ravel()).reshape(p[:, 1:].shape) if p.shape[1] > 1 else p[:, 1:]
-    return np.concatenate([holm(p[:, 0])[:, None], dimensions], axis=1)
+def _numbers(panel: Panel, tests: PairTests, sizes: list[int]) -> _Numbers:
+    width, pairs = len(panel.names), range(len(panel.meetings))
+    p: dict[str, Floats] = {"gate": tests.gate_p(width)}
+    p.update({test: tests.p(test, width) for test in TESTS})
+    gated = [tests.gated(pair) for pair in pairs]
+    # Balanced records have one number of common cycles, and all dimensions one size of family.
+    wanted = {(meeting.n, size) for meeting in panel.meetings for size in sizes}
+    mde = {key: planning_mde(panel.study, *key) for key in wanted}
+    d = len(panel.table.dimensions)
+    return _Numbers(
+        difference=panel.differences.tolist(),
+        low=[one.low[:width].tolist() for one in gated],
+        high=[one.high[:width].tolist() for one in gated],
+        p={name: values.tolist() for name, values in p.items()},
+        holm={name: adjusted(values).tolist() for name, values in p.items()},
+        families=[f"aggregate C(A,2)={len(pairs)}", *[f"dimensions C(A,2)xD={len(pairs) * d}"] * d],
+        mde=[[mde[meeting.n, size] for size in sizes] for meeting in panel.meetings],
+        sums=[meeting.sums[:, :width].T.tolist() for meeting in panel.meetings],
+    )
 
 
-def _contrast(
-    panel: Panel, tests: PairTests, adjusted: dict[str, Floats], pair: int, column: int, size: int
-) -> Measurement:
-    meeting, tested = panel.meetings[pair], tests.gated(pair)
-    turn = -1.0 if tested.difference[column] < 0 else 1.0
+def _contrast(panel: Panel, tests: PairTests, numbers: _Numbers, pair: int, column: int) -> Measurement:
+    meeting = panel.meetings[pair]
+    difference = numbers.difference[pair][column]
+    turn = -1.0 if difference < 0 else 1.0
     detail: dict[str, JSON] = {
-        "p": float(tested.p[column]),
-        "p_holm": float(adjusted["gate"][pair, column]),
-        "p_holm_family": _family(panel, column),
+        "p": numbers.p["gate"][pair][column],
+        "p_holm": numbers.holm["gate"][pair][column],
+        "p_holm_family": numbers.families[column],
         "gating": tests.gates[pair],
-        "p_cluster_t": float(tests.t[pair].p[column]),
-        "p_bootstrap": float(tests.bootstrap[pair].p[column]),
-        "p_holm_cluster_t": float(adjusted["cluster-t"][pair, column]),
-        "p_holm_bootstrap": float(adjusted["bootstrap"][pair, column]),
+        "p_cluster_t": numbers.p["cluster-t"][pair][column],
+        "p_bootstrap": numbers.p["bootstrap"][pair][column],
+        "p_sign_flip": numbers.p["sign-flip"][pair][column],
+        "p_holm_cluster_t": numbers.holm["cluster-t"][pair][column],
+        "p_holm_bootstrap": numbers.holm["bootstrap"][pair][column],
+        "p_holm_sign_flip": numbers.holm["sign-flip"][pair][column],
         "clusters": int(meeting.clusters.size),
-        "cluster_sums": _cluster_sums(panel, meeting, column, turn),
+        "cluster_sums": _cluster_sums(panel, meeting, numbers.sums[pair][column], turn),
     }
     labels = {"dimension": panel.names[column], **_sides(panel, meeting, turn)}
     if not meeting.n:
         method = "paired difference within common cycles"
-        common = {"n": 0, "n_of": "common cycles", "method": method, "unit": POINTS}
+        common: dict[str, Any] = {"n": 0, "n_of": "common cycles", "method": method, "unit": POINTS}
         detail |= {"mde": None, "in_mde": None}
         return panel.measure("contrast", labels, value=None, state=NEVER, detail=detail, **common)
-    value = turn * float(tested.difference[column]) + 0.0  # no minus zero
-    ends = sorted((turn * float(tested.low[column]), turn * float(tested.high[column])))
-    known = bool(np.isfinite(ends[0]))
-    mde = planning_mde(panel.study, meeting.n, size)
+    value = turn * difference + 0.0  # no minus zero
+    low, high = sorted((turn * numbers.low[pair][column], turn * numbers.high[pair][column]))
+    known = math.isfinite(low)
+    mde = numbers.mde[pair][column]
     detail |= {"mde": mde, "in_mde": value / mde if mde else None}
     return panel.measure(
         "contrast",
@@ -263,9 +243,9 @@ def _contrast(
         value=value,
         n=meeting.n,
         n_of="common cycles",
-        method=f"mean paired difference within common cycles; {tested.method[column]}",
-        low=ends[0] if known else None,
-        high=ends[1] if known else None,
+        method=f"mean paired difference within common cycles; {tests.gated(pair).method[column]}",
+        low=low if known else None,
+        high=high if known else None,
         level=panel.study.inference.level if known else None,
         unit=POINTS,
         detail=detail,
@@ -278,32 +258,21 @@ def _sides(panel: Panel, meeting: Meeting, turn: float) -> dict[str, str]:
     return {"high": first, "low": second} if turn > 0 else {"high": second, "low": first}
 
 
-def _cluster_sums(panel: Panel, meeting: Meeting, column: int, turn: float) -> dict[str, JSON]:
-    names = [panel.table.clusters[c] for c in meeting.clusters]
-    sums = (turn * meeting.sums[:, column] + 0.0).tolist()
-    return {name: [s, n] for name, s, n in zip(names, sums, meeting.cycles.tolist(), strict=True)}
+def _cluster_sums(panel: Panel, meeting: Meeting, sums: list[float], turn: float) -> dict[str, JSON]:
+    names = [panel.table.clusters[c] for c in meeting.clusters.tolist()]
+    return {name: [turn * s + 0.0, n] for name, s, n in zip(names, sums, meeting.cycles.tolist(), strict=True)}
 
 
-def _family(panel: Panel, column: int) -> str:
-    pairs, d = len(panel.meetings), len(panel.table.dimensions)
-    return f"aggregate C(A,2)={pairs}" if column == 0 else f"dimensions C(A,2)xD={pairs * d}"
-
-
-def _difference(meeting: Meeting, column: int) -> float:
-    """Mean paired difference of first minus second in one column."""
-    return float(settle(meeting.sums[:, column].sum() / meeting.n))
-
-
-def _lofo_contrasts(panel: Panel, meeting: Meeting, column: int) -> Iterator[Measurement]:
+def _lofo_contrasts(panel: Panel, differences: list[float], pair: int, column: int) -> Iterator[Measurement]:
     """The same difference without each family, in the same direction: negative is reversed."""
-    turn = -1.0 if meeting.n and _difference(meeting, column) < 0 else 1.0
-    sides = _sides(panel, meeting, turn)
-    for family in panel.drops:
-        place = panel.block(family).start + column
+    meeting = panel.meetings[pair]
+    turn = -1.0 if differences[column] < 0 else 1.0
+    sides, width = _sides(panel, meeting, turn), len(panel.names)
+    for family, block in panel.drops.items():
         yield panel.measure(
             "lofo.contrast",
             {"dimension": panel.names[column], "dropped": family, **sides},
-            value=turn * _difference(meeting, place) + 0.0 if meeting.n else None,
+            value=turn * differences[block * width + column] + 0.0 if meeting.n else None,
             n=meeting.n,
             n_of="common cycles",
             method="mean paired difference within common cycles, without the family",
@@ -312,35 +281,39 @@ def _lofo_contrasts(panel: Panel, meeting: Meeting, column: int) -> Iterator[Mea
         )
 
 
-def _first(panel: Panel, p: Floats, agent: int, column: int) -> Measurement:
-    """How sure it is that one agent stands above every other that it met."""
-    agents = panel.table.agents
-    raw: dict[str, float] = {}
-    direction: dict[str, JSON] = {}
-    for pair, meeting in enumerate(panel.meetings):
-        if agent not in (meeting.first, meeting.second):
-            continue
-        other, turn = (meeting.second, 1.0) if agent == meeting.first else (meeting.first, -1.0)
-        if meeting.n:
-            direction[agents[other]] = turn * _difference(meeting, column) + 0.0
-        above = meeting.n > 0 and direction[agents[other]] > 0
-        raw[agents[other]] = float(p[pair]) if above else 1.0
-    adjusted = dict(zip(raw, holm(list(raw.values())).tolist(), strict=True))
-    met = {other: adjusted[other] for other in sorted(direction)}
-    return panel.measure(
-        "first.p_holm",
-        {"dimension": panel.names[column], "agent": agents[agent]},
-        value=max(met.values()) if met else None,
-        n=len(met),
-        n_of="agents met",
-        method=f"largest p-value after Holm over the A-1={len(raw)} contrasts of the agent, 1 where it is not above",
-        state="ok" if met else NEVER,
-        detail={
-            "p": met,
-            "never_met": sorted(set(raw) - set(met)),
-            "direction": {other: direction[other] for other in met},
-        },
-    )
+def _firsts(panel: Panel, tests: PairTests) -> Iterator[Measurement]:
+    """How sure it is, of every agent and name, that it stands above every other agent that it met."""
+    width, agents = len(panel.names), panel.table.agents
+    count = len(agents)
+    one, other = np.array([(meeting.first, meeting.second) for meeting in panel.meetings]).T
+    ahead = np.full((count, count, width), np.nan)
+    ahead[one, other], ahead[other, one] = panel.differences[:, :width], -panel.differences[:, :width]
+    p = np.ones((count, count, width))
+    p[one, other] = p[other, one] = tests.gate_p(width)
+    apart = ~np.eye(count, dtype=bool)
+    raw = np.where(ahead > 0, p, 1.0)[apart].reshape(count, count - 1, width)
+    holm = holm_rows(raw.transpose(0, 2, 1).reshape(-1, count - 1)).reshape(count, width, count - 1).tolist()
+    above = ahead[apart].reshape(count, count - 1, width).transpose(0, 2, 1).tolist()
+    method = f"largest p-value after Holm over the A-1={count - 1} contrasts of the agent, 1 where it is not above"
+    others = [[name for name in agents if name != agent] for agent in agents]
+    for k, dimension in enumerate(panel.names):
+        for a, agent in enumerate(agents):
+            found = list(zip(others[a], above[a][k], holm[a][k], strict=True))
+            met = {name: value for name, difference, value in found if difference == difference}
+            yield panel.measure(
+                "first.p_holm",
+                {"dimension": dimension, "agent": agent},
+                value=max(met.values()) if met else None,
+                n=len(met),
+                n_of="agents met",
+                method=method,
+                state="ok" if met else NEVER,
+                detail={
+                    "p": met,
+                    "never_met": [name for name in others[a] if name not in met],
+                    "direction": {name: difference + 0.0 for name, difference, _ in found if name in met},
+                },
+            )
 
 
 def _mde(panel: Panel, column: int, comparisons: int) -> Measurement:

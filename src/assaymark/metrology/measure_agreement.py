@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from assaymark.errors import NotMeasurableError
-from assaymark.metrology.agreement import (
-    Pair,
-    fleiss_kappa,
-    kappa_of_table,
-    mean_correlation,
-    pair_tables,
-    round_half_up,
-)
+from assaymark.metrology.agreement import Pair, judge_pairs, round_half_up
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.intervals import Interval, wilson
 from assaymark.metrology.panel import Panel, state_of
 from assaymark.metrology.resampling import KappaSums
-from assaymark.metrology.stability import repetition_stability
+from assaymark.metrology.stability import averaging, repetition_stability
+from assaymark.metrology.table import ScoreTable
 from assaymark.records import AGGREGATE, JSON, Measurement
 
 ONE_FAMILY = "not measurable: one judge family, needs two"
@@ -47,72 +42,173 @@ def categories_of(scores: Floats) -> Ints:
 
 def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
     """Kappa, Fleiss' kappa and redundancy of the aggregate and each dimension, and kappa within formats."""
-    ratings = categories_of(panel.scores)
     table = panel.table
-    for k, name in enumerate(panel.names):
-        labels = {"dimension": name}
-        yield _kappa(panel, labels, k, np.ones(table.n, dtype=bool), rng)
-        yield _plain(panel, "kappa.fleiss", labels, "Fleiss' unweighted kappa", fleiss_kappa, ratings[:, :, k])
-        yield _plain(
-            panel,
-            "redundancy",
-            labels,
-            "mean Pearson correlation over pairs of judges",
-            mean_correlation,
-            panel.scores[:, :, k],
-        )
+    kappas = _Kappas.of(panel) if len(set(table.families)) > 1 and table.n else None
+    ratings = kappas.ratings if kappas else categories_of(panel.scores)
+    yield from _kappa(panel, kappas, None, rng)
+    yield from _plain(panel, "kappa.fleiss", "Fleiss' unweighted kappa", lambda: _fleiss(ratings))
+    redundancy = "mean Pearson correlation over pairs of judges"
+    yield from _plain(panel, "redundancy", redundancy, lambda: _redundancy(panel.scores))
     if len(table.formats) > 1:
-        for f, label in enumerate(table.formats):
-            for k, name in enumerate(panel.names):
-                yield _kappa(panel, {"dimension": name, "format": label}, k, table.format == f, rng)
+        for f in range(len(table.formats)):
+            yield from _kappa(panel, kappas, f, rng)
 
 
-def _kappa(
-    panel: Panel, labels: dict[str, str], column: int, rows: np.ndarray[Any, Any], rng: np.random.Generator
-) -> Measurement:
-    """One mean pairwise kappa with its two intervals, or the state that says why there is none."""
-    clusters, codes = np.unique(panel.table.cluster[rows], return_inverse=True)
-    n, g = int(rows.sum()), int(clusters.size)
-    common = {"n": n, "n_of": "trajectories", "method": _KAPPA}
-    state = _kappa_state(panel, n, g, "format" in labels)
-    if state:
-        return panel.measure("kappa.mean_pairwise", labels, value=None, state=state, detail={"clusters": g}, **common)
-    scores = panel.scores[rows][:, :, column]
-    pairs = cross_family_pairs(panel.table.families)
-    sums = KappaSums.of(categories_of(scores), codes, g, pairs)
-    detail = {"clusters": g, **_tables(panel, categories_of(scores), pairs), "half_even": _half_even(scores, pairs)}
-    value = sums.point()
-    if value is None:
-        constant = [pair for pair, kappa in detail["pairs"].items() if kappa is None]
-        state = f"undefined: both judges gave one rating to all {n} trajectories ({', '.join(constant)})"
-        return panel.measure("kappa.mean_pairwise", labels, value=None, state=state, detail=detail, **common)
-    level = panel.study.inference.level
-    resamples = panel.study.inference.resamples or _RESAMPLES
-    interval, reason = _try(lambda: sums.bootstrap(level=level, resamples=resamples, rng=rng), g)
-    jackknife, _ = _try(lambda: sums.jackknife(level=level), g)
-    detail |= {
-        "t_low": jackknife.low if jackknife else None,
-        "t_high": jackknife.high if jackknife else None,
-        "interval_method": reason,
+def other_ddof_measurements(panel: Panel, other: ScoreTable) -> Iterator[Measurement]:
+    """Mean pairwise kappa of every name had the plan's other divisor decided whose trials are averaged.
+
+    ``other`` is the table gated by that divisor. What a verdict would have been is not asked of numbers that come out
+    the same, so these are measured only where the two divisors disagree about a judge.
+    """
+    ddof = 1 - panel.study.inference.ddof
+    decided = averaging(panel.table, panel.study, ddof=ddof)
+    common = {
+        "n": panel.table.n,
+        "n_of": "trajectories",
+        "method": f"{_KAPPA}, trials averaged where repetition stability with ddof {ddof} allows it",
+        "detail": {"ddof": ddof, "averaged": dict(decided)},
     }
-    return panel.measure(
-        "kappa.mean_pairwise",
-        labels,
-        value=value,
-        low=interval.low if interval else None,
-        high=interval.high if interval else None,
-        level=level if interval else None,
-        detail=detail,
-        **common,
-    )
+    state = _kappa_state(panel, None, panel.table.n, 0)
+    points: list[float | None] = [None] * len(panel.names)
+    if state is None:
+        ratings = categories_of(other.stacked)
+        pairs = cross_family_pairs(panel.table.families)
+        points = KappaSums.of(ratings, np.zeros(len(ratings), dtype=np.int64), 1, pairs).points()
+        state = f"undefined: a pair of judges gave one rating each to all {panel.table.n} trajectories"
+    for name, value in zip(panel.names, points, strict=True):
+        said = "ok" if value is not None else state
+        yield panel.measure("kappa.other_ddof", {"dimension": name}, value=value, state=said, **common)
 
 
-def _kappa_state(panel: Panel, n: int, clusters: int, within_format: bool) -> str | None:
-    """Why this kappa is not computed, or None."""
+@dataclass(frozen=True, slots=True)
+class _Kappas:
+    """Every rating counted once: sums by format and cluster, and contingency tables by format.
+
+    ``sums`` have one place for each format and cluster, ``even`` one for each format, from halves rounded to even;
+    ``tables`` [F, K, P, 5, 5].
+    """
+
+    ratings: Ints
+    sums: KappaSums
+    even: KappaSums
+    tables: Ints
+
+    @classmethod
+    def of(cls, panel: Panel) -> _Kappas:
+        table, pairs = panel.table, cross_family_pairs(panel.table.families)
+        formats, clusters = len(table.formats), len(table.clusters)
+        settled = np.round(panel.scores, 9)
+        ratings = _on_scale(np.floor(settled + 0.5))
+        even = _on_scale(np.rint(settled))
+        return cls(
+            ratings,
+            KappaSums.of(ratings, table.format * clusters + table.cluster, formats * clusters, pairs),
+            KappaSums.of(even, table.format, formats, pairs),
+            _contingency(ratings, table.format, formats, pairs),
+        )
+
+    def part(self, panel: Panel, f: int | None) -> tuple[KappaSums, KappaSums, Ints]:
+        """Sums by cluster, sums from halves to even, and tables [K, P, 5, 5], of one format or of all."""
+        formats, clusters = len(panel.table.formats), len(panel.table.clusters)
+        if f is not None:
+            places = np.arange(f * clusters, (f + 1) * clusters)
+            there = places[self.sums.columns[0, 0, places] > 0]
+            return self.sums.of_clusters(there), self.even.of_clusters(np.array([f])), self.tables[f]
+        shape = (*self.sums.columns.shape[:2], formats, clusters)
+        pooled = replace(self.sums, columns=self.sums.columns.reshape(shape).sum(axis=2))
+        return pooled, self.even, self.tables.sum(axis=0)
+
+
+def _on_scale(rounded: Floats) -> Ints:
+    return np.clip(rounded, 1, 5).astype(np.int64)
+
+
+def _contingency(ratings: Ints, group: Ints, groups: int, pairs: list[Pair]) -> Ints:
+    """Contingency tables [groups, K, P, 5, 5] of ratings [n, J, K]."""
+    left, right = np.array(pairs).T
+    width, size = ratings.shape[2], 25
+    shape = (groups, width, len(pairs), 5, 5)
+    cells = (ratings[:, left] * 5 + ratings[:, right] - 6).transpose(0, 2, 1)
+    places = cells + size * np.arange(width * len(pairs)).reshape(width, -1)
+    places += size * width * len(pairs) * group[:, None, None]
+    return np.bincount(places.ravel(), minlength=groups * width * len(pairs) * size).reshape(shape)
+
+
+def _kappa(panel: Panel, kappas: _Kappas | None, f: int | None, rng: np.random.Generator) -> Iterator[Measurement]:
+    """Mean pairwise kappas of all names with their two intervals, or the state that says why there are none."""
+    table = panel.table
+    rows = slice(None) if f is None else table.format == f
+    n, g = table.format[rows].size, int(np.count_nonzero(np.bincount(table.cluster[rows])))
+    format_ = {} if f is None else {"format": table.formats[f]}
+    common: dict[str, Any] = {"n": n, "n_of": "trajectories", "method": _KAPPA}
+    state = _kappa_state(panel, f, n, g)
+    if state or kappas is None:
+        for name in panel.names:
+            yield panel.measure(
+                "kappa.mean_pairwise",
+                {"dimension": name, **format_},
+                value=None,
+                state=state,
+                detail={"clusters": g},
+                **common,
+            )
+        return
+    sums, even, tables = kappas.part(panel, f)
+    points, halves, found = sums.points(), even.points(), sums.of_all().T.tolist()
+    boots, jacks = _intervals(panel, sums, rng)
+    names = [f"{table.judges[a]}|{table.judges[b]}" for a, b in sums.pairs]
+    listed = tables.tolist()
+    for k, name in enumerate(panel.names):
+        pairs = {pair: None if kappa != kappa else kappa for pair, kappa in zip(names, found[k], strict=True)}
+        detail: dict[str, JSON] = {
+            "clusters": g,
+            "pairs": dict(pairs),
+            "tables": dict(zip(names, listed[k], strict=True)),
+            "half_even": halves[k],
+        }
+        if points[k] is None:
+            constant = ", ".join(pair for pair, kappa in pairs.items() if kappa is None)
+            state = f"undefined: both judges gave one rating to all {n} trajectories ({constant})"
+            boot, low, high = None, None, None
+        else:
+            boot, jack = boots[k], jacks[k]
+            low, high = (boot.low, boot.high) if isinstance(boot, Interval) else (None, None)
+            detail |= {
+                "t_low": jack.low if isinstance(jack, Interval) else None,
+                "t_high": jack.high if isinstance(jack, Interval) else None,
+                "interval_method": boot.method if isinstance(boot, Interval) else boot,
+            }
+        yield panel.measure(
+            "kappa.mean_pairwise",
+            {"dimension": name, **format_},
+            value=points[k],
+            state="ok" if points[k] is not None else state,
+            low=low,
+            high=high,
+            level=None if low is None else panel.study.inference.level,
+            detail=detail,
+            **common,
+        )
+
+
+def _intervals(
+    panel: Panel, sums: KappaSums, rng: np.random.Generator
+) -> tuple[list[Interval | str], list[Interval | str]]:
+    """Bootstrap and jackknife interval of every name, or the reasons that there are none."""
+    if sums.clusters < 2:
+        none: list[Interval | str] = ["no interval: one cluster, needs two"] * len(panel.names)
+        return none, none
+    plan = panel.study.inference
+    boots = sums.bootstrap(level=plan.level, resamples=plan.resamples or _RESAMPLES, rng=rng)
+    return boots, sums.jackknife(level=plan.level)
+
+
+def _kappa_state(panel: Panel, f: int | None, n: int, clusters: int) -> str | None:
+    """Why these kappas are not computed, or None."""
     gates = panel.study.gates
     if len(set(panel.table.families)) < 2:
         return ONE_FAMILY
-    if within_format and (n < gates.format_min_records or clusters < gates.format_min_clusters):
+    if f is not None and (n < gates.format_min_records or clusters < gates.format_min_clusters):
         return f"too few to gate: {n} records in {clusters} cluster{'' if clusters == 1 else 's'}"
     return panel.missing
 
@@ -126,74 +222,73 @@ def cross_family_pairs(families: tuple[str, ...]) -> list[Pair]:
     return [(a, b) for a, b in combinations(range(len(families)), 2) if families[a] != families[b]]
 
 
-def _tables(panel: Panel, ratings: Ints, pairs: list[Pair]) -> dict[str, JSON]:
-    """Contingency table and kappa of every pair under the names of its judges."""
-    judges = panel.table.judges
-    names = [f"{judges[a]}|{judges[b]}" for a, b in pairs]
-    tables = pair_tables(ratings, pairs)
-    return {
-        "pairs": {name: _kappa_or_none(cells) for name, cells in zip(names, tables, strict=True)},
-        "tables": {name: cells.tolist() for name, cells in zip(names, tables, strict=True)},
-    }
+def _fleiss(ratings: Ints) -> list[float | str]:
+    """`fleiss_kappa` of every column of ratings [n, J, K], or its state."""
+    n, judges, width = ratings.shape
+    columns = np.ascontiguousarray(ratings.transpose(2, 1, 0))
+    agree = sum(np.count_nonzero(columns[:, a] == columns[:, b], axis=1) for a, b in judge_pairs(judges))
+    places = columns - 1 + 5 * np.arange(width)[:, None, None]
+    counts = np.bincount(places.ravel(), minlength=5 * width).reshape(width, 5)
+    observed = 2 * agree / (n * judges * (judges - 1))
+    chance = np.square(counts / (n * judges)).sum(axis=1)
+    flat = (counts == n * judges).any(axis=1)
+    kappa = (observed - chance) / np.where(flat, 1.0, 1.0 - chance)
+    state = f"undefined: all {n * judges} ratings are the same"
+    return [state if same else value for same, value in zip(flat.tolist(), kappa.tolist(), strict=True)]
 
 
-def _kappa_or_none(table: Ints) -> float | None:
-    try:
-        return kappa_of_table(table)
-    except NotMeasurableError:
-        return None
+def _redundancy(scores: Floats) -> list[float | str]:
+    """`mean_correlation` of every column of scores [n, J, K], or its state."""
+    columns = np.ascontiguousarray(scores.transpose(1, 2, 0))
+    spread = np.ptp(columns, axis=2)
+    away = columns - columns.mean(axis=2, keepdims=True)
+    norms = np.sqrt(np.square(away).sum(axis=2))
+    away /= np.where(norms > 0, norms, 1.0)[:, :, None]
+    pairs = judge_pairs(columns.shape[0])
+    mean = sum((away[a] * away[b]).sum(axis=1) for a, b in pairs) / len(pairs)
+    flat, worst = (spread.min(axis=0) <= 1e-9).tolist(), (spread.argmin(axis=0) + 1).tolist()
+    return [
+        f"undefined: judge {judge} gave a single score" if same else value
+        for same, judge, value in zip(flat, worst, np.clip(mean, -1, 1).tolist(), strict=True)
+    ]
 
 
-def _half_even(scores: Floats, pairs: list[Pair]) -> float | None:
-    """The same mean kappa had halves been rounded to even, for the fragility of the verdict."""
-    ratings = np.clip(np.rint(np.round(scores, 9)), 1, 5).astype(np.int64)
-    found = [_kappa_or_none(cells) for cells in pair_tables(ratings, pairs)]
-    return None if None in found else float(np.mean([kappa for kappa in found if kappa is not None]))
-
-
-def _try(make: Callable[[], Interval], clusters: int) -> tuple[Interval | None, str]:
-    """An interval and its method, or None and the reason."""
-    if clusters < 2:
-        return None, "no interval: one cluster, needs two"
-    try:
-        interval = make()
-    except NotMeasurableError as exc:
-        return None, str(exc)
-    return interval, interval.method
-
-
-def _plain(
-    panel: Panel, name: str, labels: dict[str, str], method: str, statistic: Callable[[Any], float], values: Any
-) -> Measurement:
-    """A statistic of the whole panel without an interval, or the state that says why there is none."""
+def _plain(panel: Panel, name: str, method: str, statistic: Callable[[], list[float | str]]) -> Iterator[Measurement]:
+    """A statistic of the whole panel for every name, without an interval; a text among its values is a state."""
     common = {"n": panel.table.n, "n_of": "trajectories", "method": method}
     state = ONE_FAMILY if len(set(panel.table.families)) < 2 else panel.missing
-    if state is None:
-        try:
-            return panel.measure(name, labels, value=statistic(values), **common)
-        except NotMeasurableError as exc:
-            state = state_of(exc)
-    return panel.measure(name, labels, value=None, state=state, **common)
+    values = [state] * len(panel.names) if state else statistic()
+    for dimension, value in zip(panel.names, values, strict=True):
+        known = isinstance(value, float)
+        yield panel.measure(
+            name, {"dimension": dimension}, value=value if known else None, state="ok" if known else value, **common
+        )
 
 
 def judge_measurements(panel: Panel) -> Iterator[Measurement]:
     """Repetition stability under both divisors and share of unusable calls of each judge; noise floor of each agent."""
-    for judge in panel.table.judges:
-        for ddof in (0, 1):
-            yield _stability(panel, judge, ddof)
+    for ddof in (0, 1):
+        decided = averaging(panel.table, panel.study, ddof=ddof)
+        for judge in panel.table.judges:
+            yield _stability(panel, judge, ddof, decided.get(judge, False))
     for judge in panel.table.judges:
         yield _invalid(panel, judge)
     for agent in panel.table.agents:
         yield _floor(panel, agent)
 
 
-def _stability(panel: Panel, judge: str, ddof: int) -> Measurement:
+def _stability(panel: Panel, judge: str, ddof: int, averaged: bool) -> Measurement:
+    """Repetition stability; ``averaged`` is whether this divisor lets the judge's trials be averaged."""
     trials = panel.table.trials[judge]
     common = {
         "n": trials.shape[0],
         "n_of": "trajectories",
         "method": f"1 - mean variance within trajectories / variance of all trials, ddof {ddof}",
-        "detail": {"gate": panel.study.gates.repetition_stability, "trials": trials.shape[1]},
+        "detail": {
+            "gate": panel.study.gates.repetition_stability,
+            "trials": trials.shape[1],
+            "averaged": averaged,
+        },
     }
     labels = {"judge": judge, "ddof": str(ddof)}
     if trials.shape[1] < 2:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.contrasts import (
+    EXACT_FLIPS,
     FEW_CLUSTERS,
     Test,
     bootstrap_tests,
@@ -22,6 +23,7 @@ from assaymark.metrology.contrasts import (
     smallest_p,
     t_test,
 )
+from assaymark.metrology.flips import flip_tests
 from assaymark.metrology.intervals import normal_quantile
 from assaymark.protocol import Study
 from assaymark.records import AGGREGATE
@@ -106,7 +108,7 @@ def simulate_error_rate(
 
     Parameters
     ----------
-    test : "cluster-t" or "bootstrap"
+    test : "cluster-t", "bootstrap" or "sign-flip"
     clusters, agents, dimensions, studies : int
         Clusters and agents of two or more.
     alpha : float
@@ -149,8 +151,8 @@ def _null_p(test: Test, sums: Floats, rng: np.random.Generator) -> Floats:
     sizes = np.ones(sums.shape[0], dtype=np.int64)
     if test == "cluster-t":
         return t_test(sums, sizes).p
-    parts = [(sums, sizes)]
-    return bootstrap_tests(parts, resamples=_SIMULATED_DRAWS, rng=rng, level=0.95, intervals=[False])[0].p
+    make = bootstrap_tests if test == "bootstrap" else flip_tests
+    return make([(sums, sizes)], resamples=_SIMULATED_DRAWS, rng=rng, level=0.95, intervals=[False])[0].p
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +253,10 @@ def preflight(
         median_cycles=median,
         mde=planning_mde(study, median, m),
         error_rate=rate,
-        warnings=tuple(_warnings(study, adjusted, hopeless, clusters, few, rate, agent_families)),
+        warnings=(
+            *_flip_warnings(study, dict(_families(study, agents, scale)), hopeless, clusters),
+            *_warnings(study, adjusted, hopeless, clusters, few, rate, agent_families),
+        ),
     )
 
 
@@ -274,6 +279,20 @@ def _families(study: Study, agents: int, dimensions: int) -> Iterable[tuple[str,
         yield "aggregate", pairs
     if agents > 1 and study.claims.first:
         yield "first", agents - 1
+
+
+def _flip_warnings(study: Study, sizes: dict[str, int], hopeless: Sequence[str], clusters: Ints) -> Iterable[str]:
+    """Why a sign flip that gates can reject nothing, and how many clusters would let it."""
+    most = int(clusters.max(initial=0))
+    if study.inference.gating_test != "sign-flip" or not hopeless or not 2 <= most <= EXACT_FLIPS:
+        return
+    largest = max(hopeless, key=lambda name: sizes[name])
+    needed = math.ceil(1 + math.log2(sizes[largest] / study.claim_alpha) - 1e-9)
+    yield (
+        f"{most} clusters have {2**most} patterns of signs, so no sign flip has a p-value below 2^(1-{most}) = "
+        f"{2.0 ** (1 - most):.4g}, and Holm over {sizes[largest]} contrasts needs {needed} common clusters before it "
+        f"can reject anything at alpha {study.claim_alpha:g}"
+    )
 
 
 def _warnings(

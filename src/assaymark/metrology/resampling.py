@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.agreement import Pair, judge_pairs
-from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.intervals import Interval, inverse_distribution, t_quantile
+from assaymark.metrology.checks import Bools, Floats, Ints
+from assaymark.metrology.intervals import Interval, t_quantile
 
 Counts = NDArray[np.uint16]
 
@@ -47,6 +47,11 @@ class Resamples:
     def exact(self) -> bool:
         """Whether these are all resamples there are, each with its multinomial weight."""
         return self.mass is not None
+
+    def blocks(self, rows: int) -> Iterator[Floats]:
+        """The resamples as floats [G, at most ``rows``], one block after the other."""
+        for start in range(0, self.size, rows):
+            yield self.times[start : start + rows].T.astype(np.float64)
 
 
 @cache
@@ -141,9 +146,9 @@ def bootstrap_kappa(
     names, codes = checks.labels("bootstrap_kappa", "clusters", clusters, table.shape[0])
     checks.probability("bootstrap_kappa", "level", level)
     checks.whole("bootstrap_kappa", "resamples", resamples, least=1)
-    sums = KappaSums.of(table, codes, len(names), judge_pairs(table.shape[1]))
+    sums = KappaSums.of(table[:, :, None], codes, len(names), judge_pairs(table.shape[1]))
     sums.require_defined()
-    return sums.bootstrap(level=level, resamples=resamples, rng=rng)
+    return _raised(sums.bootstrap(level=level, resamples=resamples, rng=rng)[0])
 
 
 def jackknife_kappa(
@@ -176,17 +181,18 @@ def jackknife_kappa(
     table = checks.ratings("jackknife_kappa", "ratings", ratings, size, ndim=2)
     names, codes = checks.labels("jackknife_kappa", "clusters", clusters, table.shape[0])
     checks.probability("jackknife_kappa", "level", level)
-    sums = KappaSums.of(table, codes, len(names), judge_pairs(table.shape[1]))
+    sums = KappaSums.of(table[:, :, None], codes, len(names), judge_pairs(table.shape[1]))
     sums.require_defined()
-    return sums.jackknife(level=level)
+    return _raised(sums.jackknife(level=level)[0])
 
 
 @dataclass(frozen=True, slots=True)
 class KappaSums:
-    """Per cluster, the sums from which the kappa of every resample follows.
+    """Per cluster, the sums from which the kappas of every resample follow, for K columns of ratings at once.
 
-    ``columns`` [1 + 2J + P, G] holds, for each cluster, the items, each judge's sum and sum of squares, and each pair's
-    sum of products. All are whole numbers, counted from a point inside the scale so that products of them stay exact.
+    ``columns`` [1 + 2J + P, K, G] holds, for each cluster, the items, each judge's sum and sum of squares, and each
+    pair's sum of products. All are whole numbers, counted from a point inside the scale so that products of them stay
+    exact.
     """
 
     columns: Floats
@@ -195,25 +201,35 @@ class KappaSums:
 
     @classmethod
     def of(cls, ratings: Ints, codes: Ints, clusters: int, pairs: Sequence[Pair]) -> KappaSums:
-        """Sums from good ratings [n, J] and cluster codes [n]; each item is looked at once."""
-        x = (ratings.T - _ORIGIN).astype(np.float64)
+        """Sums from good ratings [n, J, K] and cluster codes [n]; each item is looked at once."""
+        n, judges, width = ratings.shape
+        order = np.argsort(codes, kind="stable")
+        x = (np.ascontiguousarray(ratings[order].transpose(1, 2, 0)) - _ORIGIN).astype(np.float64)
         left, right = np.array(pairs).T
-        parts = np.concatenate([np.ones((1, x.shape[1])), x, x * x, x[left] * x[right]])
-        columns = np.stack([np.bincount(codes, weights=row, minlength=clusters) for row in parts])
-        return cls(columns.astype(np.float64, copy=False), ratings.shape[1], tuple(pairs))
+        parts = np.concatenate([np.ones((1, width, n)), x, x * x, x[left] * x[right]])
+        counts = np.bincount(codes, minlength=clusters)
+        present = np.flatnonzero(counts)
+        columns = np.zeros((parts.shape[0], width, clusters))
+        if n:
+            columns[:, :, present] = np.add.reduceat(parts, (np.cumsum(counts) - counts)[present], axis=2)
+        return cls(columns, judges, tuple(pairs))
+
+    def of_clusters(self, clusters: Ints) -> KappaSums:
+        """The same sums of some clusters only."""
+        return KappaSums(np.ascontiguousarray(self.columns[:, :, clusters]), self.judges, self.pairs)
 
     @property
     def clusters(self) -> int:
         """Number of clusters G."""
-        return int(self.columns.shape[1])
+        return int(self.columns.shape[2])
 
     @property
     def n(self) -> int:
         """Number of items."""
-        return int(self.columns[0].sum())
+        return int(self.columns[0, 0].sum())
 
     def kappas(self, sums: Floats) -> Floats:
-        """Kappa of every pair [P, R] from summed columns [K, R]; NaN where both judges are constant."""
+        """Kappa of every pair [P, K, R] from summed columns [1 + 2J + P, K, R]; NaN where both judges are constant."""
         left, right = np.array(self.pairs).T
         n, total, squares = sums[0], sums[1 : 1 + self.judges], sums[1 + self.judges : 1 + 2 * self.judges]
         varies = n * squares > total * total
@@ -224,62 +240,100 @@ class KappaSums:
         return np.asarray(kappa)
 
     def means(self, sums: Floats) -> Floats:
-        """Mean pairwise kappa [R] from summed columns [K, R]; NaN where some pair has none."""
+        """Mean pairwise kappa [K, R] from summed columns; NaN where some pair has none."""
         return np.asarray(self.kappas(sums).mean(axis=0))
 
-    def point(self) -> float | None:
-        """Mean pairwise kappa of all data, or None where some pair has none."""
-        value = float(self.means(self.columns.sum(axis=1, keepdims=True))[0])
-        return None if math.isnan(value) else value
+    def of_all(self) -> Floats:
+        """Kappa of every pair [P, K] on all data; NaN where both judges are constant."""
+        return self.kappas(self.columns.sum(axis=2, keepdims=True))[:, :, 0]
 
-    def require_defined(self) -> float:
-        """The mean pairwise kappa, or the reason that an interval around it makes no sense."""
-        value = self.point()
-        if value is None:
+    def points(self) -> list[float | None]:
+        """Mean pairwise kappa of each column on all data, or None where some pair has none."""
+        return [None if math.isnan(value) else value for value in self.of_all().mean(axis=0).tolist()]
+
+    def require_defined(self) -> None:
+        """Raise the reason that an interval around the kappa of the first column makes no sense."""
+        if self.points()[0] is None:
             raise NotMeasurableError(f"kappa is undefined: a pair of judges gave one rating each to all {self.n} items")
         if self.clusters < 2:
             raise NotMeasurableError("an interval over clusters needs at least two of them (got 1)")
-        return value
 
-    def bootstrap(self, *, level: float, resamples: int, rng: np.random.Generator | None) -> Interval:
-        """Percentile interval; see `bootstrap_kappa`."""
+    def bootstrap(self, *, level: float, resamples: int, rng: np.random.Generator | None) -> list[Interval | str]:
+        """Percentile interval of each column, or why it has none; see `bootstrap_kappa`. Columns share their draws."""
         drawn = list(resamples_of(self.clusters, resamples, rng, "bootstrap_kappa"))
-        rows = SMALL_PRODUCT // self.columns.size + 1
+        flat = self.columns.reshape(-1, self.clusters)
+        rows = SMALL_PRODUCT // flat.size + 1
         values = np.concatenate(
             [
-                self.means(self.columns @ chunk.times[start : start + rows].T.astype(np.float64))
+                self.means((flat @ part).reshape(*self.columns.shape[:2], -1))
                 for chunk in drawn
-                for start in range(0, chunk.size, rows)
-            ]
+                for part in chunk.blocks(rows)
+            ],
+            axis=1,
         )
-        mass, defined = drawn[0].mass, ~np.isnan(values)
+        mass, size = drawn[0].mass, values.shape[1]
         kind = "exact: all" if mass is not None else "multinomial:"
-        method = f"cluster bootstrap, {kind} {values.size} resamples of {self.clusters} clusters"
-        if not defined.all():
-            share = 1 - float(np.average(defined, weights=mass))
-            method += f"; {int((~defined).sum())} without a kappa left out ({share:.3%} of the mass)"
-            if share > 1 - level + 1e-9:
-                raise NotMeasurableError(f"no interval: {method}, more than {1 - level:.3%}")
-            values, mass = values[defined], None if mass is None else mass[defined]
-        tail = (1 - level) / 2
-        low, high = (inverse_distribution(values, mass, q) for q in (tail, 1 - tail))
-        return Interval(low, high, method)
+        method = f"cluster bootstrap, {kind} {size} resamples of {self.clusters} clusters"
+        ends = percentile_ends(values, mass, level).tolist()
+        defined = ~np.isnan(values)
+        return [
+            Interval(low, high, method) if whole else _ends_of_defined(row[known], known, mass, level, method)
+            for low, high, whole, row, known in zip(*ends, defined.all(axis=1).tolist(), values, defined, strict=True)
+        ]
 
-    def jackknife(self, *, level: float) -> Interval:
-        """Delete-one-cluster interval; see `jackknife_kappa`."""
-        total = self.columns.sum(axis=1, keepdims=True)
-        centre = float(self.means(total)[0])
+    def jackknife(self, *, level: float) -> list[Interval | str]:
+        """Delete-one-cluster interval of each column, or why it has none; see `jackknife_kappa`."""
+        total = self.columns.sum(axis=2, keepdims=True)
+        centres = self.means(total)[:, 0]
         without = self.means(total - self.columns)
-        missing = np.isnan(without)
-        if missing.any():
-            raise NotMeasurableError(
-                f"no jackknife: kappa is undefined without {int(missing.sum())} of the {self.clusters} clusters"
-            )
         g = self.clusters
-        spread = math.sqrt((g - 1) / g * float(np.square(without - without.mean()).sum()))
+        spread = np.sqrt((g - 1) / g * np.square(without - without.mean(axis=1, keepdims=True)).sum(axis=1))
         half = t_quantile(0.5 + level / 2, g - 1) * spread
+        low, high = np.maximum(-1.0, centres - half).tolist(), np.minimum(1.0, centres + half).tolist()
+        missing = np.isnan(without).sum(axis=1).tolist()
         method = f"delete-one-cluster jackknife, t({g - 1})"
-        return Interval(max(-1.0, centre - half), min(1.0, centre + half), method)
+        return [
+            f"no jackknife: kappa is undefined without {gone} of the {g} clusters" if gone else Interval(a, b, method)
+            for a, b, gone in zip(low, high, missing, strict=True)
+        ]
+
+
+def percentile_ends(values: Floats, mass: Floats | None, level: float) -> Floats:
+    """Ends [2, K] of the central ``level`` of each row [K, R] by the inverse (weighted) distribution function.
+
+    `inverse_distribution` of one row at a time, but each row is sorted only once.
+
+    >>> percentile_ends(np.array([[3.0, 1.0, 2.0, 4.0]]), None, 0.5).tolist()
+    [[1.0], [3.0]]
+    """
+    shares = ((1 - level) / 2, 1 - (1 - level) / 2)
+    size = values.shape[1]
+    if mass is None:
+        # The 1e-9 keeps a boundary that is hit exactly (0.025 of 1,000) from being missed by a float.
+        places = [max(0, math.ceil(q * size - 1e-9) - 1) for q in shares]
+        return np.ascontiguousarray(np.partition(values, places, axis=1)[:, places].T)
+    order = np.argsort(values, axis=1, kind="stable")
+    reached = np.cumsum(mass[order], axis=1)
+    rows = np.arange(values.shape[0])
+    places = [(reached < (q - 1e-9) * reached[:, -1:]).sum(axis=1) for q in shares]
+    return np.stack([values[rows, order[rows, np.minimum(place, size - 1)]] for place in places])
+
+
+def _ends_of_defined(values: Floats, defined: Bools, mass: Floats | None, level: float, method: str) -> Interval | str:
+    """The interval of the resamples that have a kappa, unless too many have none."""
+    share = 1 - float(np.average(defined, weights=mass))
+    method += f"; {int((~defined).sum())} without a kappa left out ({share:.3%} of the mass)"
+    if share > 1 - level + 1e-9:
+        return f"no interval: {method}, more than {1 - level:.3%}"
+    low, high = percentile_ends(values[None], None if mass is None else mass[defined], level)[:, 0].tolist()
+    return Interval(low, high, method)
+
+
+def _raised(found: Interval | str) -> Interval:
+    """An interval, or the reason that there is none as an error."""
+    if isinstance(found, str):
+        raise NotMeasurableError(found)
+    return found
 
 
 def _tally(draws: Ints, clusters: int) -> Counts:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from assaymark.errors import NotMeasurableError
+from assaymark.errors import AssayError, NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats
+from assaymark.metrology.table import ScoreTable, panel_replicates
+from assaymark.protocol import Study
+
+_TOLERANCE = 1e-9  # gates compare with it, so that float noise closes none
 
 
 def repetition_stability(trials: ArrayLike, *, ddof: int = 1) -> float:
@@ -106,21 +111,83 @@ def drops_of(families: Sequence[str]) -> dict[str, list[int]]:
     return {family: [j for j, other in enumerate(families) if other != family] for family in distinct}
 
 
+def averaging(table: ScoreTable, study: Study, *, ddof: int | None = None) -> dict[str, bool]:
+    """For each judge that was asked more than once, whether its trials may be averaged.
+
+    They may where its repetition stability reaches the gate (ValueBlindBench section 3.4); one that cannot be
+    measured has not reached it. ``ddof`` is the plan's unless given. Judges with one trial are not listed: there is
+    nothing to average.
+    """
+    found = {}
+    for judge, trials in table.trials.items():
+        if trials.shape[1] > 1:
+            try:
+                value = repetition_stability(trials, ddof=study.inference.ddof if ddof is None else ddof)
+            except AssayError:
+                value = -np.inf
+            found[judge] = bool(value >= study.gates.repetition_stability - _TOLERANCE)
+    return found
+
+
+def gated(table: ScoreTable, study: Study, averaged: Mapping[str, bool] | None = None) -> ScoreTable:
+    """The table with the first trial alone of every judge whose trials may not be averaged.
+
+    The first trial is the usable one with the lowest number, so that no trajectory is lost. Gating twice changes
+    nothing. Control cells are homogeneous, and a ratio of variances means little in them: give their table the
+    ``averaging`` of the honest one.
+
+    Parameters
+    ----------
+    table : ScoreTable
+        From `score_table`.
+    study : Study
+        The plan, with its gate and its ``ddof``.
+    averaged : mapping of judge to bool, optional
+        Which judges' trials are averaged; default: `averaging` of this table. A judge that is not listed has its
+        trials averaged.
+
+    Returns
+    -------
+    ScoreTable
+        With the same digest: what changed follows from the table and the plan.
+    """
+    decided = averaging(table, study) if averaged is None else averaged
+    treatment = [0 if decided.get(judge, True) else 1 for judge in table.judges]
+    if table.mean is None or table.first is None:
+        return table  # nobody was asked twice
+    scores = np.where(np.array(treatment, dtype=bool)[:, None], table.first, table.mean)
+    scores.setflags(write=False)
+    return dataclasses.replace(table, scores=scores, replicates=panel_replicates(table.repeats or {}, treatment))
+
+
 def spearman(a: Floats, b: Floats) -> float:
     """Spearman's rank correlation, ties at average ranks; levels within 1e-9 tie, as float noise is no order.
 
     >>> spearman(np.array([1.0, 2.0, 3.0, 4.0]), np.array([1.0, 2.0, 4.0, 3.0]))
     0.8
     """
-    first, second = _ranks(np.round(a, 9)), _ranks(np.round(b, 9))
-    if min(np.ptp(first), np.ptp(second)) == 0:
-        raise NotMeasurableError(f"rank correlation is undefined: all {first.size} agents are tied")
-    first, second = first - first.mean(), second - second.mean()
+    (rho,) = spearman_columns(a[:, None], b[:, None])
+    if rho is None:
+        raise NotMeasurableError(f"rank correlation is undefined: all {a.size} agents are tied")
+    return rho
+
+
+def spearman_columns(a: Floats, b: Floats) -> list[float | None]:
+    """`spearman` of each column of ``a`` [A, K] with the same column of ``b``; None where one of them is all ties.
+
+    >>> spearman_columns(np.array([[1.0, 1.0], [2.0, 1.0]]), np.array([[2.0, 1.0], [1.0, 2.0]]))
+    [-1.0, None]
+    """
+    first, second = average_ranks(a), average_ranks(b)
+    first, second = first - first.mean(axis=0), second - second.mean(axis=0)
     # Sums of half-integers are exact, so full agreement is exactly 1.
-    return float((first @ second) / np.sqrt((first @ first) * (second @ second)))
+    squares = (first * first).sum(axis=0) * (second * second).sum(axis=0)
+    rho = (first * second).sum(axis=0) / np.sqrt(np.where(squares > 0, squares, 1.0))
+    return [value if known else None for value, known in zip(rho.tolist(), (squares > 0).tolist(), strict=True)]
 
 
-def _ranks(x: Floats) -> Floats:
-    """Average ranks, from 1."""
-    _, place, count = np.unique(x, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(count) - (count - 1) / 2)[place], dtype=np.float64)
+def average_ranks(x: Floats) -> Floats:
+    """Ranks from 1 in each column [A, K], ties at their average; what agrees to nine decimals ties."""
+    settled = np.round(x, 9)
+    below, tied = ((test(settled[None], settled[:, None])).sum(axis=1) for test in (np.less, np.equal))
+    return np.asarray(below + (tied + 1) / 2)

@@ -43,6 +43,10 @@ class ScoreTable:
     score in every trial [m, T], for the trajectories on which all its trials were usable. ``replicates`` holds, for
     each agent, the panel aggregates of every cycle it decided more than once. ``left_out`` names the trajectories that
     lack a usable score from some judge. ``digest`` is a short hash of all of it.
+
+    Where a judge was asked more than once, ``mean`` and ``first`` [n, J, D] hold the mean over its usable trials and
+    the first usable one, whichever of them ``scores`` are, and ``repeats`` the same for the aggregate of replicates
+    [R, J, 2] by agent; without repeated trials they are None. `assaymark.metrology.stability.gated` chooses.
     """
 
     trajectories: tuple[str, ...]
@@ -65,6 +69,9 @@ class ScoreTable:
     lengths: Floats | None
     left_out: tuple[str, ...]
     digest: str
+    mean: Floats | None = None
+    first: Floats | None = None
+    repeats: Mapping[str, tuple[Floats, ...]] | None = None
 
     @property
     def n(self) -> int:
@@ -137,6 +144,9 @@ def score_table(
         [[_mean_trial(trials[key, judge]) for judge in order] for key in complete],
         dtype=np.float64,
     ).reshape(len(complete), len(order), len(dimensions))
+    many = any(len(found) > 1 for found in trials.values())
+    opening = [[_first_trial(trials[key, judge]) for judge in order] for key in complete] if many else []
+    repeats = _repeats(known.values(), order, trials, share)
     rows = [known[key] for key in complete]
     agents, agent = _index([d.agent.id for d in rows], {known[key].agent.id for key in first})
     cycles, cycle = _index([d.cycle for d in rows])
@@ -159,15 +169,34 @@ def score_table(
         weights=share,
         scores=scores,
         trials={judge: _trial_aggregates(judge, first, calls, trials, share) for judge in order},
-        replicates=_replicates(known.values(), order, trials, share),
+        replicates=panel_replicates(repeats, [0] * len(order)),
         calls={judge: _calls([call for call in calls if call.judge == judge]) for judge in order},
         lengths=None if lengths is None else _lengths(complete, lengths),
         left_out=tuple(key for key in first if key not in seen),
         digest=_digest(calls, share, rows, lengths),
+        mean=scores if many else None,
+        first=np.array(opening, dtype=np.float64).reshape(scores.shape) if many else None,
+        repeats=repeats if many else None,
     )
-    for part in (agent, cycle, cluster, format_, scores, share):
-        part.setflags(write=False)
+    for part in (agent, cycle, cluster, format_, scores, share, table.first):
+        if part is not None:
+            part.setflags(write=False)
     return table
+
+
+def panel_replicates(
+    repeats: Mapping[str, Sequence[Floats]], treatment: Sequence[int]
+) -> dict[str, tuple[tuple[float, ...], ...]]:
+    """Panel aggregates of repeated cycles, by agent; ``treatment`` is 0 for a judge's mean trial and 1 for its first.
+
+    >>> panel_replicates({"ash": (np.array([[[2.0, 3.0], [4.0, 4.0]]]),)}, [1, 0])
+    {'ash': ((3.5,),)}
+    """
+    judges = np.arange(len(treatment))
+    return {
+        agent: tuple(tuple(group[:, judges, treatment].mean(axis=1).tolist()) for group in groups)
+        for agent, groups in repeats.items()
+    }
 
 
 Trials = Mapping[tuple[str, str], Mapping[int, Floats]]
@@ -205,20 +234,25 @@ def _trial_aggregates(
     return np.array(rows, dtype=np.float64).reshape(len(rows), len(numbers))
 
 
-def _replicates(
+def _first_trial(trials: Mapping[int, Floats]) -> Floats:
+    """The usable trial with the lowest number; calls were sorted by it."""
+    return next(iter(trials.values()))
+
+
+def _repeats(
     decisions: Iterable[Decision], judges: Sequence[str], trials: Trials, weights: Floats
-) -> dict[str, tuple[tuple[float, ...], ...]]:
-    """Panel aggregates of the cycles that an agent decided more than once, by agent."""
-    groups: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+) -> dict[str, tuple[Floats, ...]]:
+    """Aggregates [R, J, 2] (mean trial, first trial) of the cycles that an agent decided more than once, by agent."""
+    groups: dict[tuple[str, str], dict[int, Floats]] = defaultdict(dict)
     for decision in sorted(decisions, key=lambda d: d.record_id):
         found = [trials.get((decision.record_id, judge)) for judge in judges]
         if found and all(found):
-            scores = [_mean_trial(one) @ weights for one in found if one]
-            groups[decision.agent.id, decision.cycle].setdefault(decision.replicate, float(np.mean(scores)))
-    by_agent: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+            scores = np.array([(_mean_trial(one), _first_trial(one)) for one in found if one]) @ weights
+            groups[decision.agent.id, decision.cycle].setdefault(decision.replicate, scores)
+    by_agent: dict[str, list[Floats]] = defaultdict(list)
     for (agent, _), scores_of in sorted(groups.items()):
         if len(scores_of) > 1:
-            by_agent[agent].append(tuple(scores_of[k] for k in sorted(scores_of)))
+            by_agent[agent].append(np.stack([scores_of[k] for k in sorted(scores_of)]))
     return {agent: tuple(found) for agent, found in by_agent.items()}
 
 

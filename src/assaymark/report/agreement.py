@@ -10,6 +10,7 @@ from assaymark.records import AGGREGATE, Measurement
 from assaymark.report.book import KAPPA, Book
 from assaymark.report.figures import ForestRow, Gates, ScaleRow, forest, scale_use
 from assaymark.report.formats import clean, count, interval, listing, number, plural, shown, span, state_words, words
+from assaymark.report.tables import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +42,6 @@ class FormatRow:
     n: str
     clusters: str
     gate: str
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure at both widths, with the question it answers and its caption."""
-
-    title: str
-    caption: str
-    wide: str
-    narrow: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +126,14 @@ def _forest_row(book: Book, dimension: str, item: Measurement) -> ForestRow:
         pooled=dimension == AGGREGATE,
         by=book.gating_note(dimension),
         gating=gating.value if gating is not None and "format" in gating.labels else None,
+        within=tuple(m.value for m in _gated_formats(book, dimension) if m.value is not None),
     )
+
+
+def _gated_formats(book: Book, dimension: str) -> list[Measurement]:
+    """The kappas within formats that have a gate of their own."""
+    found = book.every(KAPPA, dimension=dimension)
+    return [m for m in found if "format" in m.labels and not m.state.startswith("too few")]
 
 
 def _forest(book: Book, found: Sequence[tuple[str, Measurement]]) -> Figure:
@@ -151,6 +149,8 @@ def _forest(book: Book, found: Sequence[tuple[str, Measurement]]) -> Figure:
         f"{clean(found[0][1].n_of, 40)}. Thick bar: the plan’s interval from resampled clusters. "
         f"Thin line: t interval over the clusters. Square: one dimension. Diamond: the aggregate."
     )
+    if any(row.within for row in rows):
+        caption += " Small circle: κ within one submission format."
     if any(row.by for row in rows):
         caption += " Upright stroke: the lowest κ within a format that has a gate of its own; it decides."
     return Figure("How far is each score from a gate?", caption, wide, narrow)
@@ -279,8 +279,7 @@ def _notes(book: Book, found: Sequence[tuple[str, Measurement]]) -> tuple[str, .
     overlap = book.one("redundancy", dimension=AGGREGATE)
     if overlap is not None:
         notes.append(
-            f"Redundancy, the mean correlation between two judges’ scores, is {shown(overlap)}. How many independent "
-            "judges the panel is worth needs texts of known quality and was not measured."
+            f"Redundancy, the mean correlation between two judges’ scores, is {shown(overlap)}. {_worth_words(book)}"
         )
     clusters = [m.detail["clusters"] for _, m in found if isinstance(m.detail.get("clusters"), int)]
     if clusters and min(clusters) < 20:
@@ -289,3 +288,12 @@ def _notes(book: Book, found: Sequence[tuple[str, Measurement]]) -> tuple[str, .
             "line is the one to trust. The gate itself compares the point estimate with the cut-offs."
         )
     return tuple(notes)
+
+
+def _worth_words(book: Book) -> str:
+    item = book.one("panel.effective_judges", dimension=AGGREGATE)
+    if item is None or item.value is None:
+        why = "" if item is None else f": {state_words(item)}"
+        needs = "needs texts of known quality and was not measured"
+        return f"How many independent judges the panel is worth {needs}{why}."
+    return f"On {count(item.n)} texts of known quality the panel is worth {number(item.value, 1)} independent judges."

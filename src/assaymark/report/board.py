@@ -9,6 +9,7 @@ from assaymark.records import AGGREGATE, Level, Measurement, Verdict
 from assaymark.report.book import Book
 from assaymark.report.figures import ScoreAxis, score_axis, score_head, score_strip
 from assaymark.report.formats import clean, count, interval, listing, ordinal_span, percent, plural, shown, span, words
+from assaymark.report.kinds import ClaimKind
 from assaymark.report.levels import TAGS
 from assaymark.report.licence import Standing, standings
 
@@ -120,7 +121,7 @@ def _run(
     book: Book, standing: Standing, axis: ScoreAxis, name: str, agents: tuple[tuple[str, str], ...], places: str
 ) -> BoardRow:
     """A run of places that overlaps with those of others: a score would order what is not settled."""
-    pairs = [v for v in _permitted_about(book, standing.agents[0]) if len(v.claim.subjects) > 1]
+    pairs = _permitted_about(book, standing.agents[0], "above")
     return BoardRow(
         agents=agents,
         places=places,
@@ -135,8 +136,12 @@ def _run(
     )
 
 
-def _permitted_about(book: Book, agent: str) -> list[Verdict]:
-    return [v for v in book.on(AGGREGATE) if v.publication_level != "no-claim" and agent in v.claim.subjects]
+def _about(book: Book, agent: str, *kinds: ClaimKind) -> list[Verdict]:
+    return [v for v in book.on(AGGREGATE, *kinds) if agent in v.claim.subjects]
+
+
+def _permitted_about(book: Book, agent: str, *kinds: ClaimKind) -> list[Verdict]:
+    return [v for v in _about(book, agent, *kinds) if v.publication_level != "no-claim"]
 
 
 def _class(
@@ -153,27 +158,38 @@ def _class(
         score_note="the class from end to end of its intervals; each member’s own score is withheld",
         level=standing.level,
         tag=TAGS[standing.level],
-        why="As one class. No order inside it may be said.",
+        why=_why_class(book, standing),
         strip=score_strip(name, axis, standing.level, None, bounds),
     )
 
 
+def _why_class(book: Book, standing: Standing) -> str:
+    """Whether the class is one that a tie verdict names, or what the permitted pairs leave together."""
+    named = any(
+        set(v.claim.subjects) == set(standing.agents) and v.publication_level != "no-claim"
+        for v in book.on(AGGREGATE, "tie")
+    )
+    said = "A tie class of its own verdict." if named else "As one class."
+    return f"{said} No order inside it may be said."
+
+
 def _why_single(book: Book, standing: Standing) -> str:
     agent = standing.agents[0]
-    own = _permitted_about(book, agent)
-    firsts = [v for v in own if len(v.claim.subjects) == 1]
+    firsts = _permitted_about(book, agent, "first")
     families = len(book.run.study.families)
     if firsts:
         kept = f"Keeps the place without any one of the {words(families)} families"
         return kept if firsts[0].stability_status == "stable" and families > 1 else "A verdict carries the place"
-    pairs = [v for v in own if len(v.claim.subjects) > 1]
+    pairs = _permitted_about(book, agent, "above")
+    if not pairs:
+        return "Placed by the permitted order of all agents"
     return f"Placed by {plural(len(pairs), 'permitted pair')}"
 
 
 def _why_withheld(book: Book, standing: Standing) -> str:
-    about = [v for v in book.on(AGGREGATE) if standing.agents[0] in v.claim.subjects]
+    about = _about(book, standing.agents[0], "first", "above")
     # What stops a first place differs for the leader alone, so it counts only where no pair was put to the gates.
-    own = [v for v in about if len(v.claim.subjects) > 1] or about
+    own = _about(book, standing.agents[0], "above") or about
     if not own:
         return "No claim about this agent was put to the gates"
     fields = {

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from assaymark.claims import agreement_status
+from assaymark.claims import Index, Rules, agreement_status, governing_agreement, index
 from assaymark.records import AGGREGATE, AgreementStatus, Measurement, Verdict, measurement_id
 from assaymark.report.formats import clean, number, shown
 from assaymark.report.inputs import AssayRun
+from assaymark.report.kinds import ABOUT_AGENTS, ClaimKind, kind_of
 
 KAPPA: Final = "kappa.mean_pairwise"
 
@@ -23,6 +24,7 @@ class Book:
     by_name: Mapping[str, tuple[Measurement, ...]]
     families: Mapping[str, str]
     statuses: Mapping[str, AgreementStatus]
+    kappas: Index
 
     @classmethod
     def of(cls, run: AssayRun) -> Book:
@@ -30,12 +32,15 @@ class Book:
         by_name: dict[str, list[Measurement]] = {}
         for item in run.measurements:
             by_name.setdefault(item.name, []).append(item)
+        agreement = [item for name in (KAPPA, "kappa.other_ddof") for item in by_name.get(name, ())]
         return cls(
             run=run,
             by_id={item.id: item for item in run.measurements},
             by_name={name: tuple(sorted(items, key=lambda m: m.id)) for name, items in by_name.items()},
             families=_families(run),
-            statuses={v.claim.dimension: v.agreement_status for v in run.verdicts},
+            # A cell has an agreement of its own, among the texts of the cell.
+            statuses={v.claim.dimension: v.agreement_status for v in run.verdicts if kind_of(v.claim) != "cell"},
+            kappas=index(agreement),
         )
 
     @property
@@ -63,10 +68,10 @@ class Book:
         found = self.one(name, **labels)
         return None if found is None else found.value
 
-    def contrast(self, dimension: str, one: str, other: str) -> Measurement | None:
-        """The contrast of two agents, whichever of them is the higher."""
-        direct = self.one("contrast", dimension=dimension, high=one, low=other)
-        return direct or self.one("contrast", dimension=dimension, high=other, low=one)
+    def contrast(self, dimension: str, one: str, other: str, name: str = "contrast") -> Measurement | None:
+        """The contrast of two agents, whichever of them is the higher; ``name`` may ask for another judge's."""
+        direct = self.one(name, dimension=dimension, high=one, low=other)
+        return direct or self.one(name, dimension=dimension, high=other, low=one)
 
     def family(self, agent: str) -> str:
         """The family of an agent; empty when no record names it."""
@@ -87,13 +92,9 @@ class Book:
         return agreement_status(kappa.value, publish=gates.publish, halt=gates.halt)
 
     def gating(self, dimension: str) -> Measurement | None:
-        """The kappa that gates a dimension: the lowest of the pooled one and of those within gated formats.
-
-        An undefined kappa is below all of them; a format with too few records has no gate. This is the rule of
-        `assaymark.claims.verdicts.governing_agreement`, which does not name the measurement.
-        """
-        gated = (m for m in self.every(KAPPA, dimension=dimension) if not m.state.startswith("too few"))
-        return min(gated, key=lambda m: (float("-inf") if m.value is None else m.value, m.id), default=None)
+        """The kappa that gates a dimension: the one that the verdicts were decided by, on the locked rules."""
+        governing = governing_agreement(dimension, self.kappas, Rules.of(self.run.study)).governing
+        return None if governing is None else self.by_id[governing]
 
     def gating_note(self, dimension: str) -> str:
         """The gating kappa and the format it was found in; empty where the pooled kappa gates.
@@ -119,9 +120,16 @@ class Book:
         lifted = any(item.value < cut <= round(item.value, 2) for cut in (gates.halt, gates.publish))
         return number(item.value, 3 if lifted else 2)
 
-    def on(self, dimension: str) -> tuple[Verdict, ...]:
-        """The verdicts on one dimension, by claim id."""
-        return tuple(sorted((v for v in self.run.verdicts if v.claim.dimension == dimension), key=lambda v: v.claim.id))
+    def on(self, dimension: str, *kinds: ClaimKind) -> tuple[Verdict, ...]:
+        """The verdicts of some kinds on one dimension, by claim id; without kinds all those about agents."""
+        wanted = kinds or ABOUT_AGENTS
+        found = (v for v in self.run.verdicts if v.claim.dimension == dimension and kind_of(v.claim) in wanted)
+        return tuple(sorted(found, key=lambda v: v.claim.id))
+
+    @property
+    def cells(self) -> tuple[Verdict, ...]:
+        """The verdicts about control cells, by claim id."""
+        return tuple(sorted((v for v in self.run.verdicts if kind_of(v.claim) == "cell"), key=lambda v: v.claim.id))
 
 
 def measure_words(book: Book, dimension: str) -> str:
@@ -131,7 +139,8 @@ def measure_words(book: Book, dimension: str) -> str:
 
 
 def _families(run: AssayRun) -> dict[str, str]:
-    families = {agent: "" for verdict in run.verdicts for agent in verdict.claim.subjects}
+    about = (verdict.claim for verdict in run.verdicts if kind_of(verdict.claim) != "cell")
+    families = {agent: "" for claim in about for agent in claim.subjects}
     families |= {item.labels["agent"]: "" for item in run.measurements if item.name == "score.effect"}
     families |= {decision.agent.id: decision.agent.family for decision in run.decisions}
     return dict(sorted(families.items()))

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from assaymark.records import Decision, Evidence, EvidenceState, Measurement
-from assaymark.report.agreement import Figure
 from assaymark.report.book import Book
 from assaymark.report.figures import BarCell, BarRow, bar_table
 from assaymark.report.formats import clean, count, counted, percent, signed, state_words
 from assaymark.report.paging import row_bytes
+from assaymark.report.tables import Figure
 
 STATES: Final[tuple[EvidenceState, ...]] = (
     "supported", "derivable", "rule", "own_action", "not_verifiable", "contradicted",

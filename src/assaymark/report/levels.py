@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from assaymark.records import Level, Verdict
+from assaymark.records import AGGREGATE, Level, Verdict
 from assaymark.report.book import Book
 from assaymark.report.formats import WITHHELD, clean, count, counted, listing, prose
-from assaymark.report.paging import row_bytes
+from assaymark.report.kinds import KINDS, cell_of, kind_of
 from assaymark.report.withheld import ONE_FAMILY, WithheldGroup, droppable, withheld_groups, withheld_phrase
 
 LEVELS: Final[tuple[Level, ...]] = ("headline", "qualified", "no-claim")
@@ -29,7 +29,7 @@ _EMPTY: Final = {
     "qualified": "No claim stands at this level.",
     "no-claim": "Nothing was withheld.",
 }
-_RANK: Final = {"no-claim": 0, "qualified": 1, "headline": 2}
+RANK: Final = {"no-claim": 0, "qualified": 1, "headline": 2}
 _FIELDS: Final = (("agreement", "Agreement"), ("stability", "Stability"), ("adversarial", "Controls"))
 _RULES: Final = {
     "cluster t": "t test over clusters",
@@ -37,7 +37,6 @@ _RULES: Final = {
     "half-even rounding": "halves rounded to even",
 }
 _MORE: Final = 20
-_ROW_BYTES: Final = 700
 # Heights in CSS pixels on a wide screen: two levels and the third's heading must start above the 900th.
 _ROOM, _HEADLINE_HEIGHT, _QUALIFIED_HEIGHT = 440, 76, 102
 
@@ -61,7 +60,10 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class ClaimView:
-    """One claim as a page shows it. ``quote`` is the licensed sentence and ``copy`` its clipboard text, else None."""
+    """One claim as a page shows it. ``quote`` is the licensed sentence and ``copy`` its clipboard text, else None.
+
+    ``amended`` says which fields of the plan were changed after the lock; empty where none was.
+    """
 
     level: Level
     tag: str
@@ -73,12 +75,7 @@ class ClaimView:
     chip: Chip | None
     copy: str | None
     reasons: tuple[str, ...]
-
-    @property
-    def size(self) -> int:
-        """About how many bytes the claim will take on a page."""
-        texts = (self.quote or "", self.text, self.condition or "", self.copy or "", *self.reasons)
-        return row_bytes(_ROW_BYTES, texts)
+    amended: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +111,7 @@ def claim_view(book: Book, verdict: Verdict) -> ClaimView:
     level = verdict.publication_level
     said = level != "no-claim"
     statement, condition = prose(verdict.claim.statement, 400), prose(verdict.condition or "", 400)
+    amended = amended_words(verdict.amended)
     return ClaimView(
         level=level,
         tag=TAGS[level],
@@ -123,22 +121,32 @@ def claim_view(book: Book, verdict: Verdict) -> ClaimView:
         condition=condition or None if said else None,
         fields=_fields(book, verdict),
         chip=_chip(verdict) if said else None,
-        copy=_copy(statement, condition, verdict.plan_hash) if said else None,
+        copy=_copy(statement, " ".join(filter(None, (condition, amended))), verdict.plan_hash) if said else None,
         reasons=tuple(prose(reason, 400) for reason in verdict.reasons) if said else (),
+        amended=amended,
     )
 
 
-def all_claims(book: Book) -> tuple[ClaimView, ...]:
-    """Every verdict: the aggregate first, then the dimensions; agents in alphabetical order within."""
+def amended_words(fields: Sequence[str]) -> str:
+    """That a claim was made under an amended plan.
+
+    >>> amended_words(["gates.publish"]), amended_words(())
+    ('Made under a plan amended after its lock: gates.publish.', '')
+    """
+    named = listing(sorted(clean(field, 80) for field in fields))
+    return f"Made under a plan amended after its lock: {named}." if named else ""
+
+
+def ordered_verdicts(book: Book) -> tuple[Verdict, ...]:
+    """Every verdict: the aggregate first, then the dimensions; by kind and then by name within."""
     order = {name: at for at, name in enumerate(book.dimensions)}
-    verdicts = sorted(book.run.verdicts, key=lambda v: _place(v, order))
-    return tuple(claim_view(book, verdict) for verdict in verdicts)
+    return tuple(sorted(book.run.verdicts, key=lambda v: _place(v, order)))
 
 
-def _place(verdict: Verdict, order: dict[str, int]) -> tuple[int, str, bool, tuple[str, ...], str]:
+def _place(verdict: Verdict, order: dict[str, int]) -> tuple[int, str, int, tuple[str, ...], str]:
     claim = verdict.claim
     at = order.get(claim.dimension, len(order))
-    return at, claim.dimension, len(claim.subjects) > 1, tuple(sorted(claim.subjects)), claim.id
+    return at, claim.dimension, KINDS.index(kind_of(claim)), tuple(sorted(claim.subjects)), claim.id
 
 
 def _sorted(book: Book, level: Level) -> list[Verdict]:
@@ -216,7 +224,7 @@ def _of(total: int, book: Book) -> str:
 def _fields(book: Book, verdict: Verdict) -> tuple[Field, ...]:
     stability = _stability(book, verdict)
     texts = {
-        "agreement": f"{verdict.agreement_status} ({book.gating_words(verdict.claim.dimension)})",
+        "agreement": f"{verdict.agreement_status} ({_kappa(book, verdict)})",
         "stability": stability,
         "adversarial": verdict.adversarial_status,
     }
@@ -224,15 +232,30 @@ def _fields(book: Book, verdict: Verdict) -> tuple[Field, ...]:
     return tuple(Field(title, texts[name], name in verdict.binding and name not in hidden) for name, title in _FIELDS)
 
 
+def _kappa(book: Book, verdict: Verdict) -> str:
+    """The kappa behind a verdict: that of its score, or that among the texts of its own cell."""
+    if kind_of(verdict.claim) != "cell":
+        return book.gating_words(verdict.claim.dimension)
+    item = book.one("cell.kappa", cell=cell_of(verdict.claim), dimension=AGGREGATE)
+    said = book.kappa_words(item)
+    return f"κ {said} inside the cell" if item is not None and item.value is not None else said
+
+
 def _stability(book: Book, verdict: Verdict) -> str:
     """A claim's stability. Of several withheld first places, the one whose stability differs is the leader's."""
     if verdict.stability_status != "tie-class" and not droppable(book):
         return ONE_FAMILY
-    if verdict.publication_level == "no-claim" and len(verdict.claim.subjects) == 1:
-        firsts = [v for v in book.on(verdict.claim.dimension) if len(v.claim.subjects) == 1]
-        kept = {v.stability_status for v in firsts if v.publication_level == "no-claim"}
-        return verdict.stability_status if len(kept) == 1 else WITHHELD
+    if tells_who_leads(book, verdict):
+        return WITHHELD
     return verdict.stability_status
+
+
+def tells_who_leads(book: Book, verdict: Verdict) -> bool:
+    """Whether the stability of a withheld first place sets it apart from the other withheld first places."""
+    if verdict.publication_level != "no-claim" or kind_of(verdict.claim) != "first":
+        return False
+    firsts = book.on(verdict.claim.dimension, "first")
+    return len({v.stability_status for v in firsts if v.publication_level == "no-claim"}) > 1
 
 
 def rule_words(rule: str) -> str:
@@ -250,12 +273,12 @@ def _chip(verdict: Verdict) -> Chip | None:
     worse = {
         rule: level
         for rule, level in sorted(verdict.fragility.items())
-        if _RANK[level] < _RANK[verdict.publication_level]
+        if RANK[level] < RANK[verdict.publication_level]
     }
     others = len(verdict.fragility)
     if not worse:
         return Chip(f"Holds under all {others} other rules" if others > 1 else "Holds under the other rule", False)
-    lowest = min(worse.values(), key=_RANK.__getitem__)
+    lowest = min(worse.values(), key=RANK.__getitem__)
     rules = [rule_words(rule) for rule, level in worse.items() if level == lowest]
     under = listing(rules, last="or") if len(rules) < 3 else f"{len(rules)} of {others} other rules"
     return Chip(f"{TAGS[lowest]} under {under}", True)

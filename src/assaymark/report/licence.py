@@ -15,6 +15,7 @@ from itertools import combinations, permutations
 
 from assaymark.records import Level, Verdict
 from assaymark.report.book import Book
+from assaymark.report.kinds import kind_of
 
 _RANK: Mapping[Level, int] = {"no-claim": 0, "qualified": 1, "headline": 2}
 
@@ -50,7 +51,7 @@ def weakest(levels: Iterable[Level]) -> Level:
 def standings(book: Book, dimension: str) -> tuple[Standing, ...]:
     """The places that the verdicts on a dimension permit: parts best first, inside a part in alphabetical order."""
     verdicts = book.on(dimension)
-    permitted = _permitted(book, verdicts)
+    permitted = permitted_orders(book, dimension)
     found: list[Standing] = []
     place = 1
     for part in _without_denied_first(_ordered_parts(book.agents, permitted), verdicts):
@@ -88,10 +89,10 @@ def _pairs_with(agent: str, agents: Sequence[str]) -> list[tuple[str, str]]:
     return [pair for other in agents if other != agent for pair in ((agent, other), (other, agent))]
 
 
-def _permitted(book: Book, verdicts: Sequence[Verdict]) -> dict[tuple[str, str], Level]:
-    """(higher, lower) to the best level at which that order may be said."""
+def permitted_orders(book: Book, dimension: str) -> dict[tuple[str, str], Level]:
+    """(higher, lower) to the best level at which that order may be said, for every pair that any verdict orders."""
     found: dict[tuple[str, str], Level] = {}
-    for verdict in verdicts:
+    for verdict in book.on(dimension):
         level = verdict.publication_level
         if level == "no-claim" or not verdict.claim.asserts_order:
             continue
@@ -102,9 +103,9 @@ def _permitted(book: Book, verdicts: Sequence[Verdict]) -> dict[tuple[str, str],
 
 
 def _pairs_of(book: Book, verdict: Verdict) -> list[tuple[str, str]]:
-    """The orders that a claim carries: its pair, or its first agent above all that it met."""
+    """The orders that a claim carries: each pair of its subjects, or its first agent above all that it met."""
     subjects = verdict.claim.subjects
-    if len(subjects) != 1:
+    if kind_of(verdict.claim) != "first":
         return list(combinations(subjects, 2))
     first = book.one("first.p_holm", dimension=verdict.claim.dimension, agent=subjects[0])
     never = set() if first is None else set(first.detail.get("never_met", ()))
@@ -136,7 +137,7 @@ def _without_denied_first(parts: list[tuple[str, ...]], verdicts: Sequence[Verdi
     """A leader whose own "ranks first" was refused joins the class behind it: pairs alone do not give a first place."""
     if len(parts) < 2 or len(parts[0]) != 1:
         return parts
-    firsts = [v.publication_level for v in verdicts if v.claim.subjects == parts[0]]
+    firsts = [v.publication_level for v in verdicts if kind_of(v.claim) == "first" and v.claim.subjects == parts[0]]
     if firsts and weakest(firsts) == "no-claim":
         return [tuple(sorted(parts[0] + parts[1])), *parts[2:]]
     return parts

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from assaymark.records import Measurement
+from assaymark.records import Measurement, sha256_text
 from assaymark.report.book import Book
-from assaymark.report.formats import clean, count, number, percent, span, state_words
+from assaymark.report.formats import clean, count, in_mde, mde_words, number, percent, span, state_words
+from assaymark.report.kinds import cell_title
 from assaymark.report.paging import row_bytes
 
-_ROW_BYTES: Final = 220
+_ROW_BYTES: Final = 240
 _TITLES: Final = {
     "kappa.mean_pairwise": "Agreement, mean pairwise κ",
     "kappa.fleiss": "Agreement, Fleiss κ",
@@ -19,9 +21,29 @@ _TITLES: Final = {
     "score.effect": "Level of an agent",
     "contrast": "Paired contrast",
     "first.p_holm": "Ranks first, largest adjusted p",
+    "rank.first": "Resampled places of an agent",
     "lofo.rho": "Left-out family, rank correlation",
     "lofo.effect": "Left-out family, level of an agent",
     "lofo.contrast": "Left-out family, paired contrast",
+    "probe.contrast": "Outside judge, paired contrast",
+    "probe.state": "Outside judge, contested pairs",
+    "single.level": "One judge alone, level of an agent",
+    "single.rho": "Two judges alone, rank correlation",
+    "single.discoveries": "One judge alone, significant contrasts",
+    "panel.discoveries": "The panel, significant contrasts",
+    "panel.effective_judges": "Effective number of judges",
+    "cell.score": "Control cell, panel score",
+    "cell.honest": "Honest records, panel score",
+    "cell.kappa": "Control cell, mean pairwise κ",
+    "cell.gate": "Control cell, the number of its rule",
+    "cell.halo": "Control cell, halo of its own family",
+    "cell.drop": "Control cell, left-out family",
+    "cell.separation": "Control cells, B minus A",
+    "terse.share": "Share of terse rationales",
+    "style.threshold": "Break in the score by length",
+    "length_matched.contrast": "Paired contrast at one length",
+    "anchor.shift": "Shift under other anchors",
+    "contamination.gap": "After the cutoff against before",
     "mde": "Detectable effect",
     "noise.repetition_stability": "Repetition stability",
     "noise.agent_floor": "Replicate floor",
@@ -36,8 +58,10 @@ _TITLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRow:
-    """One measurement, ready to show. ``key`` is the group its filter button stands for."""
+    """One measurement, ready to show. ``key`` is the group of its filter button, ``anchor`` its place in a page."""
 
+    id: str
+    anchor: str
     key: str
     title: str
     about: str
@@ -56,16 +80,41 @@ class MeasuredRow:
 def measured_rows(book: Book) -> tuple[MeasuredRow, ...]:
     """All measurements by kind and then by what they are about; never by value."""
     order = {name: at for at, name in enumerate(_TITLES)}
-    ordered = sorted(book.run.measurements, key=lambda m: (order.get(m.name, len(order)), m.id))
-    return tuple(_row(book, item) for item in ordered)
+    ordered = sorted(book.run.measurements, key=lambda m: (order.get(m.name, len(order)), _undirected(m), m.id))
+    seen: Counter[str] = Counter()
+    rows = []
+    for item in ordered:
+        anchor = f"m{sha256_text(_undirected(item))[:10]}"
+        seen[anchor] += 1
+        rows.append(_row(book, item, anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}"))
+    return tuple(rows)
 
 
-def _row(book: Book, item: Measurement) -> MeasuredRow:
+def measured_links(pages: Mapping[str, Sequence[MeasuredRow]]) -> dict[str, str]:
+    """Where each measurement stands: its id to the page and row that show it."""
+    return {row.id: f"{name}#{row.anchor}" for name, rows in pages.items() for row in rows}
+
+
+def measured_title(name: str) -> str:
+    """How a page calls a kind of measurement; one it does not know keeps its name."""
+    return _TITLES.get(name, clean(name, 60))
+
+
+def _undirected(item: Measurement) -> str:
+    """An id that does not tell the higher of two agents: neither place nor link may say what a verdict withholds."""
+    pair = sorted(value for key, value in item.labels.items() if key in ("high", "low"))
+    others = sorted(f"{key}={value}" for key, value in item.labels.items() if key not in ("high", "low"))
+    return f"{item.name}[{','.join((*others, *pair))}]"
+
+
+def _row(book: Book, item: Measurement, anchor: str) -> MeasuredRow:
     level = f", {percent(item.level)}" if item.level is not None else ""
     bounds = "" if item.low is None or item.high is None else f"{span(item.low, item.high, 3)}{level}"
     return MeasuredRow(
+        id=item.id,
+        anchor=anchor,
         key=clean(item.name, 60),
-        title=_TITLES.get(item.name, clean(item.name, 60)),
+        title=measured_title(item.name),
         about="; ".join(_about(book, item)) or "the whole run",
         value=state_words(item) if item.value is None else _value(item),
         interval=bounds or "no interval",
@@ -76,11 +125,13 @@ def _row(book: Book, item: Measurement) -> MeasuredRow:
 
 def _value(item: Measurement) -> str:
     unit = clean(item.unit, 24)
-    return f"{number(item.value or 0.0, 3)} {unit}".rstrip()
+    multiple = in_mde(item)
+    units = "" if multiple is None else f" ({mde_words(multiple)})"
+    return f"{number(item.value or 0.0, 3)} {unit}".rstrip() + units
 
 
 def _about(book: Book, item: Measurement) -> Iterator[str]:
     for key in sorted(item.labels):
         value = item.labels[key]
         shown = book.title(value) if key == "dimension" else clean(value, 80)
-        yield f"{clean(key, 30)} {shown}"
+        yield f"{clean(key, 30)} {clean(cell_title(value), 80) if key == 'cell' else shown}"

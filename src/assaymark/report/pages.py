@@ -21,18 +21,28 @@ from assaymark import __version__
 from assaymark.report.agreement import agreement_view
 from assaymark.report.board import board
 from assaymark.report.book import Book
+from assaymark.report.cards import PAGE, Card, cards
+from assaymark.report.claim_map import claim_map
+from assaymark.report.controls import controls_view
 from assaymark.report.evidence import Filter, LedgerRow, evidence_view, filters, ledger_rows
 from assaymark.report.formats import clean, count, counted, listing, short_hash
 from assaymark.report.fragility import fragility_view
+from assaymark.report.gaps import gaps_view
 from assaymark.report.inputs import AssayRun
-from assaymark.report.levels import LEVELS, TAGS, TALLY, ClaimView, all_claims, level_views
-from assaymark.report.measured import MeasuredRow, measured_rows
+from assaymark.report.levels import LEVELS, TAGS, TALLY, level_views
+from assaymark.report.measured import MeasuredRow, measured_links, measured_rows
+from assaymark.report.outside import outside_view
 from assaymark.report.paging import paged
 from assaymark.report.plan import plan_view
+from assaymark.report.probes import anchor_view, contamination_view
+from assaymark.report.ranks import ranks_view
+from assaymark.report.single import single_view
 from assaymark.report.stability import stability_view
+from assaymark.report.style import style_view
 
 _NAV: Final = (
     ("verdicts", "index.html", "Verdicts"),
+    ("map", "claim-map.html", "Claim map"),
     ("claims", "claims.html", "All claims"),
     ("measurements", "measurements.html", "Measurements"),
     ("ledger", "ledger/page-001.html", "Ledger"),
@@ -51,8 +61,8 @@ def render_pages(run: AssayRun) -> Mapping[str, str]:
     Returns
     -------
     mapping of str to str
-        ``index.html`` (at most 200 KB, 45 KB gzipped), ``claims.html`` and ``measurements.html`` (continued as
-        ``claims-002.html`` and so on), and ``ledger/page-001.html`` onwards, each at most 1 MB.
+        ``index.html``, ``claim-map.html`` and ``claims.html`` (continued as ``claims-002.html`` and so on), each at
+        most 200 KB and 45 KB gzipped; ``measurements.html`` and ``ledger/page-001.html`` onwards, each at most 1 MB.
 
     Examples
     --------
@@ -62,13 +72,16 @@ def render_pages(run: AssayRun) -> Mapping[str, str]:
     >>> run = AssayRun(study=study, plan_hash="0" * 64, locked_at=None, verdicts=(), measurements=(), decisions=(),
     ...                rubric=RubricView(name="v1.0", title="A rubric", dimensions=()), evidence=())
     >>> sorted(render_pages(run))
-    ['claims.html', 'index.html', 'ledger/page-001.html', 'measurements.html']
+    ['claim-map.html', 'claims.html', 'index.html', 'ledger/page-001.html', 'measurements.html']
     """
     book = Book.of(run)
     rows = ledger_rows(book)
-    pages = {"index.html": _index(book, rows)}
-    pages.update(_claims(book))
-    pages.update(_measurements(book))
+    parts = paged(measured_rows(book))
+    measured = dict(zip(_names("measurements", len(parts)), parts, strict=True))
+    links = measured_links(measured)
+    pages = {"index.html": _index(book, rows), "claim-map.html": _map(book, links)}
+    pages.update(_claims(book, links))
+    pages.update(_measurements(book, measured))
     pages.update(_ledger(book, rows))
     return pages
 
@@ -98,13 +111,31 @@ def _index(book: Book, rows: Sequence[LedgerRow]) -> str:
         board=board(book),
         agreement=agreement_view(book),
         stability=stability_view(book),
+        outside=outside_view(book),
+        ranks=ranks_view(book),
+        controls=controls_view(book),
+        single=single_view(book),
         fragility=fragility_view(book),
         evidence=evidence_view(book, rows),
     )
 
 
-def _claims(book: Book) -> Iterator[tuple[str, str]]:
-    pages = paged(all_claims(book))
+def _map(book: Book, links: Mapping[str, str]) -> str:
+    return _render(
+        "claim-map.html",
+        book,
+        "map",
+        "Claim map",
+        map=claim_map(book, links),
+        gaps=gaps_view(book),
+        anchors=anchor_view(book),
+        style=style_view(book),
+        contamination=contamination_view(book),
+    )
+
+
+def _claims(book: Book, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    pages = paged(cards(book, links), PAGE)
     names = _names("claims", len(pages))
     for at, rows in enumerate(pages):
         yield (
@@ -122,12 +153,11 @@ def _claims(book: Book) -> Iterator[tuple[str, str]]:
         )
 
 
-def _measurements(book: Book) -> Iterator[tuple[str, str]]:
-    pages = paged(measured_rows(book))
-    names = _names("measurements", len(pages))
-    for at, rows in enumerate(pages):
+def _measurements(book: Book, pages: Mapping[str, Sequence[MeasuredRow]]) -> Iterator[tuple[str, str]]:
+    names = list(pages)
+    for at, (name, rows) in enumerate(pages.items()):
         yield (
-            names[at],
+            name,
             _render(
                 "measurements.html",
                 book,
@@ -170,8 +200,8 @@ def _names(stem: str, pages: int) -> list[str]:
     return [f"{stem}.html", *(f"{stem}-{at:03d}.html" for at in range(2, pages + 1))]
 
 
-def _level_filters(rows: Sequence[ClaimView]) -> tuple[Filter, ...]:
-    seen = Counter(row.level for row in rows)
+def _level_filters(rows: Sequence[Card]) -> tuple[Filter, ...]:
+    seen = Counter(row.claim.level for row in rows)
     return (
         Filter("", "All", count(len(rows))),
         *(Filter(level, TAGS[level], count(seen[level])) for level in LEVELS if seen[level]),

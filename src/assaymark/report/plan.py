@@ -27,6 +27,8 @@ from assaymark.report.formats import (
     state_words,
     words,
 )
+from assaymark.report.levels import amended_words
+from assaymark.report.outside import outside_name, outside_state
 
 NEVER_SAID: Final = (
     "Which agent invests best, or will earn more. That a place would hold under another rubric, with other judges, "
@@ -47,8 +49,24 @@ _MEANINGS: Final[Mapping[str, str]] = {
     "inference.mde_power": "power of the planning effect",
     "inference.allow_hopeless": "whether a plan that can never reject may be locked",
     "stability.rho": "rank correlation below which a left-out family counts as a change",
+    "stability.probe": "outside judge, asked about the pairs that a left-out family turns",
+    "cells.alpha": "level of cell A’s one-sided test",
+    "cells.substance": "points within which cell B counts as scored on substance",
+    "cells.verbosity": "points below which cell B shows a bias to length, if significant",
+    "cells.halo": "points from which a cell is scored without the family that wrote it",
+    "cells.terse_tokens": "tokens below which a rationale is terse",
+    "cells.terse_share": "share of terse rationales above which an agent counts as mostly terse",
+    "cells.contaminates": "scores that a failing cell A takes with it; none set means all",
+    "contamination": "clusters after the training cutoff; none set means no probe",
+    "contamination.post_cutoff": "clusters after the training cutoff",
+    "anchor_probe": "texts graded again under another rubric; none set means no probe",
+    "anchor_probe.judge": "judge that grades again",
+    "anchor_probe.rubric": "rubric it grades under",
+    "anchor_probe.sample": "texts it grades again",
     "claims.first": "whether every “ranks first” is a candidate",
     "claims.pairs": "whether every pair is a candidate",
+    "claims.rankings": "whether whole orders and tie classes are candidates",
+    "claims.cells": "whether each control cell is a candidate",
     "claims.dimensions": "scores that claims are made on; none set means all",
     "records.derivations": "kinds of record that are judged",
     "records.exclude_flags": "records with these flags are left out",
@@ -58,7 +76,9 @@ _MEANINGS: Final[Mapping[str, str]] = {
     "rubric.weights": "weights of the aggregate; none set means equal",
     "seed": "seed of everything random",
 }
-_PARTS: Final = ("gates", "inference", "stability", "claims", "records", "rubric")
+_PARTS: Final = (
+    "gates", "inference", "stability", "cells", "contamination", "anchor_probe", "claims", "records", "rubric",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +133,7 @@ class PlanView:
     plan_facts: tuple[Fact, ...]
     panel_facts: tuple[Fact, ...]
     never: str
+    amended: str
     rows: tuple[PlanRow, ...]
     judges: tuple[JudgeRow, ...]
     floors: tuple[FloorRow, ...]
@@ -128,6 +149,7 @@ def plan_view(book: Book) -> PlanView:
         plan_facts=tuple(_plan_facts(book)),
         panel_facts=tuple(_panel_facts(book)),
         never=NEVER_SAID,
+        amended=amended_words(sorted({field for v in book.run.verdicts for field in v.amended})),
         rows=tuple(_plan_rows(book)),
         judges=tuple(_judges(book)),
         floors=tuple(_floors(book)),
@@ -193,7 +215,7 @@ def _mde(book: Book) -> Fact:
     item = book.one("mde", dimension=AGGREGATE)
     if item is None or item.value is None:
         return Fact("Could detect", shown(item))
-    return Fact("Could detect", f"{number(item.value)} points", _mde_inputs(item))
+    return Fact("Could detect", f"{number(item.value)} points, 1 MDE", _mde_inputs(item))
 
 
 def _mde_inputs(item: Measurement) -> str:
@@ -212,7 +234,9 @@ def _panel_facts(book: Book) -> Iterator[Fact]:
     names = ", ".join(clean(judge.name, 60) for judge in run.study.judges)
     families = counted(len(run.study.families), "family", "families")
     yield Fact("Judges", f"{count(len(run.study.judges))} from {families}", names)
+    yield _worth(book)
     yield _conflict(book)
+    yield Fact("Outside judge", outside_name(book) or "none", outside_state(book))
     overlap = book.one("redundancy", dimension=AGGREGATE)
     yield Fact("Overlap", shown(overlap), "mean correlation between two judges’ scores")
     invalid = sum(run.invalid.values())
@@ -221,6 +245,15 @@ def _panel_facts(book: Book) -> Iterator[Fact]:
     yield Fact("Replies", replies, "an invalid reply is never asked again")
     bound = f"at most {counted(run.in_flight_bound, 'call')}"
     yield Fact("Paid twice", bound, "after a hard kill; a drained stop repeats none")
+
+
+def _worth(book: Book) -> Fact:
+    item = book.one("panel.effective_judges", dimension=AGGREGATE)
+    if item is None or item.value is None:
+        return Fact("Worth", shown(item), "independent judges; needs texts of known quality")
+    r = item.detail.get("r")
+    errors = f"their errors correlate at {number(float(r))}" if isinstance(r, (int, float)) else ""
+    return Fact("Worth", f"{number(item.value, 1)} independent judges", errors)
 
 
 def _conflict(book: Book) -> Fact:
@@ -240,10 +273,19 @@ def _plan_rows(book: Book) -> Iterator[PlanRow]:
     plan: dict[str, Any] = book.run.study.model_dump(mode="json")
     meanings = {**_MEANINGS, **_alpha_meanings(book.run.study)}
     for part in _PARTS:
+        if plan[part] is None:
+            yield PlanRow(part, plan_value(None), meanings.get(part, ""))
+            continue
         for name, value in plan[part].items():
             field = f"{part}.{name}"
-            yield PlanRow(field, plan_value(value), meanings.get(field, ""))
+            yield PlanRow(field, _field_value(field, value), meanings.get(field, ""))
     yield PlanRow("seed", plan_value(plan["seed"]), _MEANINGS["seed"])
+
+
+def _field_value(field: str, value: Any) -> str:
+    if field == "stability.probe" and isinstance(value, dict):
+        return clean(f"{value['name']}, family {value['family']}, model {value['model']}", 200)
+    return plan_value(value)
 
 
 def _alpha_meanings(study: Study) -> Mapping[str, str]:
@@ -281,16 +323,18 @@ def plan_value(value: object) -> str:
 
 def _judges(book: Book) -> Iterator[JudgeRow]:
     planted = {view.name: view for view in book.run.reference_panel}
-    for judge in book.run.study.judges:
+    outside = book.run.study.stability.probe
+    for judge in (*book.run.study.judges, *((outside,) if outside else ())):
         view = planted.get(judge.name)
         own = sorted(clean(agent, 60) for agent, family in book.families.items() if family == judge.family)
+        conflict = f"made by the family of {listing(own)}" if own else "none"
         yield JudgeRow(
             name=clean(judge.name, 80),
             family=clean(judge.family, 80),
             model=clean(judge.model, 120),
             trials=str(judge.trials),
             invalid=_invalid(book, judge.name),
-            conflict=f"made by the family of {listing(own)}" if own else "none",
+            conflict=f"{conflict}; outside judge, asked about contested pairs alone" if judge is outside else conflict,
             question=clean(view.question, 300) if view else "",
             planted=tuple(clean(flaw, 300) for flaw in view.planted) if view else (),
         )

@@ -6,13 +6,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from assaymark.records import Measurement, Verdict
+from assaymark.records import AGGREGATE, Measurement, Verdict
 from assaymark.report.book import Book, measure_words
-from assaymark.report.formats import alpha, clean, listing, number, p_value, plural
+from assaymark.report.formats import (
+    alpha,
+    clean,
+    in_mde,
+    listing,
+    mde_words,
+    number,
+    p_value,
+    plural,
+    shown,
+    words,
+)
+from assaymark.report.kinds import ClaimKind, cell_of, cell_title, kind_of
 
 Segments = tuple[tuple[str, bool], ...]
 ONE_FAMILY: Final = "not measurable: one judge family"
 _NAMES = 6
+_UNIT: Final = " × MDE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,33 +47,56 @@ def droppable(book: Book) -> bool:
 
 def withheld_phrase(book: Book, verdict: Verdict) -> str:
     """What one withheld claim would have said, without the direction that the panel saw."""
+    kind = kind_of(verdict.claim)
+    if kind == "cell":
+        return f"What the control texts show ({clean(cell_title(cell_of(verdict.claim)), 80)})."
     where = measure_words(book, verdict.claim.dimension)
     subjects = sorted(clean(name, 80) for name in verdict.claim.subjects)
-    if len(subjects) == 1:
-        return f"A first place for {subjects[0]} on {where}."
+    if kind == "first":
+        return f"A first place for {listing(subjects)} on {where}."
+    if kind == "ranking":
+        return f"One order of all agents on {where}."
+    if kind == "tie":
+        return f"One class of {listing(subjects)} on {where}."
     return f"Any order {_among(subjects)} on {where}."
 
 
 def withheld_groups(book: Book) -> tuple[WithheldGroup, ...]:
-    """Withheld claims score by score: the aggregate, then the dimensions in rubric order."""
+    """Withheld claims score by score: the aggregate and the controls, then the dimensions in rubric order."""
     known = book.dimensions
-    others = sorted({v.claim.dimension for v in book.run.verdicts} - set(known))
-    return tuple(group for dimension in (*known, *others) for group in _on(book, dimension))
+    others = sorted({v.claim.dimension for v in book.run.verdicts if kind_of(v.claim) != "cell"} - set(known))
+    groups: list[WithheldGroup] = []
+    for dimension in (*known, *others):
+        groups += _on(book, dimension)
+        if dimension == AGGREGATE:
+            groups += [_cell_group(book, v) for v in book.cells if v.publication_level == "no-claim"]
+    return tuple(groups)
+
+
+def withheld_why(book: Book, verdict: Verdict) -> Segments:
+    """Why one claim is withheld, in numbers that do not say who is ahead."""
+    if kind_of(verdict.claim) == "cell":
+        return _cell_why(book, verdict)
+    return _why(book, verdict.claim.dimension, [verdict])
 
 
 def _on(book: Book, dimension: str) -> list[WithheldGroup]:
     verdicts = book.on(dimension)
     kept = [v for v in verdicts if v.publication_level == "no-claim"]
-    firsts = [v for v in kept if len(v.claim.subjects) == 1]
-    pairs = [v for v in kept if len(v.claim.subjects) > 1]
+    firsts, rankings, ties = (_of_kind(kept, kind) for kind in ("first", "ranking", "tie"))
+    pairs = [v for v in kept if kind_of(v.claim) in ("above", "other")]
     where = measure_words(book, dimension)
     if kept and len(kept) == len(verdicts) and firsts and pairs:
-        text = f"Any order of the agents, or a first place, on {where}."
+        text = f"Any order of the agents, {'a first place or a class' if ties else 'or a first place'}, on {where}."
         return [WithheldGroup(text, _why(book, dimension, kept), len(kept))]
     groups = [_pairs_group(book, dimension, part) for part in _components(pairs)]
-    if firsts:
-        groups.append(_firsts_group(book, dimension, firsts))
-    return groups
+    if firsts or rankings:
+        groups.append(_places_group(book, dimension, firsts, rankings))
+    return groups + [WithheldGroup(withheld_phrase(book, v), _why(book, dimension, [v]), 1) for v in ties]
+
+
+def _of_kind(verdicts: Sequence[Verdict], kind: ClaimKind) -> list[Verdict]:
+    return [v for v in verdicts if kind_of(v.claim) == kind]
 
 
 def _pairs_group(book: Book, dimension: str, pairs: Sequence[Verdict]) -> WithheldGroup:
@@ -73,18 +109,22 @@ def _pairs_group(book: Book, dimension: str, pairs: Sequence[Verdict]) -> Withhe
     return WithheldGroup(text, _why(book, dimension, pairs), len(pairs))
 
 
-def _firsts_group(book: Book, dimension: str, firsts: Sequence[Verdict]) -> WithheldGroup:
+def _places_group(book: Book, dimension: str, firsts: Sequence[Verdict], rankings: Sequence[Verdict]) -> WithheldGroup:
+    """First places, and with them the order of all agents, which is withheld wherever they are not all settled."""
     where = measure_words(book, dimension)
     permitted = [
-        clean(v.claim.subjects[0], 80)
-        for v in book.on(dimension)
-        if len(v.claim.subjects) == 1 and v.publication_level != "no-claim"
+        clean(v.claim.subjects[0], 80) for v in book.on(dimension, "first") if v.publication_level != "no-claim"
     ]
-    if permitted:
-        text = f"A first place for anyone but {listing(permitted)} on {where}."
-    else:
-        text = f"A first place for any agent on {where}."
-    return WithheldGroup(text, _why(book, dimension, firsts), len(firsts))
+    anyone = f"anyone but {listing(permitted)}" if permitted else "any agent"
+    text = " or ".join(
+        ([f"a first place for {anyone}"] if firsts else []) + (["one order of all agents"] if rankings else [])
+    )
+    covered = [*firsts, *rankings]
+    return WithheldGroup(f"{text[:1].upper()}{text[1:]} on {where}.", _why(book, dimension, covered), len(covered))
+
+
+def _cell_group(book: Book, verdict: Verdict) -> WithheldGroup:
+    return WithheldGroup(withheld_phrase(book, verdict), _cell_why(book, verdict), 1)
 
 
 def _components(pairs: Sequence[Verdict]) -> list[list[Verdict]]:
@@ -116,12 +156,15 @@ def _why(book: Book, dimension: str, verdicts: Sequence[Verdict]) -> Segments:
         parts += _halt(book, dimension)
     if any(v.adversarial_status == "contaminated" for v in verdicts):
         parts += [("The controls found the score ", False), ("contaminated", True), (". ", False)]
-    pairs = [v for v in verdicts if len(v.claim.subjects) > 1]
+    pairs = [v for v in verdicts if kind_of(v.claim) in ("above", "other")]
     only = len(pairs) == 1
     parts += _tie_class(book, [v for v in pairs if v.stability_status == "tie-class"], only)
     parts += _judge_dependent(book, [v for v in pairs if v.stability_status == "judge-dependent"], only)
+    parts += outside_words(book, pairs)
     if not parts:
-        parts += _firsts(book, verdicts)
+        parts += _firsts(book, _of_kind(verdicts, "first"))
+    if not parts:
+        parts += _as_a_whole(verdicts)
     return tuple(parts)
 
 
@@ -143,11 +186,11 @@ def _tie_class(book: Book, pairs: Sequence[Verdict], only: bool) -> list[tuple[s
         ("tie class", True),
     ]
     if gaps:
-        size = f"the gap is {number(gaps[0])}" if len(gaps) == 1 else f"the gaps are {_range(gaps)}"
+        sizes = sorted(abs(unit) for m in found if m is not None and (unit := in_mde(m)) is not None)
         ps = [float(m.detail["p_holm"]) for m in found if m is not None and m.detail.get("p_holm") is not None]
         which = "the smallest adjusted" if len(ps) > 1 else "adjusted"
         tested = f", {which} {p_value(min(ps))}{_cut_off(book, min(ps))}" if ps else ""
-        parts.append((f": {size} points{tested}. ", False))
+        parts.append((f": {_gap_words(gaps, sizes)}{tested}. ", False))
     else:
         parts.append((". ", False))
     if never:
@@ -161,9 +204,17 @@ def _cut_off(book: Book, p: float) -> str:
     return f", not below {alpha(level)}" if p > level else ""
 
 
-def _range(gaps: Sequence[float]) -> str:
-    low, high = number(gaps[0]), number(gaps[-1])
-    return low if low == high else f"{low} to {high}"
+def _gap_words(gaps: Sequence[float], sizes: Sequence[float]) -> str:
+    """How large the gaps are, in points and in units of the detectable effect, without their signs."""
+    points = _ends([number(gap) for gap in gaps])
+    units = ""
+    if len(sizes) == len(gaps):
+        units = f" ({_ends([mde_words(size).removesuffix(_UNIT) for size in sizes])}{_UNIT})"
+    return f"{'the gap is' if len(gaps) == 1 else 'the gaps are'} {points} points{units}"
+
+
+def _ends(shown: Sequence[str]) -> str:
+    return shown[0] if shown[0] == shown[-1] else f"{shown[0]} to {shown[-1]}"
 
 
 def _judge_dependent(book: Book, pairs: Sequence[Verdict], only: bool) -> list[tuple[str, bool]]:
@@ -175,6 +226,27 @@ def _judge_dependent(book: Book, pairs: Sequence[Verdict], only: bool) -> list[t
     parts: list[tuple[str, bool]] = [(_pairs_words(len(pairs), "are ", "is ", only), False), ("judge-dependent", True)]
     parts.append((f": the difference turns without {listing(families, last='or')}. " if families else ". ", False))
     return parts
+
+
+def outside_words(book: Book, pairs: Sequence[Verdict]) -> list[tuple[str, bool]]:
+    """What the outside judge settled about some pairs: whether its intervals hold zero, never on which side they lie.
+
+    Empty where it was not asked about any of them.
+    """
+    asked = [
+        found
+        for v in pairs
+        if (found := book.contrast(v.claim.dimension, v.claim.subjects[0], v.claim.subjects[1], "probe.contrast"))
+    ]
+    bounds = [(m.low, m.high) for m in asked if m.low is not None and m.high is not None]
+    if not bounds:
+        return []
+    holds = sum(low <= 0 <= high for low, high in bounds)
+    if len(bounds) == 1:
+        return [(f"The outside judge’s interval {'contains' if holds else 'excludes'} zero. ", False)]
+    which = "all" if holds == len(bounds) else words(holds) if holds else "none"
+    asked_about = f"The outside judge was asked about {words(len(bounds))} of them"
+    return [(f"{asked_about}; its interval contains zero for {which}. ", False)]
 
 
 def _turning(book: Book, verdict: Verdict) -> Iterable[str]:
@@ -196,6 +268,32 @@ def _firsts(book: Book, verdicts: Sequence[Verdict]) -> Segments:
         parts += [("Whether it depends on the judge is ", False), (ONE_FAMILY, True), (". ", False)]
     elif bent:
         parts += [(f"For {plural(bent, 'agent')} it is ", False), ("judge-dependent", True), (". ", False)]
+    return tuple(parts)
+
+
+def _as_a_whole(verdicts: Sequence[Verdict]) -> Segments:
+    """A ranking or a class: it falls with the weakest of the pairs that it is made of."""
+    said = {
+        "tie-class": ("Not every neighbour in it is separated: ", "tie class"),
+        "judge-dependent": ("A part of it is ", "judge-dependent"),
+    }
+    for status, (lead, bound) in said.items():
+        if any(v.stability_status == status for v in verdicts):
+            return ((lead, False), (bound, True), (". ", False))
+    return ()
+
+
+def _cell_why(book: Book, verdict: Verdict) -> Segments:
+    cell = cell_of(verdict.claim)
+    parts: list[tuple[str, bool]] = []
+    if verdict.agreement_status == "halt":
+        kappa = book.one("cell.kappa", cell=cell, dimension=AGGREGATE)
+        said = shown(kappa) if kappa is None or kappa.value is None else f"κ {book.kappa_words(kappa)}"
+        parts += [(f"Agreement among its texts is {said}: ", False), ("halt", True), (". ", False)]
+    if verdict.stability_status == "judge-dependent":
+        parts += [("Its outcome turns without a judge family: ", False), ("judge-dependent", True), (". ", False)]
+    if verdict.adversarial_status == "contaminated":
+        parts += [("The cell itself is ", False), ("contaminated", True), (". ", False)]
     return tuple(parts)
 
 

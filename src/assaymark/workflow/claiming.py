@@ -10,7 +10,7 @@ from typing import Final
 from assaymark import __version__
 from assaymark.claims import certificate, certificate_name, decide_claims, index
 from assaymark.errors import PlanError
-from assaymark.records import Measurement, Verdict
+from assaymark.records import JSON, Measurement, Verdict
 from assaymark.workflow.folder import RunFolder, json_text, replace_files, write_json
 from assaymark.workflow.locking import Locked, open_locked
 from assaymark.workflow.tables import JUDGMENTS, MEASUREMENTS, VERDICTS, Store
@@ -40,6 +40,7 @@ class VerdictFile:
     plan_hash: str
     rubric: str
     panel: Panel
+    amendments: tuple[Mapping[str, JSON], ...] = ()
     tally: Mapping[str, int]
     verdicts: tuple[Verdict, ...]
     measurements: Mapping[str, Measurement] = field(default_factory=dict)
@@ -58,7 +59,7 @@ def claim(folder: RunFolder) -> VerdictFile:
     locked = open_locked(folder)
     store = Store(folder)
     measurements = store.read(MEASUREMENTS)
-    verdicts = decide_claims(measurements, locked.study, locked.plan_hash)
+    verdicts = decide_claims(measurements, locked.study, locked.plan_hash, amended=locked.amended)
     if foreign := {verdict.plan_hash for verdict in verdicts} - {locked.plan_hash}:
         raise PlanError(f"verdicts of another plan: {', '.join(sorted(foreign))}")
     file = verdict_file(locked, verdicts, measurements)
@@ -88,6 +89,9 @@ def verdict_file(locked: Locked, verdicts: Sequence[Verdict], measurements: Sequ
         panel=Panel(
             judges={judge.name: judge.family for judge in study.judges},
             reference=any(judge.model.startswith("reference/") for judge in study.judges),
+        ),
+        amendments=tuple(
+            {"number": one.number, "reason": one.reason, "fields": dict(one.fields)} for one in locked.amendments
         ),
         tally={level: tally.get(level, 0) for level in ("headline", "qualified", "no-claim")},
         verdicts=tuple(verdicts),

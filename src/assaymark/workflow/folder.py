@@ -55,6 +55,11 @@ class RunFolder:
         return self.path / "certificates"
 
     @property
+    def amendments(self) -> Path:
+        """What was changed in the plan after its lock, one dated and hashed file a change."""
+        return self.path / "amendments"
+
+    @property
     def report(self) -> Path:
         """The pages."""
         return self.path / "report"

@@ -10,11 +10,12 @@ import pyarrow as pa
 
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, PlanError, Problem
-from assaymark.importers import ImportReport, importer
+from assaymark.importers import ImportReport, import_human, importer
+from assaymark.judging import load_rubric
 from assaymark.records import Context, Decision, Outcome, sha256_text
 from assaymark.workflow.folder import RunFolder, new_folder, read_json
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, Table, content_digest
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, OUTCOMES, Store, Table, content_digest
 
 
 def import_records(
@@ -43,6 +44,38 @@ def import_records(
                 ledger.add_source(name, raw, format)
         store_records(folder, imported.decisions, imported.contexts, imported.outcomes)
     return imported.report
+
+
+def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int:
+    """Read what people graded into a run folder, beside the records that they graded; returns the number of grades.
+
+    The file's bytes go into the ledger first. Importing another file replaces the table; a plan that is locked on these
+    grades then no longer opens, as with any record.
+
+    Raises
+    ------
+    InputError
+        The file is missing or wrong: every problem of it at once.
+    PlanError
+        A plan is locked here on other grades.
+    """
+    folder.require()
+    store = Store(folder)
+    records = {row["record_id"] for row in store.columns(DECISIONS, "record_id")}
+    data = _bytes(path)
+    grades = import_human(path.name, data, records=records, dimensions=load_rubric(rubric).names, rubric=rubric)
+    made = HUMAN.to_arrow(grades)
+    basis: dict[str, str | None] = {"grades": content_digest(made)}
+    if store.done(HUMAN, basis):
+        return len(grades)
+    if folder.lock.is_file() and not _locked_on(folder, {HUMAN: made}):
+        raise PlanError(
+            f"{folder.path} holds a plan that is locked on other grades; import these into a new run folder"
+        )
+    with Ledger.open(folder.ledger) as ledger:
+        ledger.add_source(path.name, data, "human")
+    store.write_arrow(HUMAN, made, basis)
+    return len(grades)
 
 
 def store_records(

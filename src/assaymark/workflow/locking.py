@@ -17,9 +17,10 @@ from assaymark.judging import Rubric, load_rubric, plan_texts
 from assaymark.metrology import Preflight, preflight
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import JSON, Decision, to_json
+from assaymark.workflow.amendments import Amendment, read_amendments
 from assaymark.workflow.folder import RunFolder, read_json, read_text, write_atomic, write_json
 from assaymark.workflow.selection import Selection, checked_rubric, select
-from assaymark.workflow.tables import CONTEXTS, DECISIONS, Store
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, Store
 
 FORMAT: Final = "assaymark lock 1"
 
@@ -33,6 +34,12 @@ class Locked:
     plan_hash: str
     locked_at: str
     preflight: Mapping[str, JSON]
+    amendments: tuple[Amendment, ...] = ()
+
+    @property
+    def amended(self) -> tuple[str, ...]:
+        """The plan fields that were changed after the lock, sorted."""
+        return tuple(sorted({name for one in self.amendments for name in one.fields}))
 
 
 def lock(
@@ -52,29 +59,60 @@ def lock(
     """
     folder.require()
     study = parse_study(study_text, source=source)
+    checked = check_plan(folder, study, source, models)
+    if folder.lock.is_file():
+        return _same_plan(folder, checked.plan_hash, source)
+    write_plan(folder, study_text, checked, locked_at=to_json(now), amendments=())
+    return open_locked(folder)
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A plan that holds on the records of a run folder: its hash, what it can conclude, and the tables it is about."""
+
+    plan_hash: str
+    preflight: Preflight
+    tables: Mapping[str, str]
+
+
+def check_plan(folder: RunFolder, study: Study, source: str, models: Mapping[str, Model] | None) -> Checked:
+    """Validate a study against the records of a run folder, and run the preflight.
+
+    Raises
+    ------
+    InputError
+        The plan names things that the records do not have; every problem at once.
+    PlanError
+        It can never reject anything.
+    """
     store = Store(folder)
     decisions = store.read(DECISIONS)
     selection = select(decisions, study)
-    rubric = checked_rubric(study, source, decisions, selection, models)
-    fingerprint = _fingerprint(study, rubric, store)
-    if folder.lock.is_file():
-        return _same_plan(folder, fingerprint, source)
+    graders = {one.judge for one in store.read(HUMAN)} if store.digest(HUMAN) else set()
+    rubric = checked_rubric(study, source, decisions, selection, models, sorted(graders))
     report = _preflight(study, selection, rubric)
     if report.can_never_reject and not study.inference.allow_hopeless:
         raise PlanError(f"{source}: {_hopeless(report, study)}")
+    return Checked(_fingerprint(study, rubric, store), report, _tables(study, store))
+
+
+def write_plan(
+    folder: RunFolder, study_text: str, checked: Checked, *, locked_at: JSON, amendments: Sequence[str]
+) -> None:
+    """Write the plan, then the lock that names it."""
     write_atomic(folder.plan, study_text)
     write_json(
         folder.lock,
         {
             "format": FORMAT,
             "software": f"assaymark {__version__}",
-            "plan_hash": fingerprint,
-            "locked_at": to_json(now),
-            "tables": _tables(store),
-            "preflight": to_json(report),
+            "plan_hash": checked.plan_hash,
+            "locked_at": locked_at,
+            "tables": dict(checked.tables),
+            "preflight": to_json(checked.preflight),
+            "amendments": list(amendments),
         },
     )
-    return open_locked(folder)
 
 
 def open_locked(folder: RunFolder) -> Locked:
@@ -88,10 +126,10 @@ def open_locked(folder: RunFolder) -> Locked:
     folder.require()
     if not folder.lock.is_file():
         raise PlanError(f"{folder.path} has no locked plan; run: assaymark lock STUDY --out {folder.path}")
-    stored = _stored(folder)
+    stored = stored_lock(folder)
     study = parse_study(read_text(folder.plan, "plan"), source=str(folder.plan))
     store = Store(folder)
-    if (tables := _tables(store)) != stored["tables"]:
+    if (tables := _tables(study, store)) != stored["tables"]:
         changed = sorted(name for name in tables if tables[name] != stored["tables"].get(name))
         raise PlanError(f"{folder.path}: {' and '.join(changed)} changed after the lock; lock a new run folder on them")
     rubric = load_rubric(study.rubric.name)
@@ -102,10 +140,12 @@ def open_locked(folder: RunFolder) -> Locked:
             f"{str(stored['plan_hash'])[:12]}...), or the rubric and prompts of this version differ; restore the plan, "
             "or lock it in a new run folder"
         )
-    return Locked(study, rubric, fingerprint, stored["locked_at"], stored["preflight"])
+    made = read_amendments(folder, stored.get("amendments", []))
+    return Locked(study, rubric, fingerprint, stored["locked_at"], stored["preflight"], made)
 
 
-def _stored(folder: RunFolder) -> Mapping[str, JSON]:
+def stored_lock(folder: RunFolder) -> Mapping[str, JSON]:
+    """The lock as it was written, before anything in it is checked."""
     stored = read_json(folder.lock, "lock")
     if not isinstance(stored, dict) or stored.get("format") != FORMAT:
         raise LedgerError(f"{folder.lock} is damaged, or of another version: it does not say {FORMAT!r}")
@@ -123,20 +163,26 @@ def _same_plan(folder: RunFolder, fingerprint: str, source: str) -> Locked:
 
 
 def _fingerprint(study: Study, rubric: Rubric, store: Store) -> str:
-    return plan_hash(study, plan_texts(rubric), _tables(store))
+    texts = plan_texts(rubric)
+    if study.anchor_probe is not None:
+        texts |= plan_texts(load_rubric(study.anchor_probe.rubric))
+    return plan_hash(study, texts, _tables(study, store))
 
 
-def _tables(store: Store) -> dict[str, str]:
-    return {table.name: store.content(table) or "absent" for table in (CONTEXTS, DECISIONS)}
+def _tables(study: Study, store: Store) -> dict[str, str]:
+    """What the plan is locked on: the records, and the grades of people if it has any."""
+    people = any(judge.human for judge in study.judges)
+    wanted = (CONTEXTS, DECISIONS, HUMAN) if people else (CONTEXTS, DECISIONS)
+    return {table.name: store.content(table) or "absent" for table in wanted}
 
 
 def _preflight(study: Study, selection: Selection, rubric: Rubric) -> Preflight:
     """What the locked tests can conclude on these records."""
-    agents = sorted({decision.agent.id for decision in selection.decisions})
+    agents = sorted({decision.agent.id for decision in selection.honest})
     clusters: list[int] = []
     cycles: list[int] = []
     for one, other in combinations(agents, 2):
-        common = _common(selection.decisions, one, other)
+        common = _common(selection.honest, one, other)
         cycles.append(len(common))
         clusters.append(len(set(common.values())))
     return preflight(
@@ -145,7 +191,7 @@ def _preflight(study: Study, selection: Selection, rubric: Rubric) -> Preflight:
         len(rubric.dimensions),
         np.array(clusters, dtype=int),
         np.array(cycles, dtype=int),
-        agent_families={decision.agent.family for decision in selection.decisions},
+        agent_families={decision.agent.family for decision in selection.honest},
         rng=np.random.default_rng([study.seed, 0]),
     )
 

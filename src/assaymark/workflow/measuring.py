@@ -3,25 +3,46 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from assaymark.judging import judged_text, token_count
+from assaymark.judging import judged_text, load_rubric, token_count
 from assaymark.judging.evidence import evidence_summary, forecast_mismatches
 from assaymark.judging.evidence.material import Material
-from assaymark.metrology import analyse, score_table
+from assaymark.metrology import (
+    Cell,
+    ScoreTable,
+    analyse,
+    anchor_measurements,
+    averaging,
+    cell_measurements,
+    contamination_measurements,
+    contested,
+    gated,
+    known_measurements,
+    length_matched_contrasts,
+    probe_measurements,
+    score_table,
+    style_measurements,
+)
 from assaymark.protocol import Study
-from assaymark.records import Decision, Measurement
+from assaymark.records import AGGREGATE, Decision, DerivationKind, Judgment, Measurement
 from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.locking import open_locked
+from assaymark.workflow.locking import Locked, open_locked
+from assaymark.workflow.probing import probe_basis
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.selection import select
-from assaymark.workflow.tables import DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, Store
+from assaymark.workflow.selection import Selection, select
+from assaymark.workflow.tables import ANCHOR, DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, PROBE, Store
+
+PARTS = 4
+"""How many parts `analyse` announces."""
 
 
 def measure(folder: RunFolder, *, progress: Progress = silent) -> int:
-    """Measure the panel, the agents and the evidence of a judged run; returns the number of measurements.
+    """Measure the panel, the agents, the control cells and the evidence of a judged run; returns how many there are.
 
     Raises
     ------
@@ -30,32 +51,164 @@ def measure(folder: RunFolder, *, progress: Progress = silent) -> int:
     """
     locked = open_locked(folder)
     store = Store(folder)
-    basis = {"plan": locked.plan_hash, "judgments": store.digest(JUDGMENTS), "evidence": store.digest(EVIDENCE)}
+    tables = (JUDGMENTS, EVIDENCE, ANCHOR, PROBE)
+    basis = {"plan": locked.plan_hash, **{table.name: store.digest(table) for table in tables}}
     if not store.done(MEASUREMENTS, basis):
-        store.write(MEASUREMENTS, _measured(folder, locked.study, progress), basis)
+        store.write(MEASUREMENTS, _Run.of(store, locked).measured(progress), basis)
     return store.rows(MEASUREMENTS)
 
 
-def _measured(folder: RunFolder, study: Study, progress: Progress) -> list[Measurement]:
-    store = Store(folder)
-    decisions = select(store.read(DECISIONS), study).decisions
-    lengths = {decision.record_id: token_count(judged_text(decision)) for decision in decisions}
-    table = score_table(store.read(JUDGMENTS), decisions, weights=study.rubric.weights, lengths=lengths)
-    panel = analyse(table, study, rng=np.random.default_rng([study.seed, 1]), progress=_counted(progress))
-    return [*panel, *_evidence(store, decisions, study)]
+def honest_table(store: Store, locked: Locked) -> ScoreTable:
+    """The scores of the honest records of a judged run."""
+    return _Run.of(store, locked).honest
 
 
-def _evidence(store: Store, decisions: Sequence[Decision], study: Study) -> list[Measurement]:
-    """What the numeric ledger of a run measures; its material is needed to say what chance would support."""
-    rng = np.random.default_rng([study.seed, 2])
-    used = {decision.context_id for decision in decisions}
-    # Indexed one by one: all contexts and all their indices at once are what would take the most memory of a run.
-    material = {name: Material.of(context) for name, context in store.each_context() if name in used}
-    summary = evidence_summary(store.read(EVIDENCE), decisions, material, rng=rng, level=study.inference.level)
-    return [*summary, forecast_mismatches(decisions)]
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What is measured: the honest records as a table of scores, the control cells, and where they came from."""
+
+    store: Store
+    locked: Locked
+    selection: Selection
+    judgments: Mapping[str, list[Judgment]]
+    honest: ScoreTable
+    cells: tuple[Cell, ...]
+
+    @classmethod
+    def of(cls, store: Store, locked: Locked) -> _Run:
+        selection = select(store.read(DECISIONS), locked.study)
+        judgments: dict[str, list[Judgment]] = defaultdict(list)
+        for one in store.read(JUDGMENTS):
+            judgments[one.trajectory].append(one)
+        study = locked.study
+        honest = _table(selection.honest, judgments, study)
+        # Whose trials may be averaged is found on honest records: inside a cell they hardly differ.
+        decided = averaging(honest, study)
+        cells = tuple(_cell(kind, selection.cell(kind), judgments, study, decided) for kind in study.cells_judged)
+        return cls(store, locked, selection, judgments, gated(honest, study, decided), cells)
+
+    @property
+    def study(self) -> Study:
+        return self.locked.study
+
+    def measured(self, progress: Progress) -> list[Measurement]:
+        """Everything, the parts that the plan did not ask for named as not measured where a verdict needs them."""
+        study = self.study
+        panel = analyse(self.honest, study, rng=np.random.default_rng([study.seed, 1]), progress=_counted(progress))
+        found = [*panel, *style_measurements(self.honest, study, rng=np.random.default_rng([study.seed, 4]))]
+        found += cell_measurements(self.honest, self.cells, study)
+        for cell in self.cells:
+            if cell.kind == "length_matched":
+                found += length_matched_contrasts(cell, self.honest, study)
+        found += known_measurements([cell.table for cell in self.cells], self._known(), study)
+        if study.contamination is not None:
+            found += contamination_measurements(self.honest, study, self._instruments())
+        return [*found, *self._anchor(), *self._probe(panel), *self._evidence()]
+
+    def _known(self) -> dict[str, Mapping[str, float]]:
+        """What a faultless judge would give, where the construction of a control record fixes it."""
+        return {
+            one.record_id: one.derivation.known_scores
+            for one in self.selection.decisions
+            if one.derivation.known_scores
+        }
+
+    def _instruments(self) -> dict[str, frozenset[str]]:
+        return {one.record_id: frozenset(action.instrument for action in one.actions) for one in self.selection.honest}
+
+    def _anchor(self) -> Iterator[Measurement]:
+        """The same judge under two rubrics, on the trajectories where both of its grades can be used."""
+        wanted = self.study.anchor_probe
+        if wanted is None or self.store.digest(ANCHOR) is None:
+            return
+        after = _scores(self.store.read(ANCHOR))
+        before = _scores(one for found in self.judgments.values() for one in found if one.judge == wanted.judge)
+        both = sorted(before.keys() & after.keys())
+        by_id = {one.record_id: one for one in self.selection.honest}
+        yield from anchor_measurements(
+            {name: before[name] for name in both},
+            {name: after[name] for name in both},
+            agents={name: by_id[name].agent.id for name in both},
+            clusters={name: by_id[name].cluster for name in both},
+            changed=load_rubric(wanted.rubric).changed(self.locked.rubric),
+            judge=wanted.judge,
+            rubric=wanted.rubric,
+            study=self.study,
+        )
+
+    def _probe(self, panel: Sequence[Measurement]) -> Iterator[Measurement]:
+        """What the outside judge said, or why it was not asked."""
+        plan = contested(panel, self.study)
+        asked = self.store.done(PROBE, probe_basis(self.locked, self.store, plan))
+        scores = _with_aggregate(_scores(self.store.read(PROBE)), self.honest) if asked else {}
+        honest = [one for one in self.selection.honest if one.record_id in scores]
+        yield from probe_measurements(
+            plan,
+            scores,
+            agents={one.record_id: one.agent.id for one in honest},
+            cycles={one.record_id: one.cycle for one in honest},
+            clusters={one.record_id: one.cluster for one in honest},
+            study=self.study,
+        )
+
+    def _evidence(self) -> list[Measurement]:
+        """What the numeric ledger of a run measures; its material is needed to say what chance would support."""
+        decisions = self.selection.honest
+        used = {decision.context_id for decision in decisions}
+        # Indexed one by one: all contexts and all their indices at once are what would take the most memory of a run.
+        material = {name: Material.of(context) for name, context in self.store.each_context() if name in used}
+        rng = np.random.default_rng([self.study.seed, 2])
+        level = self.study.inference.level
+        summary = evidence_summary(self.store.read(EVIDENCE), decisions, material, rng=rng, level=level)
+        return [*summary, forecast_mismatches(decisions)]
+
+
+def _table(decisions: Sequence[Decision], judgments: Mapping[str, list[Judgment]], study: Study) -> ScoreTable:
+    """The scores of some decisions, with the length of each text as it was judged."""
+    lengths = {one.record_id: token_count(judged_text(one)) for one in decisions}
+    graded = (judgment for one in decisions for judgment in judgments.get(one.record_id, ()))
+    return score_table(graded, decisions, weights=study.rubric.weights, lengths=lengths)
+
+
+def _cell(
+    kind: DerivationKind,
+    decisions: Sequence[Decision],
+    judgments: Mapping[str, list[Judgment]],
+    study: Study,
+    averaged: Mapping[str, bool],
+) -> Cell:
+    table = gated(_table(decisions, judgments, study), study, averaged)
+    by_id = {one.record_id: one for one in decisions}
+    return Cell(
+        kind=kind,
+        table=table,
+        parents=tuple(by_id[name].derivation.parent for name in table.trajectories),
+        composers=tuple(by_id[name].agent.family for name in table.trajectories),
+    )
+
+
+def _scores(judgments: Iterable[Judgment]) -> dict[str, dict[str, float]]:
+    """One judge's mean score of each trajectory over its usable trials, by dimension."""
+    trials: dict[str, list[Mapping[str, float]]] = defaultdict(list)
+    for one in judgments:
+        if one.status == "ok":
+            trials[one.trajectory].append(one.scores)
+    return {
+        trajectory: {name: sum(one[name] for one in scores) / len(scores) for name in scores[0]}
+        for trajectory, scores in trials.items()
+    }
+
+
+def _with_aggregate(scores: Mapping[str, Mapping[str, float]], table: ScoreTable) -> dict[str, dict[str, float]]:
+    """The same scores with the aggregate, weighed as the panel's."""
+    share = dict(zip(table.dimensions, table.weights.tolist(), strict=True))
+    return {
+        trajectory: {AGGREGATE: sum(share[name] * value for name, value in one.items()), **one}
+        for trajectory, one in scores.items()
+    }
 
 
 def _counted(progress: Progress) -> Callable[[str], None]:
-    """``progress`` for work that says which of its four parts begins."""
+    """``progress`` for work that says which of its parts begins."""
     done = itertools.count()
-    return lambda _: progress("measuring", next(done), 4)
+    return lambda _: progress("measuring", next(done), PARTS)

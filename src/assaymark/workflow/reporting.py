@@ -61,15 +61,13 @@ def gather(locked: Locked, store: Store) -> AssayRun:
         ),
         verdicts=tuple(verdicts.values()),
         measurements=tuple(store.read(MEASUREMENTS)),
-        decisions=selection.decisions,
+        decisions=selection.honest,
         evidence=tuple(store.read(EVIDENCE)),
         invalid=_invalid(judgments),
         calls=len(judgments),
         in_flight_bound=in_flight_bound(study),
         reference_panel=planted_views(study),
-        import_notes=import_notes(
-            selection.decisions, store.columns(CONTEXTS, "context_id", "completeness", "missing")
-        ),
+        import_notes=import_notes(selection.honest, store.columns(CONTEXTS, "context_id", "completeness", "missing")),
         excluded=selection.excluded,
         family_size=_family_size(store),
     )
@@ -77,7 +75,13 @@ def gather(locked: Locked, store: Store) -> AssayRun:
 
 def in_flight_bound(study: Study) -> int:
     """The most calls that one hard kill can cause to be paid twice: one per open slot of each model."""
-    return study.engine.concurrency * len({judge.model for judge in study.judges})
+    return study.engine.concurrency * len({judge.model for judge in asked(study)})
+
+
+def asked(study: Study) -> tuple[JudgeSpec, ...]:
+    """Every model that a study may ask: the panel's, and the outside judge."""
+    probe = study.stability.probe
+    return study.model_judges if probe is None else (*study.model_judges, probe)
 
 
 def planted_views(study: Study) -> tuple[PlantedView, ...]:
@@ -89,7 +93,7 @@ def planted_views(study: Study) -> tuple[PlantedView, ...]:
             question=PLANTED[judge.model].words.partition(";")[0],
             planted=_planted_words(judge),
         )
-        for judge in study.judges
+        for judge in asked(study)
         if judge.model in PLANTED
     )
 

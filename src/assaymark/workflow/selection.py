@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from assaymark.engine import Model
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.judging import Rubric, argument_problems, left_out, load_rubric
+from assaymark.judging import Rubric, argument_problems, left_out, load_rubric, rubric_names
 from assaymark.protocol import Study
-from assaymark.records import AGGREGATE, Decision
+from assaymark.records import AGGREGATE, Decision, DerivationKind
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The decisions a study is about, and how many were left out for which reason."""
+    """The decisions a study is about, control cells included, and how many were left out for which reason."""
 
     decisions: tuple[Decision, ...]
     excluded: Mapping[str, int]
+
+    @property
+    def honest(self) -> tuple[Decision, ...]:
+        """Those that are ranked."""
+        return tuple(one for one in self.decisions if one.derivation.kind == "honest")
+
+    def cell(self, kind: DerivationKind) -> tuple[Decision, ...]:
+        """Those of one control cell."""
+        return tuple(one for one in self.decisions if one.derivation.kind == kind)
 
 
 def select(decisions: Sequence[Decision], study: Study) -> Selection:
@@ -39,6 +48,7 @@ def checked_rubric(
     decisions: Sequence[Decision],
     selection: Selection,
     models: Mapping[str, Model] | None = None,
+    graders: Collection[str] = (),
 ) -> Rubric:
     """The rubric of a study, after everything that the study names was found.
 
@@ -47,7 +57,14 @@ def checked_rubric(
     InputError
         Agents, models, arguments, dimensions or weights that do not exist or do not fit: all of them at once.
     """
-    problems = [*_agent_problems(study, decisions), *_judge_problems(study, models), *_empty(selection)]
+    problems = [
+        *_agent_problems(study, decisions),
+        *_judge_problems(study, models),
+        *_people_problems(study, graders),
+        *_cell_problems(study, selection),
+        *_anchor_problems(study),
+        *_empty(selection),
+    ]
     try:
         rubric = load_rubric(study.rubric.name)
     except UnknownNameError as exc:
@@ -66,15 +83,43 @@ def _agent_problems(study: Study, decisions: Sequence[Decision]) -> Iterator[Pro
 
 
 def _judge_problems(study: Study, models: Mapping[str, Model] | None) -> Iterator[Problem]:
-    for at, judge in enumerate(study.judges):
+    probe = [] if study.stability.probe is None else [("stability.probe", study.stability.probe)]
+    for place, judge in (*((f"judges.{at}", one) for at, one in enumerate(study.judges)), *probe):
+        if judge.human:
+            continue
         if models is not None and judge.model not in models:
-            yield Problem(f"judges.{at}.model", str(UnknownNameError("model", judge.model, tuple(models))))
+            yield Problem(f"{place}.model", str(UnknownNameError("model", judge.model, tuple(models))))
         else:
-            yield from (Problem(f"judges.{at}.args", what) for what in argument_problems(judge.model, judge.args))
+            yield from (Problem(f"{place}.args", what) for what in argument_problems(judge.model, judge.args))
+
+
+def _people_problems(study: Study, graders: Collection[str]) -> Iterator[Problem]:
+    for at, judge in enumerate(study.judges):
+        if judge.human and not graders:
+            yield Problem(f"judges.{at}", "a human grader, but no grades were imported; run: assaymark import human")
+        elif judge.human and judge.name not in graders:
+            yield Problem(f"judges.{at}.name", str(UnknownNameError("human grader", judge.name, tuple(graders))))
+
+
+def _cell_problems(study: Study, selection: Selection) -> Iterator[Problem]:
+    for kind in study.cells_judged:
+        if not selection.cell(kind):
+            yield Problem("records.derivations", f"no record of the control cell {kind} was imported")
+    clusters = {one.cluster for one in selection.honest}
+    for name in () if study.contamination is None else study.contamination.post_cutoff:
+        if name not in clusters:
+            yield Problem("contamination.post_cutoff", str(UnknownNameError("cluster", name, tuple(sorted(clusters)))))
+
+
+def _anchor_problems(study: Study) -> Iterator[Problem]:
+    if study.anchor_probe is not None and study.anchor_probe.rubric not in rubric_names():
+        yield Problem("anchor_probe.rubric", str(UnknownNameError("rubric", study.anchor_probe.rubric, rubric_names())))
+    elif study.anchor_probe is not None and study.anchor_probe.rubric == study.rubric.name:
+        yield Problem("anchor_probe.rubric", f"is the study's own rubric (got {study.rubric.name}); name another")
 
 
 def _empty(selection: Selection) -> Iterator[Problem]:
-    if not selection.decisions:
+    if not selection.honest:
         left = ", ".join(f"{count} by {reason}" for reason, count in selection.excluded.items()) or "none were imported"
         yield Problem("records", f"no decision is left to judge ({left})")
 
@@ -84,6 +129,7 @@ def _dimension_problems(study: Study, known: Sequence[str]) -> Iterator[Problem]
     for place, names, allowed in (
         ("rubric.weights", weights or (), known),
         ("claims.dimensions", study.claims.dimensions or (), (AGGREGATE, *known)),
+        ("cells.contaminates", study.cells.contaminates or (), (AGGREGATE, *known)),
     ):
         for name in names:
             if name not in allowed:

@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +24,7 @@ from assaymark.records import (
     Judgment,
     Measurement,
     Outcome,
+    PairCall,
     Verdict,
     canonical_json,
     parse,
@@ -161,6 +162,15 @@ JUDGMENTS: Final = Table(
     sort=lambda row, _: (row.trajectory, row.judge, row.trial),
 )
 
+HUMAN: Final = replace(JUDGMENTS, name="human")
+"""What people graded, as it was imported."""
+
+ANCHOR: Final = replace(JUDGMENTS, name="anchor")
+"""A subsample graded again under another rubric."""
+
+PROBE: Final = replace(JUDGMENTS, name="probe")
+"""What the outside judge said about the contested pairs."""
+
 EVIDENCE: Final = Table(
     "evidence",
     Evidence,
@@ -176,6 +186,19 @@ EVIDENCE: Final = Table(
         "rule": _typed("rule", pa.string()),
     },
     sort=lambda row, _: (row.decision, row.part, row.start),
+    flat=True,
+)
+
+PAIRS: Final = Table(
+    "pairs",
+    PairCall,
+    {
+        **_strings("pair", "condition", "task", "order", "verdict", "judge", "variant", "prompt", "better"),
+        "delta": _typed("delta", pa.float64()),
+        "trial": _typed("trial", pa.int64()),
+        **_strings("call_key", "reason"),
+    },
+    sort=lambda row, _: (row.judge, row.prompt, row.pair, row.order, row.trial),
     flat=True,
 )
 
@@ -207,13 +230,26 @@ VERDICTS: Final = Table(
 )
 
 TABLES: Final[Mapping[str, Table[Any]]] = {
-    table.name: table for table in (CONTEXTS, DECISIONS, OUTCOMES, JUDGMENTS, EVIDENCE, MEASUREMENTS, VERDICTS)
+    table.name: table
+    for table in (
+        CONTEXTS,
+        DECISIONS,
+        OUTCOMES,
+        HUMAN,
+        JUDGMENTS,
+        ANCHOR,
+        PROBE,
+        EVIDENCE,
+        MEASUREMENTS,
+        VERDICTS,
+    )
 }
 
 
 MADE_BY: Final[Mapping[str, str]] = {
     **dict.fromkeys(("contexts", "decisions", "outcomes"), "assaymark import, from the same files"),
-    **dict.fromkeys(("judgments", "evidence"), "assaymark judge (no reply is asked for twice)"),
+    "human": "assaymark import human, from the same file",
+    **dict.fromkeys(("judgments", "evidence", "anchor", "probe"), "assaymark judge (no reply is asked for twice)"),
     "measurements": "assaymark measure",
     "verdicts": "assaymark claim",
 }

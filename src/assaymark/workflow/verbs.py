@@ -7,39 +7,70 @@ from datetime import datetime
 from importlib.resources import files
 
 from assaymark.engine import Model
+from assaymark.workflow.amending import amend, amendment_lines
 from assaymark.workflow.claiming import VerdictFile, claim
 from assaymark.workflow.demo_records import demo_records
 from assaymark.workflow.folder import RunFolder, new_folder
-from assaymark.workflow.importing import import_records, store_records
+from assaymark.workflow.importing import import_grades, import_records, store_records
 from assaymark.workflow.judging_calls import JudgeResult, judge
-from assaymark.workflow.locking import Locked, lock, lock_lines
-from assaymark.workflow.measuring import measure
+from assaymark.workflow.locking import Locked, lock, lock_lines, open_locked
+from assaymark.workflow.measuring import honest_table, measure
+from assaymark.workflow.planning_calls import lines, plan_calls_report
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.reporting import Reported, report
+from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
+from assaymark.workflow.verifying import verification_lines, verify_certificate
 
 __all__ = [
     "JudgeResult",
     "Locked",
     "Reported",
     "VerdictFile",
+    "amend",
+    "amendment_lines",
     "claim",
     "demo",
     "finish",
+    "import_grades",
     "import_records",
     "judge",
     "lock",
     "lock_lines",
     "measure",
+    "open_locked",
+    "plan_calls",
     "report",
+    "verification_lines",
+    "verify_certificate",
 ]
 
 
 def finish(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> Reported:
-    """Judge, measure, claim and report a locked run, as far as they are not done."""
+    """Judge, measure, ask the outside judge if that is needed, claim and report a locked run, as far as not done."""
     judge(folder, models, progress=progress)
     measure(folder, progress=progress)
+    if judge(folder, models, progress=progress).reasked:
+        measure(folder, progress=progress)
     claim(folder)
     return report(folder)
+
+
+def plan_calls(folder: RunFolder, budget: int, *, progress: Progress = silent) -> list[str]:
+    """Which further judge calls would most likely move a claim to the next level, in lines to print.
+
+    Raises
+    ------
+    LedgerError
+        There are no verdicts yet: claim first.
+    """
+    locked, store = open_locked(folder), Store(folder)
+    verdicts, measurements = store.read(VERDICTS), store.read(MEASUREMENTS)
+    progress("simulating studies", 0, 1)
+    found = plan_calls_report(
+        honest_table(store, locked), locked.study, verdicts, measurements, budget_calls=budget, seed=locked.study.seed
+    )
+    progress("simulating studies", 1, 1)
+    return lines(found)
 
 
 def demo(folder: RunFolder, models: Mapping[str, Model], *, now: datetime, progress: Progress = silent) -> Reported:

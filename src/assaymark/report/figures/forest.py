@@ -10,7 +10,7 @@ from typing import Final
 import svg
 
 from assaymark.records import AgreementStatus
-from assaymark.report.figures.canvas import NARROW, WIDE, Scale, frame, hatch, label, line, path, rect
+from assaymark.report.figures.canvas import NARROW, WIDE, Scale, frame, hatch, label, line, num, path, rect
 from assaymark.report.formats import MINUS, fit, number, shortened, span
 
 _KIND: Final = {"publish": "mh", "methodology": "mq", "halt": "mn"}
@@ -32,7 +32,8 @@ class Gates:
 class ForestRow:
     """One dimension. ``value`` is None where ``state`` says why; ``pooled`` marks the aggregate, drawn as a diamond.
 
-    Where a format of its own decides the gate, ``by`` says its kappa and name and ``gating`` is that kappa.
+    Where a format of its own decides the gate, ``by`` says its kappa and name and ``gating`` is that kappa. ``within``
+    are the kappas within all formats that have a gate.
     """
 
     title: str
@@ -44,6 +45,7 @@ class ForestRow:
     pooled: bool = False
     by: str = ""
     gating: float | None = None
+    within: tuple[float, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -60,7 +62,7 @@ def _low_end(rows: Sequence[ForestRow]) -> float:
     ends = [0.0]
     for row in rows:
         ends += [value for pair in (row.interval, row.companion) if pair for value in pair]
-        ends += [value for value in (row.value, row.gating) if value is not None]
+        ends += [value for value in (row.value, row.gating, *row.within) if value is not None]
     return max(math.floor(min(ends) * 5) / 5, -1.0)
 
 
@@ -149,6 +151,7 @@ def _mark(row: ForestRow, scale: Scale, y: float, size: float) -> list[svg.Eleme
         parts.append(line(scale(row.companion[0]), y, scale(row.companion[1]), y, f"{row.kind}l"))
     if row.interval:
         parts.append(line(scale(row.interval[0]), y, scale(row.interval[1]), y, f"{row.kind}b"))
+    parts += [svg.Circle(cx=num(scale(kappa)), cy=num(y), r=3.5, class_=["open", "ring"]) for kappa in row.within]
     if row.gating is not None:
         x = scale(row.gating)
         parts += [line(x, y - 9, x, y + 9, "gap"), line(x, y - 8, x, y + 8, f"{row.kind}l")]

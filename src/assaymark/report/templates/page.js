@@ -29,7 +29,8 @@
   });
 
   each(doc.querySelectorAll("[data-tools]"), function (tools) {
-    var rows = doc.getElementById(tools.getAttribute("data-tools")).tBodies[0].rows;
+    var list = doc.getElementById(tools.getAttribute("data-tools"));
+    var rows = list.tBodies ? list.tBodies[0].rows : list.children;
     var buttons = tools.querySelectorAll("button");
     var box = tools.querySelector("input");
     var out = tools.querySelector("output");

@@ -1,0 +1,103 @@
+"""Grades that people gave: one more judge family, read from a table and held to the same gates as any other."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from assaymark.importers.generic.cells import Row, read_sheet
+from assaymark.importers.report import Tally, refusal
+from assaymark.importers.source import unpack
+from assaymark.records import Judgment, content_id
+
+FAMILY: Final = "human"
+"""The judge family of every human grader."""
+
+_FIXED: Final = ("trajectory", "judge", "trial", "comment")
+
+
+def import_human(
+    name: str, data: bytes, *, records: Collection[str], dimensions: Sequence[str], rubric: str
+) -> tuple[Judgment, ...]:
+    """The grades in a CSV or JSONL table, one row a trajectory and grader.
+
+    Columns are ``trajectory`` (the record id), ``judge`` (the grader's name), ``trial`` (default 1), one for each
+    dimension of the rubric, and, if anyone wrote some, ``comment``, which is not kept. A row without any grade was
+    not graded and is passed over; a row with some of them is recorded as invalid, for half a grade is none. Half
+    points are fine: a scale from 1 to 5 is what every judge has.
+
+    Parameters
+    ----------
+    name, data
+        Name and bytes of the file; the name tells the format, ``.gz`` is unpacked.
+    records : collection of record ids
+        The decisions that can have been graded.
+    dimensions : sequence of str
+        Those of the rubric.
+    rubric : str
+        Stamped on every judgment.
+
+    Returns
+    -------
+    tuple of Judgment
+        Of family ``human``, by trajectory, judge and trial.
+
+    Raises
+    ------
+    InputError
+        Columns that are missing or unknown, unknown trajectories, grades off the scale, a row that stands twice, or no
+        grade at all: all of it at once.
+    """
+    tally = Tally()
+    sheet = read_sheet(name, unpack(name, data), tally)
+    absent = [column for column in ("trajectory", "judge", *dimensions) if column not in sheet.columns]
+    unknown = [column for column in sheet.columns if column not in (*_FIXED, *dimensions)]
+    if sheet.rows and (absent or unknown):
+        if absent:
+            tally.problem(
+                name, f"no column {absent[0]!r} (got {', '.join(sheet.columns)}; needed: {', '.join(absent)})"
+            )
+        for column in unknown:
+            tally.problem(name, f"column {column!r} is no dimension of rubric {rubric} ({', '.join(dimensions)})")
+        raise refusal("human", tally.problems)
+    found: dict[tuple[str, str, int], Judgment] = {}
+    for row in sheet.rows:
+        made = _judgment(row, records, dimensions, rubric)
+        if made is None:
+            continue
+        key = (made.trajectory, made.judge, made.trial)
+        if key in found:
+            row.problem("trajectory", f"{made.judge!r} graded {made.trajectory!r:.80} twice in trial {made.trial}")
+        found[key] = made
+    if not found and not tally.problems:
+        tally.problem(name, "holds no grade")
+    if tally.problems:
+        raise refusal("human", tally.problems)
+    return tuple(found[key] for key in sorted(found))
+
+
+def _judgment(row: Row, records: Collection[str], dimensions: Sequence[str], rubric: str) -> Judgment | None:
+    """One row as a judgment; None for a row without any grade."""
+    trajectory, judge = row.text("trajectory", needed=True), row.text("judge", needed=True)
+    trial = row.whole("trial", 1, 1)
+    given = {name: row.number(name, 1, 5) for name in dimensions}
+    scores = {name: value for name, value in given.items() if value is not None}
+    if trajectory and trajectory not in records:
+        row.problem("trajectory", f"no such record among the imported decisions (got {trajectory!r:.80})")
+    if not scores:
+        return None
+    whole = len(scores) == len(dimensions)
+    return Judgment(
+        trajectory=trajectory,
+        judge=judge,
+        family=FAMILY,
+        rubric=rubric,
+        trial=trial,
+        status="ok" if whole else "invalid",
+        scores=scores if whole else {},
+        call_key=content_id([trajectory, judge, trial, rubric, sorted(scores.items())]),
+        reason=None if whole else f"graded {len(scores)} of {len(dimensions)} dimensions",
+    )
+
+
+__all__ = ["FAMILY", "import_human"]

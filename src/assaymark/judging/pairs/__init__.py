@@ -1,0 +1,68 @@
+"""Judges of pairs: stimuli with known differences, gates, prompts, replies, and reference judges with planted flaws.
+
+`build_stimuli` makes pairs of texts from tasks that a person wrote; `check` puts them through the gates;
+`plan_pair_calls` makes the calls of one judge, and `pair_call` turns each reply into a record. `point_stimuli` gives
+the same ladder to judges that score one text at a time (Judge Datasheet, section 3 and appendix A).
+"""
+
+from __future__ import annotations
+
+from assaymark.judging.pairs.expected import planted_values
+from assaymark.judging.pairs.gates import GATES, GateReport, check
+from assaymark.judging.pairs.marking import marks
+from assaymark.judging.pairs.planted import PLANTED_PAIRS, PlantedPair, pair_argument_problems
+from assaymark.judging.pairs.points import PointStimulus, point_records, point_stimuli
+from assaymark.judging.pairs.prompts import (
+    PAIR_PROMPTS,
+    STRICT,
+    TIE_ALLOWED,
+    PairPrompt,
+    PlannedPairCall,
+    pair_prompt_hashes,
+    plan_pair_calls,
+)
+from assaymark.judging.pairs.reference import ReferencePairJudge, reference_pair_judges
+from assaymark.judging.pairs.replies import ParsedPair, pair_call, pair_schema, parse_pair_reply
+from assaymark.judging.pairs.stimuli import Manifest, build_stimuli, manifest_of, read_stimuli, stimuli_json
+from assaymark.judging.pairs.tasks import Requirement, Task, finance_tasks, load_tasks, repeated_tasks
+from assaymark.judging.pairs.texts import Brief, Pair, Stimulus
+
+__all__ = [
+    "GATES",
+    "PAIR_PROMPTS",
+    "PLANTED_PAIRS",
+    "STRICT",
+    "TIE_ALLOWED",
+    "Brief",
+    "GateReport",
+    "Manifest",
+    "Pair",
+    "PairPrompt",
+    "ParsedPair",
+    "PlannedPairCall",
+    "PlantedPair",
+    "PointStimulus",
+    "ReferencePairJudge",
+    "Requirement",
+    "Stimulus",
+    "Task",
+    "build_stimuli",
+    "check",
+    "finance_tasks",
+    "load_tasks",
+    "manifest_of",
+    "marks",
+    "pair_argument_problems",
+    "pair_call",
+    "pair_prompt_hashes",
+    "pair_schema",
+    "parse_pair_reply",
+    "plan_pair_calls",
+    "planted_values",
+    "point_records",
+    "point_stimuli",
+    "read_stimuli",
+    "reference_pair_judges",
+    "repeated_tasks",
+    "stimuli_json",
+]

@@ -1,0 +1,200 @@
+"""A judge's reply to a pair as a verdict: parsed strictly, recorded whatever it is, never guessed at."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
+
+from assaymark.engine.calls import Reply
+from assaymark.judging.replies import Invalid
+from assaymark.records import JSON, PairCall, SlotVerdict
+
+if TYPE_CHECKING:
+    from assaymark.judging.pairs.prompts import PlannedPairCall
+
+PairVerdict = Literal["1", "2", "tie", "abstain"]
+
+MOST_CHARACTERS = 20_000
+"""A longer reply is invalid unread."""
+MOST_REASON = 2_000
+"""A reason may have at most this many characters."""
+
+_KEYS = ("verdict", "reason")
+
+# A sentence that begins "Candidate 2 is better" and ends there, or goes on with a cause, "overall" or
+# "than candidate 1". "Candidate 2 is better worded", "if ..., candidate 2 is better" and "it is not so that candidate 2
+# is better" are not such sentences: what they mean has to be guessed.
+_NAMED = re.compile(
+    r"(?:^|[.;:!?\n]\s*)(?:(?:so|hence|thus|overall|therefore),? )?"
+    r"candidate ([12]) (?:is (?:the )?(?:clearly |overall )?(?:better|stronger)"
+    r"(?: candidate| one| text| answer| note)?|wins)"
+    r"(?: overall| than candidate [12])?(?=\s*(?:$|[.;:!\n]|,? because\b|,? since\b))",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedPair:
+    """A reply that has exactly the form that was asked for."""
+
+    verdict: PairVerdict
+    reason: str
+
+
+class _Rejected(ValueError):
+    """Not the form that was asked for; the message becomes the recorded reason."""
+
+
+def pair_schema() -> dict[str, JSON]:
+    """The JSON schema of a reply, in the subset that providers with structured output accept.
+
+    >>> pair_schema()["required"]
+    ['verdict', 'reason']
+    """
+    properties: dict[str, JSON] = {
+        "verdict": {"type": "string", "enum": list(get_args(PairVerdict))},
+        "reason": {"type": "string"},
+    }
+    return {"type": "object", "properties": properties, "required": list(_KEYS), "additionalProperties": False}
+
+
+def parse_pair_reply(text: str) -> ParsedPair | Invalid:
+    """What a judge's reply to a pair says, or why it says nothing.
+
+    The whole reply must be one JSON object with exactly the two keys; white space may surround it, a code fence or a
+    sentence may not. The verdict must be one of the four words as written. Nothing in ``text`` can make this raise.
+
+    A reply with verdict 1 or 2 is also invalid where its reason names the other slot, and only the other, as the better
+    one: which of the two was meant would be a guess. A reason does so by a sentence that begins "Candidate 2 is
+    better", "is stronger" or "wins" (after "so", "thus", "hence", "therefore" or "overall", if anything) and either
+    ends there, goes on with "because" or "since", or says "overall" or "than candidate 1" first. Conditions, negations
+    and single respects ("is better worded") are not looked into, and a tie may name either slot.
+
+    >>> parse_pair_reply('{"verdict": "tie", "reason": "Both name the stop."}')
+    ParsedPair(verdict='tie', reason='Both name the stop.')
+    >>> parse_pair_reply('{"verdict": "1", "reason": "Candidate 2 is better."}')
+    Invalid(reason='the verdict is 1, but the reason names candidate 2 as the better one')
+    """
+    if len(text) > MOST_CHARACTERS:
+        return Invalid(f"longer than {MOST_CHARACTERS} characters (got {len(text)})")
+    try:
+        return _checked(_loaded(text))
+    except _Rejected as exc:
+        return Invalid(str(exc))
+
+
+def _loaded(text: str) -> JSON:
+    """One strict JSON value."""
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_no_number)
+    except json.JSONDecodeError as exc:
+        raise _Rejected(f"not one JSON object: {exc.msg[:1].lower()}{exc.msg[1:]} at character {exc.pos}") from None
+    except RecursionError:
+        raise _Rejected("nested too deeply") from None
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, unless a key comes twice."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise _Rejected(f"key {_shown(key)} comes more than once")
+        found[key] = value
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise _Rejected(f"{name} is not JSON")
+
+
+def _no_number(digits: str) -> float:
+    """A whole number: never part of a valid reply, so that its value is nothing to spend time on."""
+    return float(digits[:20])
+
+
+def _shown(value: object) -> str:
+    """A value for a reason: cut short, printable ASCII only."""
+    seen = ascii(value)
+    return seen if len(seen) <= 60 else seen[:57] + "..."
+
+
+def _checked(raw: JSON) -> ParsedPair:
+    """The parts of a reply, each checked."""
+    if not isinstance(raw, dict):
+        raise _Rejected(f"not a JSON object (got {type(raw).__name__})")
+    _check_keys(raw)
+    verdict = _verdict(raw["verdict"])
+    reason = _reason(raw["reason"])
+    named = set(_NAMED.findall(reason))
+    if verdict in ("1", "2") and named and verdict not in named:
+        raise _Rejected(f"the verdict is {verdict}, but the reason names candidate {named.pop()} as the better one")
+    return ParsedPair(verdict, reason)
+
+
+def _check_keys(raw: Mapping[str, Any]) -> None:
+    """Exactly the two keys."""
+    missing = [key for key in _KEYS if key not in raw]
+    if missing:
+        raise _Rejected(f"keys are missing: {', '.join(map(_shown, missing))}")
+    extra = [key for key in raw if key not in _KEYS]
+    if extra:
+        raise _Rejected(f"keys are unknown: {', '.join(map(_shown, extra[:3]))}")
+
+
+def _verdict(raw: JSON) -> PairVerdict:
+    """One of the four words."""
+    for word in get_args(PairVerdict):
+        if raw == word:
+            found: PairVerdict = word
+            return found
+    raise _Rejected(f'verdict must be "1", "2", "tie" or "abstain" (got {_shown(raw)})')
+
+
+def _reason(raw: JSON) -> str:
+    """A text of bounded length that UTF-8 can carry."""
+    if not isinstance(raw, str):
+        raise _Rejected(f"reason must be text (got {_shown(raw)})")
+    if len(raw) > MOST_REASON:
+        raise _Rejected(f"reason has {len(raw)} characters, at most {MOST_REASON} are allowed")
+    if any("\ud800" <= char <= "\udfff" for char in raw):
+        raise _Rejected("reason holds half of a surrogate pair")
+    return raw
+
+
+def pair_call(planned: PlannedPairCall, reply: Reply) -> PairCall:
+    """The record that a reply to a planned call amounts to.
+
+    A refusal and a reply that was cut off are ``invalid``, whatever text came with them. ``reason`` says why a call is
+    invalid and is None of a valid one, whose own words stay in the ledger.
+    """
+    if reply.finish == "refusal":
+        return _record(planned, "invalid", "the model refused to answer")
+    if reply.finish == "length":
+        return _record(planned, "invalid", "cut off at the length limit")
+    parsed = parse_pair_reply(reply.text)
+    if isinstance(parsed, Invalid):
+        return _record(planned, "invalid", parsed.reason)
+    return _record(planned, parsed.verdict, None)
+
+
+def _record(planned: PlannedPairCall, verdict: SlotVerdict, reason: str | None) -> PairCall:
+    """The record of one call."""
+    pair = planned.pair
+    return PairCall(
+        pair=pair.id,
+        condition=pair.condition,
+        task=pair.task,
+        order=planned.order,
+        verdict=verdict,
+        judge=planned.judge,
+        delta=pair.delta,
+        better=pair.better,
+        variant=pair.variant,
+        prompt=planned.prompt,
+        trial=planned.trial,
+        call_key=planned.call.key,
+        reason=reason,
+    )

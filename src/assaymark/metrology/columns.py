@@ -1,0 +1,390 @@
+"""Judgments made elsewhere: a bare table of scores, checked and typed, as the arrays that analyses read."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from assaymark.errors import InputError, Problem
+from assaymark.metrology.checks import Bools, Floats, Ints
+from assaymark.metrology.score_files import LISTED, listed, read_table
+from assaymark.metrology.table import SCALE
+from assaymark.records import AGGREGATE, DerivationKind
+
+TEXTS: Final = ("trajectory", "agent", "cluster", "judge", "family")
+"""Columns that a score table must have, beside ``trial`` and at least one dimension."""
+
+OPTIONAL_TEXTS: Final = ("cycle", "format", "agent_family", "derivation", "parent")
+WHOLE: Final = {"trial": 1, "replicate": 1, "length": 0}
+"""Columns of whole numbers and their smallest value; only ``trial`` must be there."""
+
+KNOWN: Final = (*TEXTS, *OPTIONAL_TEXTS, *WHOLE)
+
+_DEFAULTS: Final = {"derivation": "honest", "parent": ""}
+_NAMED: Final = ("agent", "judge", "family")
+_NAME: Final = re.compile(r"[^\x00-\x1f\[\]=,|]{1,120}")
+_MISSING: Final = ("nan", "na", "n/a", "null", "none", "")
+_NUMBER: Final = r"^-?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+
+
+@dataclass(slots=True)
+class _Findings:
+    """What is wrong with a table: at most so many problems a check, the rest only counted."""
+
+    problems: list[Problem] = field(default_factory=list)
+    more: int = 0
+
+    def add(self, where: str, what: str) -> None:
+        self.problems.append(Problem(where, what))
+
+    def rows(self, bad: Bools, column: str, what: str, seen: pa.ChunkedArray | Sequence[Any] | None = None) -> None:
+        """One problem a row of ``bad`` [rows]."""
+        places = np.flatnonzero(bad)
+        self.more += max(0, places.size - LISTED)
+        for row in places[:LISTED].tolist():
+            value = "" if seen is None else f" (got {_shown(seen[row])})"
+            self.add(f"row {row + 1}, {column}", what + value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """A checked score table, rows in the order they were given.
+
+    ``codes`` [rows] index the sorted ``names`` of each text column; ``numbers`` [rows] hold the whole-number columns;
+    ``scores`` [rows, D] are NaN where one is missing, in the order of the sorted ``dimensions``.
+    """
+
+    names: Mapping[str, tuple[str, ...]]
+    codes: Mapping[str, Ints]
+    numbers: Mapping[str, Ints]
+    dimensions: tuple[str, ...]
+    scores: Floats
+
+    @classmethod
+    def of(cls, table: pa.Table, source: str = "scores", dimensions: Sequence[str] | None = None) -> Columns:
+        """The columns of a raw table, or everything that is wrong with it.
+
+        Raises
+        ------
+        InputError
+            See `read_scores`.
+        """
+        found = _Findings()
+        chosen = _dimensions(table, dimensions, found)
+        if found.problems:
+            raise InputError(source, listed(found.problems))
+        present = [name for name in (*TEXTS, *OPTIONAL_TEXTS) if name in table.column_names]
+        coded = {name: _texts(table, name, found) for name in present}
+        numbers = {name: _whole(table, name, found) for name in WHOLE if name in table.column_names}
+        scores = [_scores(table, name, found) for name in chosen]
+        columns = cls(
+            names={name: names for name, (names, _) in coded.items()},
+            codes={name: codes for name, (_, codes) in coded.items()},
+            numbers=numbers,
+            dimensions=chosen,
+            scores=np.stack(scores, axis=1),
+        )
+        if not found.problems:
+            columns._check(found)
+        if found.problems:
+            raise InputError(source, listed(found.problems, found.more))
+        return columns
+
+    @property
+    def usable(self) -> Bools:
+        """The rows with a score on every dimension [rows]."""
+        return np.asarray(~np.isnan(self.scores).any(axis=1))
+
+    def only(self, rows: Bools) -> Columns:
+        """Some of the rows."""
+        return Columns(
+            names=self.names,
+            codes={name: codes[rows] for name, codes in self.codes.items()},
+            numbers={name: values[rows] for name, values in self.numbers.items()},
+            dimensions=self.dimensions,
+            scores=self.scores[rows],
+        )
+
+    def of_trajectories(self, name: str) -> dict[str, str]:
+        """What a text column says about each trajectory."""
+        rows = np.unique(self.codes["trajectory"], return_index=True)[1]
+        texts, ids = self.names[name], self.names["trajectory"]
+        return {ids[self.codes["trajectory"][row]]: texts[self.codes[name][row]] for row in rows.tolist()}
+
+    def to_arrow(self) -> pa.Table:
+        """The table with its types: names as dictionaries, whole numbers as int64, scores as float64 with nulls."""
+        columns: dict[str, Any] = {}
+        for name in KNOWN:
+            if name in self.codes:
+                codes = pa.array(self.codes[name].astype(np.int32))
+                columns[name] = pa.DictionaryArray.from_arrays(codes, pa.array(self.names[name], type=pa.string()))
+            elif name in self.numbers:
+                columns[name] = pa.array(self.numbers[name])
+        for name, scores in zip(self.dimensions, self.scores.T, strict=True):
+            columns[name] = pa.array(np.ascontiguousarray(scores), mask=np.isnan(scores))
+        return pa.table(columns)
+
+    def digest(self, weights: Floats) -> str:
+        """Sixteen hex digits over everything that analyses read, whatever the order of the rows."""
+        order = np.lexsort((self.numbers["trial"], self.codes["judge"], self.codes["trajectory"]))
+        found = hashlib.sha256(repr((self.dimensions, weights.tolist())).encode())
+        for name in sorted(self.codes):
+            found.update(repr((name, self.names[name])).encode())
+            found.update(self.codes[name][order].tobytes())
+        for name in sorted(self.numbers):
+            found.update(name.encode() + self.numbers[name][order].tobytes())
+        found.update(np.where(np.isnan(self.scores), 0.0, self.scores)[order].tobytes())
+        return found.hexdigest()[:16]
+
+    def _check(self, found: _Findings) -> None:
+        """What would make the table ambiguous."""
+        found.problems += name_problems({name: self.names[name] for name in _NAMED})
+        for value in sorted(set(self.names.get("derivation", ())) - set(get_args(DerivationKind))):
+            found.add("derivation", f"must be one of {', '.join(get_args(DerivationKind))} (got {value!r:.60})")
+        if "derivation" in self.names and "honest" not in self.names["derivation"]:
+            found.add("derivation", "no row is honest; control cells are held against honest records")
+        for one, others in (
+            ("judge", ("family",)),
+            ("agent", ("agent_family",)),
+            ("trajectory", ("agent", "cluster", "cycle", "format", "derivation", "parent")),
+            ("cycle", ("cluster",)),
+        ):
+            for other in others:
+                if one in self.codes and other in self.codes:
+                    self._one_each(one, other, self.codes[other], found)
+        for name in ("replicate", "length"):
+            if name in self.numbers:
+                self._one_each("trajectory", name, self.numbers[name], found)
+        self._one_result(found)
+        if not self.usable.any():
+            found.add("", "no row has a score on every dimension")
+
+    def _one_each(self, one: str, other: str, values: Ints, found: _Findings) -> None:
+        """Each ``one`` goes with one ``other``: two of them name neither."""
+        codes, names = self.codes[one], self.names[one]
+        first = np.empty(len(names), dtype=np.int64)
+        first[codes[::-1]] = values[::-1]
+        differs = np.flatnonzero(first[codes] != values)
+        wrong = np.unique(codes[differs])
+        found.more += max(0, wrong.size - LISTED)
+        for code in wrong[:LISTED].tolist():
+            seen = np.unique(values[codes == code]).tolist()
+            shown = [self.names[other][k] if other in self.names else str(k) for k in seen]
+            more = "" if len(shown) <= 5 else f" and {len(shown) - 5} more"
+            found.add(f"{one} {names[code]}", f"one {one} has one {other} (got {', '.join(shown[:5])}{more})")
+
+    def _one_result(self, found: _Findings) -> None:
+        """One row for each trajectory, judge and trial."""
+        trial = self.numbers["trial"]
+        numbers, place = np.unique(trial, return_inverse=True)
+        key = (self.codes["trajectory"] * len(self.names["judge"]) + self.codes["judge"]) * numbers.size + place
+        order = np.argsort(key, kind="stable")
+        again = np.zeros(key.size, dtype=bool)
+        again[order[1:]] = key[order][1:] == key[order][:-1]
+        rows = np.flatnonzero(again)
+        found.more += max(0, rows.size - LISTED)
+        for row in rows[:LISTED].tolist():
+            where = (self.names[name][self.codes[name][row]] for name in ("trajectory", "judge"))
+            found.add(f"row {row + 1}", f"a second result for {', '.join(where)}, trial {trial[row]}")
+
+
+def read_scores(
+    source: Path | str | pa.Table | pa.RecordBatchReader, *, dimensions: Sequence[str] | None = None
+) -> pa.Table:
+    """A table of scores from any tool, checked and typed.
+
+    One row for each trajectory, judge and trial. Columns ``trajectory``, ``agent``, ``cluster``, ``judge``, ``family``
+    and ``trial`` must be there; ``cycle``, ``format``, ``length``, ``agent_family``, ``replicate``, ``derivation`` and
+    ``parent`` may be. Every other column is a rubric dimension with scores on 1..5. An empty score, or NaN, is a call
+    without a usable answer.
+
+    Parameters
+    ----------
+    source : path, Arrow table or Arrow reader
+        Files: CSV (any usual delimiter), JSON lines, Parquet, Arrow IPC (Feather).
+    dimensions : sequence of column names, optional
+        Which columns are dimensions; the other unknown ones are then left out. Default: every unknown column.
+
+    Returns
+    -------
+    pyarrow.Table
+        In the order of the rows given; names dictionary-encoded, whole numbers int64, scores float64 with nulls.
+
+    Raises
+    ------
+    InputError
+        Everything wrong at once, at most 20 problems listed and the rest counted: columns missing or twice there, empty
+        names, text where numbers belong, scores off 1..5, a judge with two families, a trajectory with two agents,
+        clusters or cycles, a cycle in two clusters, two rows for one trajectory, judge and trial, or no score at all.
+
+    Examples
+    --------
+    >>> rows = {"trajectory": ["t1", "t1"], "agent": ["ash", "ash"], "cluster": ["w1", "w1"], "judge": ["a", "b"],
+    ...         "family": ["north", "south"], "trial": [1, 1], "risk": [4, None]}
+    >>> table = read_scores(pa.table(rows))
+    >>> table.column("risk").to_pylist(), str(table.schema.field("agent").type)
+    ([4.0, None], 'dictionary<values=string, indices=int32, ordered=0>')
+    """
+    table, name = raw_scores(source)
+    return Columns.of(table, name, dimensions).to_arrow()
+
+
+def name_problems(names: Mapping[str, Iterable[str]]) -> list[Problem]:
+    """What is wrong with names that become parts of the names of measurements, by column."""
+    what = "names have 1 to 120 characters, none of them [ ] = , | or unprintable"
+    wrong = [
+        Problem(column, f"{what} (got {name!r:.60})")
+        for column, given in names.items()
+        for name in given
+        if not _NAME.fullmatch(name)
+    ]
+    if AGGREGATE in names.get("judge", ()):
+        wrong.append(Problem("judge", f"{AGGREGATE!r} is not available as a judge name"))
+    return wrong
+
+
+def raw_scores(source: Path | str | pa.Table | pa.RecordBatchReader) -> tuple[pa.Table, str]:
+    """The unchecked rows of any source, and what to call it in messages."""
+    if isinstance(source, (str, Path)):
+        return read_table(Path(source)), str(source)
+    if isinstance(source, pa.Table):
+        return source, "scores"
+    if hasattr(source, "read_all"):
+        return source.read_all(), "scores"
+    what = f"must be a path, a pyarrow.Table or a pyarrow.RecordBatchReader (got {type(source).__name__})"
+    raise InputError("scores", [Problem("source", what)])
+
+
+# --- columns of a raw table -------------------------------------------------------------------------------------------
+
+
+def _dimensions(table: pa.Table, wanted: Sequence[str] | None, found: _Findings) -> tuple[str, ...]:
+    """The dimension columns, sorted; notes what the header lacks or has too much of."""
+    columns = table.column_names
+    for name in sorted({name for name in columns if columns.count(name) > 1}):
+        found.add(name or "header", f"a column name stands once (got {columns.count(name)} times)")
+    unknown = [name for name in columns if name not in KNOWN]
+    for name in (*TEXTS, "trial"):
+        if name not in columns:
+            close = difflib.get_close_matches(name, [other.lower() for other in unknown], n=1)
+            meant = next((f"; is it {other!r}?" for other in unknown if close and other.lower() == close[0]), "")
+            found.add(name, f"this column is missing (the table has {', '.join(columns) or 'no columns'}){meant}")
+    chosen = sorted(unknown if wanted is None else wanted)
+    for name in chosen:
+        if name not in columns:
+            found.add(name, "this dimension has no column")
+        elif name == AGGREGATE or name in KNOWN:
+            found.add(name, "this name is not available for a dimension")
+        elif not _NAME.fullmatch(name):
+            found.add(name, "names of dimensions have 1 to 120 characters, none of them [ ] = , |")
+    if not chosen:
+        found.add("", "no dimension: beside the known columns at least one with scores is needed")
+    if not table.num_rows:
+        found.add("", "no rows")
+    return tuple(chosen)
+
+
+def _texts(table: pa.Table, name: str, found: _Findings) -> tuple[tuple[str, ...], Ints]:
+    """Sorted names and codes of a text column."""
+    column = table.column(name)
+    if pa.types.is_nested(column.type):
+        found.add(name, f"must be text or whole numbers (got {column.type})")
+        return (), np.zeros(len(column), dtype=np.int64)
+    if pa.types.is_null(column.type):
+        column = column.cast(pa.string())
+    if not pa.types.is_dictionary(column.type):
+        column = column.dictionary_encode()
+    encoded = column.unify_dictionaries().combine_chunks()
+    if isinstance(encoded, pa.ChunkedArray):  # no rows at all
+        encoded = encoded.chunk(0)
+    names = encoded.dictionary.cast(pa.string())
+    if names.null_count or encoded.null_count or name in _DEFAULTS:
+        texts = encoded.cast(encoded.type.value_type).cast(pa.string())
+        if name in _DEFAULTS:
+            texts = texts.fill_null(_DEFAULTS[name])
+        elif texts.null_count:
+            found.rows(_mask(texts.is_null()), name, "is empty")
+            texts = texts.fill_null("")
+        encoded = texts.dictionary_encode()
+        names = encoded.dictionary
+    return _sorted_codes(names, encoded.indices)
+
+
+def _sorted_codes(names: pa.Array, indices: pa.Array) -> tuple[tuple[str, ...], Ints]:
+    """Distinct names that occur, in sorted order, and the place of each row's name among them."""
+    codes = indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    texts = names.to_pylist()
+    used = np.bincount(codes, minlength=len(texts)) > 0
+    kept = sorted({text for text, occurs in zip(texts, used.tolist(), strict=True) if occurs})
+    place = {text: k for k, text in enumerate(kept)}
+    return tuple(kept), np.array([place.get(text, -1) for text in texts], dtype=np.int64)[codes]
+
+
+def _numbers(table: pa.Table, name: str, found: _Findings, *, missing: str) -> tuple[Floats, bool]:
+    """A column as floats, NaN where it is empty, and whether it could be read."""
+    column = table.column(name)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        text = pc.utf8_ltrim(pc.utf8_trim_whitespace(column.cast(pa.string())), "+")
+        text = pc.if_else(pc.is_in(pc.utf8_lower(text), pa.array(_MISSING)), None, text)
+        good = pc.match_substring_regex(text, _NUMBER)
+        bad = _mask(pc.fill_null(pc.invert(good), False))
+        if bad.any():
+            found.rows(bad, name, f"text where {missing} belong", column)
+            return np.full(len(column), np.nan), False
+        column = pc.cast(text, pa.float64())
+    elif not (
+        pa.types.is_integer(column.type)
+        or pa.types.is_floating(column.type)
+        or pa.types.is_decimal(column.type)
+        or pa.types.is_null(column.type)
+    ):
+        found.add(name, f"must hold {missing} (got {column.type})")
+        return np.full(len(column), np.nan), False
+    values = pc.cast(column, pa.float64(), safe=False).combine_chunks()
+    return np.array(values.to_numpy(zero_copy_only=False), dtype=np.float64).reshape(len(column)), True
+
+
+def _scores(table: pa.Table, name: str, found: _Findings) -> Floats:
+    values, _ = _numbers(table, name, found, missing="scores")
+    low, high = SCALE
+    off = (values < low) | (values > high)
+    if off.any():
+        found.rows(off, name, f"usable scores lie in {low:g}..{high:g}", table.column(name))
+    return values
+
+
+def _whole(table: pa.Table, name: str, found: _Findings) -> Ints:
+    """A column of whole numbers; ``replicate`` may be empty and is then 1."""
+    values, readable = _numbers(table, name, found, missing="whole numbers")
+    least = WHOLE[name]
+    if not readable:
+        return np.full(values.size, least, dtype=np.int64)
+    if name == "replicate":
+        values = np.where(np.isnan(values), 1.0, values)
+    bad = ~((values >= least) & (values < 2**53) & (np.floor(values) == values))
+    if bad.any():
+        found.rows(bad, name, f"must be a whole number of at least {least}", table.column(name))
+        values = np.where(bad, least, values)
+    return values.astype(np.int64)
+
+
+def _mask(mask: pa.Array | pa.ChunkedArray) -> Bools:
+    return np.asarray(
+        mask.to_numpy(zero_copy_only=False) if isinstance(mask, pa.Array) else mask.to_numpy(), dtype=bool
+    )
+
+
+def _shown(value: Any) -> str:
+    plain = value.as_py() if isinstance(value, pa.Scalar) else value
+    return "nothing" if plain is None else f"{plain!r:.60}"

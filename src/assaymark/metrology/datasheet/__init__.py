@@ -1,0 +1,63 @@
+"""The datasheet of a judge: what an instrument does with nothing, with equal texts and with a known difference.
+
+From `PairCall` records to measurements (`datasheet_measurements`), a sketch by stated rules (`sketch`), a record with
+a JSON round trip (`datasheet_of`), and a comparison with an earlier one (`compare`). `decompose`,
+`detection_threshold` and `d_prime` take plain sequences, `pointwise_measurements` arrays of scores; `decompose_arrays`
+and `agreement_arrays` read columns of codes for logs of millions of verdicts. After Judge Datasheet, sections 3 and A.
+"""
+
+from __future__ import annotations
+
+from assaymark.metrology.datasheet.arrays import Agreement, VerdictCounts, agreement_arrays, decompose_arrays
+from assaymark.metrology.datasheet.calls import BASE, STRICT, CallTable, call_table
+from assaymark.metrology.datasheet.drift import COMPARED, compare
+from assaymark.metrology.datasheet.equal_texts import decomposition_measurements
+from assaymark.metrology.datasheet.kappa import between_kappa, kappa_measurement
+from assaymark.metrology.datasheet.measure import datasheet_measurements, table_measurements
+from assaymark.metrology.datasheet.pointwise import pointwise_measurements
+from assaymark.metrology.datasheet.psychometrics import Threshold, d_prime, detection_threshold
+from assaymark.metrology.datasheet.recorder import Recorder
+from assaymark.metrology.datasheet.shares import ShareInterval, TaskBootstrap, share_interval
+from assaymark.metrology.datasheet.sheet import AnchorPair, Datasheet, anchored_calls, datasheet_of
+from assaymark.metrology.datasheet.sketch import NON_CLAIMS, RULES, Chip, sketch
+from assaymark.metrology.datasheet.verdicts import CLASSES, CODES, OUTCOMES, VERDICTS, Decomposition, decompose
+
+__all__ = [
+    "BASE",
+    "CLASSES",
+    "CODES",
+    "COMPARED",
+    "NON_CLAIMS",
+    "OUTCOMES",
+    "RULES",
+    "STRICT",
+    "VERDICTS",
+    "Agreement",
+    "AnchorPair",
+    "CallTable",
+    "Chip",
+    "Datasheet",
+    "Decomposition",
+    "Recorder",
+    "ShareInterval",
+    "TaskBootstrap",
+    "Threshold",
+    "VerdictCounts",
+    "agreement_arrays",
+    "anchored_calls",
+    "between_kappa",
+    "call_table",
+    "compare",
+    "d_prime",
+    "datasheet_measurements",
+    "datasheet_of",
+    "decompose",
+    "decompose_arrays",
+    "decomposition_measurements",
+    "detection_threshold",
+    "kappa_measurement",
+    "pointwise_measurements",
+    "share_interval",
+    "sketch",
+    "table_measurements",
+]

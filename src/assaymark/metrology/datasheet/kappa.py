@@ -1,0 +1,261 @@
+"""Do two judges, or two trials of one, answer the same calls alike? Unweighted kappa and stability, by task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final
+
+import numpy as np
+
+from assaymark.errors import InputError, Problem
+from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.datasheet.arrays import agreement_arrays
+from assaymark.metrology.datasheet.calls import BASE, CallTable, call_table, key_of
+from assaymark.metrology.datasheet.recorder import Recorder
+from assaymark.metrology.datasheet.shares import Ends, TaskBootstrap
+from assaymark.metrology.datasheet.verdicts import CODES, OUTCOME_OF, OUTCOMES
+from assaymark.metrology.intervals import t_quantile
+from assaymark.records import JSON, Measurement, PairCall
+
+FEW_TASKS: Final = 20
+"""Below this many tasks a percentile interval of kappa is too narrow, and a jackknife with Student's t stands in."""
+
+_USABLE: Final = 3  # outcomes 1, 2 and no preference
+
+
+@dataclass(frozen=True, slots=True)
+class KappaInterval:
+    """Cohen's kappa, or None where it is undefined, with its ends and method."""
+
+    value: float | None
+    ends: Ends | None
+    method: str
+
+
+def between_kappa(
+    a: Sequence[PairCall],
+    b: Sequence[PairCall],
+    *,
+    level: float = 0.95,
+    rng: np.random.Generator,
+    prompt: str = BASE,
+) -> Measurement:
+    """How far two judges answer the same calls alike, beyond chance.
+
+    Unweighted Cohen's kappa over slot 1, slot 2 and no preference, on the calls (pair, order, trial) that both judges
+    answered under ``prompt`` with a usable reply; calls with an unusable one are counted in ``detail``. 1 is full
+    agreement, 0 what chance gives these two judges. Both may agree and be wrong.
+
+    Parameters
+    ----------
+    a, b : sequences of PairCall
+        The calls of one judge each.
+    level : float
+        Coverage of the interval, which treats the calls of a task as one cluster.
+    rng : numpy Generator
+        Draws of tasks.
+    prompt : str
+        The arm to compare.
+
+    Returns
+    -------
+    Measurement
+        ``between.kappa`` with the labels a and b, in alphabetical order.
+
+    Raises
+    ------
+    InputError
+        Calls of several judges in one sequence, of the same judge in both, or one call in two tasks.
+
+    References
+    ----------
+    Cohen, J. (1960). A coefficient of agreement for nominal scales. Educ. Psychol. Measurement 20(1), 37-46.
+
+    Examples
+    --------
+    >>> def calls(judge, verdicts):
+    ...     return [
+    ...         PairCall(pair=f"p{i}", condition="same_subset", task=f"t{i % 2}", order="uv", verdict=v, judge=judge)
+    ...         for i, v in enumerate(verdicts)
+    ...     ]
+    >>> found = between_kappa(calls("x", ["1", "1", "2", "tie"]), calls("y", ["1", "2", "2", "tie"]),
+    ...                       rng=np.random.default_rng(1))
+    >>> found.id, round(found.value, 3)
+    ('between.kappa[a=x,b=y]', 0.636)
+    """
+    first, second = call_table(a), call_table(b)
+    if first.judge == second.judge:
+        raise InputError(
+            "between_kappa", [Problem("judge", f"both sequences are of {first.judge!r}; needs two judges")]
+        )
+    if first.judge > second.judge:
+        a, b = b, a
+    chosen = [call for calls in (a, b) for call in calls if call.prompt == prompt]
+    names, tasks = ({name: k for k, name in enumerate(sorted(found))} for found in _names(chosen))
+    judges = sorted((first.judge, second.judge))
+    labels = {"a": judges[0], "b": judges[1]}
+    held = {call.judge for call in chosen}
+    (found,) = (
+        agreement_arrays(
+            [judges.index(call.judge) for call in chosen],
+            [names[key_of(call)] for call in chosen],
+            [CODES[call.verdict] for call in chosen],
+            [tasks[call.task] for call in chosen],
+        )
+        if len(held) == 2
+        else [None]
+    )
+    inputs = "+".join(table.digest for table in sorted((first, second), key=lambda table: table.judge))
+    tables = np.zeros((1, 4, 4), dtype=np.int64) if found is None else found.tables
+    return kappa_measurement(tables, labels, TaskBootstrap(rng, level), inputs=inputs)
+
+
+def kappa_measurement(
+    tables: Ints, labels: dict[str, str], bootstrap: TaskBootstrap, *, inputs: str = ""
+) -> Measurement:
+    """``between.kappa`` from tables of outcomes by task [G, 4, 4], as `agreement_arrays` makes them."""
+    usable = tables[:, :_USABLE, :_USABLE]
+    n, all_calls = int(usable.sum()), int(tables.sum())
+    detail: dict[str, JSON] = {
+        "common_calls": all_calls,
+        "invalid": all_calls - n,
+        "tasks": int(np.count_nonzero(usable.sum(axis=(1, 2)))),
+        "outcomes": list(OUTCOMES[:_USABLE]),
+        "table": usable.sum(axis=0).tolist(),
+    }
+    found = kappa_interval(usable, bootstrap)
+    if not n:
+        state = f"not measured: no common call with a usable verdict of both ({all_calls} common calls)"
+    else:
+        state = "ok" if found.value is not None else "undefined: both judges gave one answer to every common call"
+    low, high = found.ends if found.ends is not None else (None, None)
+    return Measurement(
+        name="between.kappa",
+        labels=labels,
+        value=found.value,
+        n=n,
+        n_of="common calls",
+        method=f"Cohen's kappa, unweighted, {found.method}" if found.value is not None else "none",
+        state=state,
+        low=low,
+        high=high,
+        level=bootstrap.level if found.ends is not None else None,
+        inputs=inputs,
+        detail=detail,
+    )
+
+
+def kappa_interval(tables: Ints, bootstrap: TaskBootstrap) -> KappaInterval:
+    """Unweighted kappa of tables by task [G, K, K]: bootstrap over 20 tasks or more, delete-one jackknife below.
+
+    >>> tables = np.array([[[5, 1], [1, 5]], [[4, 2], [0, 6]], [[6, 0], [1, 5]]])
+    >>> found = kappa_interval(tables, TaskBootstrap(np.random.default_rng(1)))
+    >>> f"{found.value:.3f} [{found.ends[0]:.3f}, {found.ends[1]:.3f}] {found.method}"
+    '0.722 [0.483, 0.961] delete-one-task jackknife, t(2)'
+    """
+    size = tables.shape[1]
+    sums = tables.reshape(tables.shape[0], -1).astype(np.float64)
+    sums = sums[sums.sum(axis=1) > 0]
+    total = sums.sum(axis=0)
+    value = float(cohen_kappas(total[:, None], size)[0])
+    if np.isnan(value):
+        return KappaInterval(None, None, "undefined")
+    tasks = sums.shape[0]
+    if tasks >= FEW_TASKS:
+        ends = bootstrap.ends(sums, lambda columns: cohen_kappas(columns, size))
+        return KappaInterval(value, ends, bootstrap.words(tasks) if ends else "no interval: resamples do not differ")
+    return _jackknife(sums, size, value, bootstrap.level)
+
+
+def cohen_kappas(columns: Floats, size: int) -> Floats:
+    """Unweighted kappa [R] of flattened tables [K * K, R]; NaN where both margins are one and the same answer."""
+    cells = columns.reshape(size, size, -1)
+    n = cells.sum(axis=(0, 1))
+    share = cells / np.where(n > 0, n, 1.0)
+    observed = np.trace(share)
+    chance = (share.sum(axis=0) * share.sum(axis=1)).sum(axis=0)
+    flat = (1 - chance < 1e-12) | (n == 0)
+    return np.where(flat, np.nan, (observed - chance) / np.where(flat, 1.0, 1 - chance))
+
+
+def stability_measurement(table: CallTable, recorder: Recorder) -> Measurement:
+    """Repeat stability: how often two trials of the same question gave the same outcome.
+
+    Mean over questions of the share of agreeing pairs of trials. A tie and an abstention are one outcome, an invalid
+    reply is one of its own. Kappa over pairs of trials stands beside it: a judge that always ties is stable, too.
+    """
+    asked = np.unique(table.prompt, return_inverse=True)[1].astype(np.int64)
+    question = (asked * (table.pair.max() + 1) + table.pair) * 2 + table.order
+    _, row = np.unique(question, return_inverse=True)
+    counts = np.zeros((int(row.max()) + 1, len(OUTCOMES)), dtype=np.int64)
+    outcome = OUTCOME_OF[table.verdict]
+    np.add.at(counts, (row, outcome), 1)
+    task = np.zeros(counts.shape[0], dtype=np.int64)
+    task[row] = table.task
+    trials = counts.sum(axis=1)
+    repeated = trials > 1
+    detail: dict[str, JSON] = {"trials": int(np.unique(table.trial).size), "once_only": int((~repeated).sum())}
+    if not repeated.any():
+        state = "undefined: one trial, needs two"
+        return recorder.missing("repeat.stability", {}, state, n_of="questions", detail=detail)
+    ordered = trials * (trials - 1)
+    same = (counts * (counts - 1)).sum(axis=1)[repeated] / ordered[repeated]
+    same = np.round(same, 12)
+    # Both edges of the scale belong to it also where every question lies on one of them.
+    levels = np.unique([0.0, 1.0, *same.tolist()])
+    place = np.searchsorted(levels, same)
+    by_task = np.bincount(task[repeated] * levels.size + place, minlength=len(table.tasks) * levels.size)
+    kappa = _kappa_over_trials(table, row, outcome, recorder.bootstrap)
+    detail |= {
+        "kappa": kappa.value,
+        "kappa_low": None if kappa.ends is None else kappa.ends[0],
+        "kappa_high": None if kappa.ends is None else kappa.ends[1],
+        "kappa_method": kappa.method,
+        "invalid": int((outcome == _USABLE).sum()),
+    }
+    return recorder.classes(
+        "repeat.stability",
+        {},
+        by_task.reshape(-1, levels.size),
+        levels,
+        "mean over questions of the share of trial pairs with the same outcome",
+        n_of="questions",
+        detail=detail,
+    )
+
+
+def _kappa_over_trials(table: CallTable, row: Ints, outcome: Ints, bootstrap: TaskBootstrap) -> KappaInterval:
+    """Kappa of all pairs of trials, each table counted in both directions, so that no trial is first."""
+    names, code = np.unique(table.trial, return_inverse=True)
+    answers = np.full((names.size, int(row.max()) + 1), -1)
+    answers[code, row] = outcome
+    task = np.zeros(answers.shape[1], dtype=np.int64)
+    task[row] = table.task
+    tables = np.zeros((len(table.tasks), _USABLE, _USABLE), dtype=np.int64)
+    for a, b in combinations(answers, 2):
+        both = (a >= 0) & (b >= 0) & (a < _USABLE) & (b < _USABLE)
+        np.add.at(tables, (task[both], a[both], b[both]), 1)
+    return kappa_interval(tables + tables.transpose(0, 2, 1), bootstrap)
+
+
+def _jackknife(sums: Floats, size: int, value: float, level: float) -> KappaInterval:
+    """Delete-one-task interval with Student's t, cut at -1 and 1."""
+    tasks = sums.shape[0]
+    if tasks < 2:
+        return KappaInterval(value, None, "no interval: one task, needs two")
+    without = cohen_kappas((sums.sum(axis=0) - sums).T, size)
+    if np.isnan(without).any():
+        return KappaInterval(value, None, "no interval: kappa is undefined without one of the tasks")
+    spread = float(np.sqrt((tasks - 1) / tasks * np.square(without - without.mean()).sum()))
+    half = t_quantile(0.5 + level / 2, tasks - 1) * spread
+    if half == 0:
+        return KappaInterval(value, None, "no interval: the tasks do not differ")
+    ends = (max(-1.0, value - half), min(1.0, value + half))
+    return KappaInterval(value, ends, f"delete-one-task jackknife, t({tasks - 1})")
+
+
+def _names(calls: Sequence[PairCall]) -> tuple[set[str], set[str]]:
+    """The questions and tasks of some calls."""
+    return {key_of(call) for call in calls}, {call.task for call in calls}

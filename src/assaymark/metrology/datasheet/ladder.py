@@ -1,0 +1,265 @@
+"""What a judge notices when there is something to see: sensitivity by step, threshold, d' and the criterion.
+
+Judge Datasheet section 3.3, eqs. 8 to 12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.datasheet.calls import BASE, STRICT, CallTable
+from assaymark.metrology.datasheet.psychometrics import (
+    Censored,
+    Threshold,
+    censored_of,
+    d_prime_error,
+    d_primes,
+    isotonic,
+    thresholds,
+)
+from assaymark.metrology.datasheet.recorder import CALLS, Recorder
+from assaymark.metrology.datasheet.shares import LEAST_PAIRS, dispersion
+from assaymark.metrology.datasheet.verdicts import VERDICTS
+from assaymark.metrology.intervals import normal_quantile
+from assaymark.records import JSON, Measurement
+
+TARGET: Final = 0.75
+"""The share of calls that must choose the better text at the detection threshold."""
+
+_STEP_NAMES: Final = ("sensitivity", "tie_rate", "wrong_rate", "conditional_accuracy", "miss_by_tie", "d_prime")
+_SHIFTED: Final = ("same_subset", "different_subset", "ladder")
+_LEAST_STEPS: Final = 3  # a line through two steps five requirements apart is no curve
+
+
+def step_label(delta: float) -> str:
+    """A ladder step as it stands in labels.
+
+    >>> step_label(1.0), step_label(0.5)
+    ('1', '0.5')
+    """
+    return f"{delta:g}"
+
+
+def ladder_measurements(table: CallTable, recorder: Recorder, prompt: str) -> Iterator[Measurement]:
+    """Everything an arm says about the quality ladder: rates and d' at each step, and the detection threshold."""
+    steps = table.steps(prompt)
+    for delta in steps:
+        yield from _step(table, recorder, prompt, delta)
+    if not steps:
+        for name in _STEP_NAMES:
+            labels = {"prompt": prompt, "delta": "1"}
+            yield recorder.missing(name, labels, f"not measured: the quality ladder was not run under {prompt}")
+    yield _threshold(table, recorder, prompt, steps)
+
+
+def criterion_measurements(table: CallTable, recorder: Recorder) -> Iterator[Measurement]:
+    """How far the strict prompt moves the tie rate, on the questions that both arms were asked (eq. 11)."""
+    if STRICT not in table.arms or BASE not in table.arms:
+        gone = "strict" if STRICT not in table.arms else "base"
+        state = f"not measured: {gone} arm was not run"
+        yield recorder.missing("criterion.shift", {"condition": "same_subset"}, state)
+        return
+    for condition in _SHIFTED:
+        rows = table.where(prompt=STRICT, condition=condition)
+        if condition == "ladder":
+            for delta in table.steps(STRICT):
+                yield _shift(table, recorder, condition, delta)
+        elif rows.size or condition == "same_subset":
+            yield _shift(table, recorder, condition, None)
+
+
+def _step(table: CallTable, recorder: Recorder, prompt: str, delta: float) -> Iterator[Measurement]:
+    """The rates at one step; right, tied, wrong and unusable calls make up all of them."""
+    labels = {"prompt": prompt, "delta": step_label(delta)}
+    rows = table.where(prompt=prompt, condition="ladder", delta=delta)
+    verdict, questions = table.verdict[rows], table.questions(rows)
+    right, decided = verdict == table.better[rows], verdict < 2
+    tied = (verdict >= 2) & (verdict != VERDICTS.index("invalid"))
+    counts = np.bincount(verdict, minlength=len(VERDICTS)).tolist()
+    detail: dict[str, JSON] = {"verdicts": dict(zip(VERDICTS, counts, strict=True))}
+    for name, hit, what in (
+        ("sensitivity", right, "calls that chose the better text; ties count as misses"),
+        ("tie_rate", tied, "calls without a preference (tie or abstention)"),
+        ("wrong_rate", decided & ~right, "calls that chose the worse text"),
+    ):
+        yield recorder.calls(name, labels, table.by_task(rows, hit), what, questions=questions, detail=detail)
+    chosen = rows[decided]
+    if chosen.size:
+        what = "calls that chose the better text, of those with a preference"
+        hits = table.by_task(chosen, right[decided])
+        asked = table.questions(chosen)
+        yield recorder.calls("conditional_accuracy", labels, hits, what, questions=asked, detail=detail)
+    else:
+        state = "undefined: no call had a preference"
+        yield recorder.missing("conditional_accuracy", labels, state, detail=detail)
+    missed = int((~right).sum())
+    share = {"misses": missed, "of_misses": int(tied.sum()) / missed if missed else None}
+    what = "calls that gave a tie or abstained although one text is better (eq. 12)"
+    yield recorder.calls("miss_by_tie", labels, table.by_task(rows, tied), what, questions=questions, detail=share)
+    yield _d_prime(table, recorder, labels, rows)
+
+
+def _d_prime(table: CallTable, recorder: Recorder, labels: dict[str, str], rows: Ints) -> Measurement:
+    """d' of usable calls split by the slot of the better text; ties do not name slot 1."""
+    verdict, signal = table.verdict[rows], table.better[rows] == 0
+    usable = verdict != VERDICTS.index("invalid")
+    named = verdict == 0
+    columns = np.stack([named & signal, usable & signal, named & ~signal, usable & ~signal], axis=1)
+    sums = np.zeros((len(table.tasks), 4))
+    np.add.at(sums, table.task[rows], columns)
+    sums = sums[sums.sum(axis=1) > 0]
+    counts = sums.sum(axis=0)
+    names = ("hits", "signals", "false_alarms", "noises")
+    detail: dict[str, JSON] = {
+        **dict(zip(names, counts.astype(int).tolist(), strict=True)),
+        "invalid": int((~usable).sum()),
+    }
+    if not counts[1] or not counts[3]:
+        slot = 1 if not counts[1] else 2
+        state = f"undefined: no usable call had the better text in slot {slot}"
+        return recorder.missing("d_prime", labels, state, detail=detail)
+    ends, method = _d_prime_ends(sums, recorder)
+    return recorder.number(
+        "d_prime",
+        labels,
+        float(d_primes(counts)),
+        n=int(usable.sum()),
+        n_of=CALLS,
+        method=f"z(hits) - z(false alarms), log-linear, {method}",
+        ends=ends,
+        unit="standard deviations",
+        detail=detail,
+    )
+
+
+def _d_prime_ends(sums: Floats, recorder: Recorder) -> tuple[tuple[float, float] | None, str]:
+    """Task-cluster bootstrap of d' where no count is near its edge, else the delta method; nothing at ceiling."""
+    counts = sums.sum(axis=0)
+    yes, no = counts[[0, 2]], counts[[1, 3]] - counts[[0, 2]]
+    if not np.minimum(yes, no).any():
+        return None, "no interval at ceiling: the correction sets the value"
+    tasks = sums.shape[0]
+    ends = recorder.bootstrap.ends(sums, d_primes)
+    if ends is not None and min(yes.min(), no.min()) >= LEAST_PAIRS:
+        return ends, recorder.bootstrap.words(tasks)
+    kinds = [np.stack([sums[:, k], sums[:, k + 1] - sums[:, k]], axis=1) for k in (0, 2)]
+    spread = max(dispersion(kind) for kind in kinds)
+    error = d_prime_error(counts) * np.sqrt(spread)
+    half = normal_quantile(0.5 + recorder.level / 2) * error
+    value = float(d_primes(counts))
+    return (float(value - half), float(value + half)), f"delta method, dispersion {spread:.2f} over {tasks} tasks"
+
+
+def _threshold(table: CallTable, recorder: Recorder, prompt: str, steps: list[float]) -> Measurement:
+    """The 75 % detection threshold with its censoring, and what resamples of tasks make of it."""
+    labels = {"prompt": prompt}
+    rows = table.where(prompt=prompt, condition="ladder")
+    state = _no_threshold(table, prompt, steps)
+    if state:
+        return recorder.missing("threshold", labels, state, n=int(rows.size))
+    hits, calls = np.zeros((2, len(table.tasks), len(steps)))
+    place = np.searchsorted(steps, table.delta[rows])
+    np.add.at(calls, (table.task[rows], place), 1.0)
+    np.add.at(hits, (table.task[rows], place), table.verdict[rows] == table.better[rows])
+    present = calls.sum(axis=1) > 0
+    sums = np.concatenate([hits, calls], axis=1)[present]
+    grid = np.array(steps)
+    fit = isotonic(hits.sum(axis=0), calls.sum(axis=0))
+    value, code = thresholds(fit, grid, target=TARGET)
+    found = Threshold(float(value), censored_of(int(code)))
+    ends, share, method = _threshold_ends(sums, grid, recorder)
+    words = [None, None] if ends is None else [_end_words(end, k, share, grid) for k, end in enumerate(ends)]
+    return recorder.number(
+        "threshold",
+        labels,
+        found.value,
+        n=int(rows.size),
+        n_of=CALLS,
+        method=f"isotonic fit, linear between steps, first reach of {TARGET:g}; {method}",
+        ends=ends,
+        unit="requirements",
+        detail={
+            "censored": found.censored,
+            "text": str(found),
+            "knots": [[delta, p] for delta, p in zip(steps, fit.tolist(), strict=True)],
+            "low_text": words[0],
+            "high_text": words[1],
+            "resamples_censored": share,
+        },
+    )
+
+
+def _no_threshold(table: CallTable, prompt: str, steps: list[float]) -> str | None:
+    """Why an arm has no threshold, or None."""
+    if not steps:
+        return f"not measured: the quality ladder was not run under {prompt}"
+    listed = ", ".join(map(step_label, steps))
+    if len(steps) < _LEAST_STEPS:
+        return f"not measured: the ladder under {prompt} has the steps {listed} only, needs {_LEAST_STEPS}"
+    if prompt != BASE and set(table.steps(BASE)) - set(steps):
+        return f"not measured: the ladder under {prompt} has the steps {listed} only, fewer than the base arm"
+    return None
+
+
+def _threshold_ends(
+    sums: Floats, grid: Floats, recorder: Recorder
+) -> tuple[tuple[float, float] | None, dict[str, float] | None, str]:
+    """Ends over tasks, the share of resamples that were censored on each side, and the method."""
+    width, tasks = grid.size, sums.shape[0]
+
+    def both(totals: Floats) -> tuple[Floats, Ints]:
+        return thresholds(isotonic(totals[:width].T, totals[width:].T), grid, target=TARGET)
+
+    ends = recorder.bootstrap.ends(sums, lambda totals: both(totals)[0])
+    if ends is None:
+        why = "too few tasks" if tasks < 5 else "every resample gave the same threshold"
+        return None, None, f"no interval: {why}"
+    codes, mass = recorder.bootstrap.values(sums, lambda totals: both(totals)[1].astype(np.float64))
+    share = {side: float(np.average(codes == code, weights=mass)) for side, code in (("left", -1), ("right", 1))}
+    return ends, share, recorder.bootstrap.words(tasks)
+
+
+def _end_words(end: float, upper: int, share: dict[str, float] | None, grid: Floats) -> str:
+    """An end of the interval, as a bound where resamples beyond it were censored."""
+    censored: Censored = None
+    if share and not upper and end <= grid[0] and share["left"] > 0:
+        censored = "left"
+    if share and upper and end >= grid[-1] and share["right"] > 0:
+        censored = "right"
+    return str(Threshold(end, censored))
+
+
+def _shift(table: CallTable, recorder: Recorder, condition: str, delta: float | None) -> Measurement:
+    """Tie rate under the strict prompt minus tie rate under the base prompt, on common questions."""
+    labels = {"condition": condition, **({} if delta is None else {"delta": step_label(delta)})}
+    arms = [table.where(prompt=prompt, condition=condition, delta=delta) for prompt in (BASE, STRICT)]
+    keys = [(table.pair[rows] * 2 + table.order[rows]) * (table.trial.max() + 1) + table.trial[rows] for rows in arms]
+    common, base, strict = np.intersect1d(*keys, return_indices=True)
+    left_out = {"only_one_arm": int(keys[0].size + keys[1].size - 2 * common.size)}
+    if not common.size:
+        state = f"not measured: the strict arm shares no {condition.replace('_', '-')} question with the base arm"
+        return recorder.missing("criterion.shift", labels, state, detail=left_out)
+    base, strict = arms[0][base], arms[1][strict]
+    silent = [(table.verdict[rows] == 2) | (table.verdict[rows] == 3) for rows in (base, strict)]
+    change = silent[1].astype(np.int64) - silent[0]
+    counts = np.bincount(table.task[base] * 3 + change + 1, minlength=3 * len(table.tasks)).reshape(-1, 3)
+    return recorder.classes(
+        "criterion.shift",
+        labels,
+        counts,
+        np.array([-1.0, 0.0, 1.0]),
+        "tie rate under the strict prompt minus tie rate under the base prompt, paired by question",
+        information=table.questions(base) / common.size,
+        n_of="common calls",
+        detail={
+            BASE: float(silent[0].mean()),
+            STRICT: float(silent[1].mean()),
+            "to_tie": int((change > 0).sum()),
+            "from_tie": int((change < 0).sum()),
+            **left_out,
+        },
+    )

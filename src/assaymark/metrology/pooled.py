@@ -1,0 +1,203 @@
+"""The analysis of a score table of which only sums were kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import cast
+
+import numpy as np
+
+from assaymark.errors import NotMeasurableError
+from assaymark.metrology.arrow import MISSING_SCORE
+from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.contrasts import settle
+from assaymark.metrology.effects import Design, Parts
+from assaymark.metrology.measure_agents import contrast_measurements, level_measurements, levels_of
+from assaymark.metrology.measure_agreement import judge_measurements
+from assaymark.metrology.pairwise import pair_tests
+from assaymark.metrology.panel import Meeting, Panel
+from assaymark.metrology.pooled_agreement import pooled_agreement
+from assaymark.metrology.ranks import rank_measurements
+from assaymark.metrology.single import single_measurements
+from assaymark.metrology.stability import drops_of
+from assaymark.metrology.sums import Layout, ScoreSums
+from assaymark.metrology.table import Calls, ScoreTable
+from assaymark.protocol import Study
+from assaymark.records import Measurement
+
+
+def analyse_sums(
+    sums: ScoreSums,
+    study: Study,
+    *,
+    rng: np.random.Generator,
+    progress: Callable[[str], None] | None = None,
+) -> tuple[Measurement, ...]:
+    """Every measurement of `analyse` that a table without repeated trials and replicates has, from its sums alone.
+
+    The numbers are those of `analyse` on the table itself, and so are their names and states: kappas are read from
+    contingency tables, and contrasts, levels and ranks from sums by line-up and cluster, in which they are linear.
+
+    Parameters
+    ----------
+    sums : ScoreSums
+        From `score_sums` or `sums_of`.
+    study : Study
+        The plan: gates, tests, levels. Its weights have to be those that the sums were made with.
+    rng : numpy Generator
+        For bootstraps over more than 8 clusters.
+    progress : callable, optional
+        Told the name of each part before it starts.
+
+    Returns
+    -------
+    tuple of Measurement, ids unique
+    """
+    note = progress or (lambda _part: None)
+    panel = panel_of_sums(sums, study)
+    note("agreement")
+    found = list(pooled_agreement(panel, sums, rng))
+    note("judges")
+    found += judge_measurements(panel)
+    note("levels")
+    levels = levels_of(panel)
+    found += (_with_length(item, sums) for item in level_measurements(panel, levels))
+    note("contrasts")
+    tests = pair_tests(panel, rng)
+    found += contrast_measurements(panel, tests)
+    found += single_measurements(panel, levels, tests)
+    found += rank_measurements(panel, rng)
+    return tuple(found)
+
+
+def panel_of_sums(sums: ScoreSums, study: Study) -> Panel:
+    """What `panel_of` makes of the table itself, without its rows: no row is left to have scores of its own."""
+    present = np.unique(sums.places)
+    place = np.searchsorted(present, sums.places)
+    layout, kept = sums.layout, _drops(sums.layout)
+    columns = _columns(sums, list(kept.values()))
+    meetings = tuple(_meetings(sums, columns, place))
+    differences = np.full((len(meetings), columns.shape[2]), np.nan)
+    for pair, meeting in enumerate(meetings):
+        if meeting.n:
+            differences[pair] = settle(meeting.sums.sum(axis=0) / meeting.n)
+    judges = len(layout.judges)
+    return Panel(
+        table=_table(sums, present),
+        study=study,
+        scores=np.empty((0, judges, 1 + len(layout.dimensions))),
+        drops={family: k for k, family in enumerate(kept, start=1 + judges)},
+        columns=np.empty((0, columns.shape[2])),
+        design=PooledDesign.of_sums(sums, columns, place, present.size),
+        meetings=meetings,
+        differences=differences,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PooledDesign(Design):
+    """A `Design` in which one column stands for all cycles with one line-up in one cluster, ``cycles`` [R] of them.
+
+    Normal equations add up over cycles, so they are the same; only means over cycles have to count each of them.
+    """
+
+    cycles: Floats
+
+    @classmethod
+    def of_sums(cls, sums: ScoreSums, columns: Floats, place: Ints, clusters: int) -> PooledDesign:
+        """From score sums [R, A, columns], with the cluster of each line-up."""
+        totals = np.zeros((len(sums.agents), max(1, clusters), columns.shape[2]))
+        np.add.at(totals.transpose(1, 0, 2), place, columns)
+        return cls(
+            counts=sums.decisions.T.astype(np.float64),
+            cycle_sums=columns.sum(axis=1),
+            totals=totals,
+            cluster=place,
+            cycles=sums.cycles.astype(np.float64),
+        )
+
+    def parts(self, columns: slice = slice(None)) -> Parts:
+        """What each cluster adds to the normal equations, and its means over single cycles."""
+        # The sums of a column are those of its cycles, so each cycle has one part in ``cycles`` of them.
+        parts = Design.parts(self, columns)
+        size = np.maximum(self.counts.sum(axis=0), 1)
+        share = self.counts / size * self.cycles
+        means, seats = np.zeros_like(parts.cycle_means), np.zeros_like(parts.seats)
+        for g in range(self.clusters):
+            own = self.cluster == g
+            means[g] = share[:, own] @ (self.cycle_sums[own, columns] / size[own, None])
+            seats[g] = share[:, own].sum(axis=1)
+        return replace(parts, cycle_means=means, seats=seats)
+
+
+def _drops(layout: Layout) -> dict[str, list[int]]:
+    try:
+        return drops_of(layout.families)
+    except NotMeasurableError:
+        return {}
+
+
+def _columns(sums: ScoreSums, kept: list[list[int]]) -> Floats:
+    """Score sums [R, A, columns] of the whole panel, of each judge alone, and without each family."""
+    scores = sums.scores.astype(np.float64)
+    stacked = np.concatenate([(scores @ sums.layout.share)[..., None], scores], axis=3)
+    alone = stacked.reshape(*stacked.shape[:2], -1)
+    return np.concatenate([stacked.mean(axis=2), alone, *(stacked[:, :, keep].mean(axis=2) for keep in kept)], axis=2)
+
+
+def _meetings(sums: ScoreSums, columns: Floats, place: Ints) -> Iterator[Meeting]:
+    """Every pair of agents; in a line-up both have the same number of decisions in every cycle."""
+    means = columns / np.maximum(sums.lineups, 1)[:, :, None]
+    for a, b in combinations(range(len(sums.agents)), 2):
+        common = np.flatnonzero((sums.lineups[:, a] > 0) & (sums.lineups[:, b] > 0))
+        clusters, which = np.unique(place[common], return_inverse=True)
+        found = np.zeros((clusters.size, columns.shape[2]))
+        np.add.at(found, which, means[common, a] - means[common, b])
+        cycles = np.zeros(clusters.size, dtype=np.int64)
+        np.add.at(cycles, which, sums.cycles[common])
+        yield Meeting(a, b, clusters, found, cycles, int(cycles.sum()))
+
+
+def _table(sums: ScoreSums, present: Ints) -> ScoreTable:
+    """The names and counts of the table, with no rows. Their number is all that is asked of the trajectories."""
+    layout, none = sums.layout, np.empty(0, dtype=np.int64)
+    usable = {judge: int(ok) for judge, (ok, _) in zip(layout.judges, sums.calls, strict=True)}
+    return ScoreTable(
+        trajectories=cast("tuple[str, ...]", range(sums.n)),
+        agents=sums.agents,
+        agent=none,
+        cycles=(),
+        cycle=none,
+        clusters=tuple(sums.clusters[k] for k in present),
+        cluster=none,
+        formats=sums.formats,
+        format=none,
+        judges=layout.judges,
+        families=layout.families,
+        dimensions=layout.dimensions,
+        weights=layout.share,
+        scores=np.empty((0, len(layout.judges), len(layout.dimensions))),
+        trials={judge: np.broadcast_to(0.0, (k, 1)) for judge, k in usable.items()},
+        replicates={},
+        calls={
+            judge: Calls(int(ok), int(bad), 0, {MISSING_SCORE: int(bad)} if bad else {})
+            for judge, (ok, bad) in zip(layout.judges, sums.calls, strict=True)
+        },
+        lengths=None,
+        left_out=(),
+        digest=sums.digest,
+    )
+
+
+def _with_length(item: Measurement, sums: ScoreSums) -> Measurement:
+    """The correlation of length and score, which needs the rows or their sums."""
+    if item.name != "score.length_correlation" or sums.lengths is None or not sums.n:
+        return item
+    n, (x, xx, y, yy, xy) = sums.n, sums.lengths
+    spread = (n * xx - x * x) * (n * yy - y * y)
+    if n < 3 or spread <= 0:
+        return replace(item, state="undefined: fewer than three trajectories, or no variation")
+    return replace(item, value=(n * xy - x * y) / math.sqrt(spread), state="ok")

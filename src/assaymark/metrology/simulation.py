@@ -1,0 +1,348 @@
+"""Studies whose truth is known: scores drawn from planted levels, effects, noise and biases.
+
+For planning, and for validating the estimators: plant a value, simulate, and see whether the analysis recovers it. What
+is simulated is the table of scores; no text is written and no judge is asked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from assaymark.errors import InputError, Problem
+from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.table import SCALE, Calls, ScoreTable
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Size of a random effect: standard deviation in rubric points, and how much the dimensions share of a draw.
+
+    ``sd`` is one number for all dimensions or one for each. ``correlation`` is that between any two dimensions, in
+    0..1: at 1 a draw moves all of them together, at 0 each on its own.
+    """
+
+    sd: float | tuple[float, ...] = 0.0
+    correlation: float = 0.5
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...], dimensions: int) -> Floats:
+        """Normal effects of shape (*shape, dimensions)."""
+        size = np.broadcast_to(np.asarray(self.sd, dtype=np.float64), (dimensions,))
+        if not size.any():
+            return np.zeros((*shape, dimensions))
+        own, shared = math.sqrt(1 - self.correlation), math.sqrt(self.correlation)
+        found = np.zeros((*shape, dimensions))
+        if own:
+            found += own * rng.standard_normal((*shape, dimensions))
+        if shared:
+            found += shared * rng.standard_normal((*shape, 1))
+        return np.asarray(found * size)
+
+    def problems(self, where: str, dimensions: int) -> Iterator[Problem]:
+        """What is wrong with it, for so many dimensions."""
+        sizes = self.sd if isinstance(self.sd, tuple) else (self.sd,)
+        if isinstance(self.sd, tuple) and len(sizes) != dimensions:
+            yield Problem(f"{where}.sd", f"must have one entry for each of the {dimensions} dimensions (got {self.sd})")
+        if not all(math.isfinite(size) and size >= 0 for size in sizes):
+            yield Problem(f"{where}.sd", f"must be finite and at least 0 (got {self.sd})")
+        if not 0 <= self.correlation <= 1:
+            yield Problem(f"{where}.correlation", f"must lie in 0..1 (got {self.correlation})")
+
+
+@dataclass(frozen=True, slots=True)
+class Composer:
+    """An agent: its level on each dimension (or one for all), how often it decides, and how long its texts are.
+
+    Equal ``means`` make a tie class. Lengths are log-normal tokens with median ``tokens`` and ``token_spread`` as the
+    standard deviation of their logarithm.
+    """
+
+    name: str
+    means: float | tuple[float, ...] = 3.0
+    family: str = ""
+    attendance: float = 1.0
+    tokens: float = 150.0
+    token_spread: float = 0.4
+
+
+@dataclass(frozen=True, slots=True)
+class Panelist:
+    """A judge: how severe, how noisy, and what it likes for the wrong reasons (rubric points throughout).
+
+    Parameters
+    ----------
+    severity : float
+        Added to every score: negative is a strict judge.
+    halo : float
+        Bonus to agents of its own family.
+    bonus : tuple of (agent name, points)
+        Bonus to single agents, whatever their family.
+    disagreement : Spread
+        How differently from the panel it reads a trajectory, the same in each trial. The part that the dimensions
+        share is the noise of judge x item, the rest that of judge x item x dimension.
+    trials : int
+        Calls on each trajectory.
+    trial_noise : Spread
+        What changes from call to call.
+    terse_penalty : float
+        Taken off texts below the token threshold of the `Truth`.
+    """
+
+    name: str
+    family: str
+    severity: float = 0.0
+    halo: float = 0.0
+    bonus: tuple[tuple[str, float], ...] = ()
+    disagreement: Spread = Spread(0.5, 0.0)
+    trials: int = 1
+    trial_noise: Spread = Spread(0.0, 0.0)
+    terse_penalty: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Everything that a simulated study is drawn from.
+
+    The quality of a trajectory is the level of its agent plus the effects of its cluster, of its cycle, of its agent
+    in its cluster (``interaction``), and its own (``residual``). Each judge sees it through its own errors.
+
+    Raises
+    ------
+    InputError
+        Names that occur twice, sizes that do not fit, or values out of range: all of them at once.
+    """
+
+    composers: tuple[Composer, ...]
+    panel: tuple[Panelist, ...]
+    dimensions: tuple[str, ...] = ("d0", "d1", "d2", "d3", "d4", "d5")
+    clusters: int = 5
+    cycles: int = 10
+    """Cycles in each cluster."""
+    cluster: Spread = Spread(0.0)
+    cycle: Spread = Spread(0.3, 1.0)
+    interaction: Spread = Spread(0.2, 0.5)
+    residual: Spread = Spread(0.6, 0.5)
+    terse_tokens: int = 60
+    weights: tuple[float, ...] | None = None
+    """Of the dimensions in the aggregate; default: equal."""
+
+    def __post_init__(self) -> None:
+        problems = list(_problems(self))
+        if problems:
+            raise InputError("truth", problems)
+
+    @property
+    def means(self) -> Floats:
+        """Planted levels [A, D] in the order of composers and dimensions."""
+        rows = [
+            np.broadcast_to(np.asarray(one.means, dtype=np.float64), (len(self.dimensions),)) for one in self.composers
+        ]
+        return np.stack(rows)
+
+    @property
+    def shares(self) -> Floats:
+        """Weights [D] that sum to 1."""
+        given = np.ones(len(self.dimensions)) if self.weights is None else np.array(self.weights, dtype=np.float64)
+        return np.asarray(given / given.sum())
+
+    @property
+    def calls(self) -> int:
+        """Judge calls if every agent attends every cycle."""
+        return self.clusters * self.cycles * len(self.composers) * sum(judge.trials for judge in self.panel)
+
+    def tie_classes(self) -> tuple[tuple[str, ...], ...]:
+        """Agents with equal planted levels on every dimension, classes of two or more."""
+        classes: dict[tuple[float, ...], list[str]] = {}
+        for composer, row in zip(self.composers, self.means.tolist(), strict=True):
+            classes.setdefault(tuple(row), []).append(composer.name)
+        return tuple(tuple(sorted(names)) for names in classes.values() if len(names) > 1)
+
+
+def simulate_scores(truth: Truth, rng: np.random.Generator) -> ScoreTable:
+    """One study drawn from a known truth, as the table that `analyse` reads.
+
+    For planning and for validating the estimators; it says nothing about any real judge. Each call gives whole scores:
+    halves are rounded up and the ends of the scale cut. A judge's score is the mean over its trials.
+
+    Parameters
+    ----------
+    truth : Truth
+        Levels, effects, judges.
+    rng : numpy Generator
+        Equal truths and generators give equal tables.
+
+    Returns
+    -------
+    ScoreTable
+        Complete: no call fails. Agents, judges and dimensions are sorted by name, as `score_table` sorts them.
+
+    Examples
+    --------
+    >>> truth = Truth(
+    ...     composers=(Composer("ash", 3.5), Composer("birch", 3.0)),
+    ...     panel=(Panelist("auditor", "north"), Panelist("reader", "south", severity=-0.2)),
+    ... )
+    >>> table = simulate_scores(truth, np.random.default_rng(1))
+    >>> table.scores.shape, table.agents, len(table.clusters)
+    ((100, 2, 6), ('ash', 'birch'), 5)
+    """
+    order = sorted(range(len(truth.composers)), key=lambda a: truth.composers[a].name)
+    agent, cycle = _attended(truth, order, rng)
+    quality = _quality(truth, order, agent, cycle, rng)
+    tokens = _tokens(truth, order, agent, rng)
+    panel = sorted(truth.panel, key=lambda judge: judge.name)
+    calls = {judge.name: _calls(truth, order, judge, quality, agent, tokens, rng) for judge in panel}
+    return _table(truth, order, agent, cycle, tokens, panel, calls)
+
+
+def _attended(truth: Truth, order: list[int], rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """Agent and cycle of every decision, by agent and then cycle."""
+    chance = np.array([truth.composers[a].attendance for a in order])
+    cycles = truth.clusters * truth.cycles
+    present = (
+        rng.random((chance.size, cycles)) < chance[:, None] if (chance < 1).any() else np.ones((chance.size, cycles))
+    )
+    agent, cycle = np.nonzero(present)
+    return agent.astype(np.int64), cycle.astype(np.int64)
+
+
+def _quality(truth: Truth, order: list[int], agent: Ints, cycle: Ints, rng: np.random.Generator) -> Floats:
+    """What each trajectory is worth on each dimension [n, D]."""
+    d, cluster = len(truth.dimensions), cycle // truth.cycles
+    clusters = truth.cluster.draw(rng, (truth.clusters,), d)
+    cycles = truth.cycle.draw(rng, (truth.clusters * truth.cycles,), d)
+    reactions = truth.interaction.draw(rng, (len(order), truth.clusters), d)
+    own = truth.residual.draw(rng, (agent.size,), d)
+    return np.asarray(truth.means[order][agent] + clusters[cluster] + cycles[cycle] + reactions[agent, cluster] + own)
+
+
+def _tokens(truth: Truth, order: list[int], agent: Ints, rng: np.random.Generator) -> Floats:
+    median = np.array([truth.composers[a].tokens for a in order])[agent]
+    spread = np.array([truth.composers[a].token_spread for a in order])[agent]
+    return np.asarray(np.maximum(1.0, np.rint(median * np.exp(spread * rng.standard_normal(agent.size)))))
+
+
+def _calls(
+    truth: Truth,
+    order: list[int],
+    judge: Panelist,
+    quality: Floats,
+    agent: Ints,
+    tokens: Floats,
+    rng: np.random.Generator,
+) -> Floats:
+    """Every call of one judge [n, T, D], in whole scores."""
+    n, d = quality.shape
+    extra = dict(judge.bonus)
+    liked = np.array(
+        [
+            extra.get(truth.composers[a].name, 0.0) + judge.halo * (truth.composers[a].family == judge.family)
+            for a in order
+        ]
+    )
+    lean = judge.severity + liked[agent] - judge.terse_penalty * (tokens < truth.terse_tokens)
+    reading = quality + lean[:, None] + judge.disagreement.draw(rng, (n,), d)
+    seen = reading[:, None, :] + judge.trial_noise.draw(rng, (n, judge.trials), d)
+    return np.clip(np.floor(seen + 0.5), *SCALE)
+
+
+def _table(
+    truth: Truth,
+    order: list[int],
+    agent: Ints,
+    cycle: Ints,
+    tokens: Floats,
+    panel: list[Panelist],
+    calls: dict[str, Floats],
+) -> ScoreTable:
+    names = tuple(truth.composers[a].name for a in order)
+    columns = sorted(range(len(truth.dimensions)), key=truth.dimensions.__getitem__)
+    held, cycle_code = np.unique(cycle, return_inverse=True)
+    seen, cluster_code = np.unique(cycle // truth.cycles, return_inverse=True)
+    scores = np.stack([calls[judge.name].mean(axis=1) for judge in panel], axis=1)[:, :, columns]
+    many = any(judge.trials > 1 for judge in panel)
+    first = np.stack([calls[judge.name][:, 0] for judge in panel], axis=1)[:, :, columns] if many else None
+    share = truth.shares
+    digest = hashlib.sha256(repr((names, truth.dimensions, tuple(calls))).encode())
+    for part in (agent, cycle, scores, share, tokens):
+        digest.update(np.ascontiguousarray(part).tobytes())
+    return ScoreTable(
+        trajectories=tuple(f"{names[a]}/{c:06d}" for a, c in zip(agent.tolist(), cycle.tolist(), strict=True)),
+        agents=names,
+        agent=agent,
+        cycles=tuple(f"cycle-{c:06d}" for c in held.tolist()),
+        cycle=cycle_code.astype(np.int64),
+        clusters=tuple(f"cluster-{k:04d}" for k in seen.tolist()),
+        cluster=cluster_code.astype(np.int64),
+        formats=("simulated",),
+        format=np.zeros(agent.size, dtype=np.int64),
+        judges=tuple(judge.name for judge in panel),
+        families=tuple(judge.family for judge in panel),
+        dimensions=tuple(truth.dimensions[k] for k in columns),
+        weights=share[columns],
+        scores=scores,
+        trials={name: rows @ share for name, rows in calls.items()},
+        replicates={},
+        calls={judge.name: Calls(agent.size * judge.trials, 0, 0) for judge in panel},
+        lengths=tokens,
+        left_out=(),
+        digest=digest.hexdigest()[:16],
+        mean=scores if many else None,
+        first=first,
+        repeats={} if many else None,
+    )
+
+
+# --- what can be wrong ----------------------------------------------------------------------------------------------
+
+
+def _problems(truth: Truth) -> Iterator[Problem]:
+    for what, names in (
+        ("composers", [one.name for one in truth.composers]),
+        ("panel", [one.name for one in truth.panel]),
+        ("dimensions", list(truth.dimensions)),
+    ):
+        if not names:
+            yield Problem(what, "at least one is needed (got 0)")
+        if len(set(names)) < len(names):
+            yield Problem(what, f"each needs a name of its own (got {', '.join(names)})")
+    for what, count in (("clusters", truth.clusters), ("cycles", truth.cycles)):
+        if count < 1:
+            yield Problem(what, f"must be at least 1 (got {count})")
+    d = len(truth.dimensions)
+    for what, spread in (
+        ("cluster", truth.cluster),
+        ("cycle", truth.cycle),
+        ("interaction", truth.interaction),
+        ("residual", truth.residual),
+    ):
+        yield from spread.problems(what, d)
+    for composer in truth.composers:
+        yield from _composer_problems(composer, d)
+    for judge in truth.panel:
+        yield from judge.disagreement.problems(f"{judge.name}.disagreement", d)
+        yield from judge.trial_noise.problems(f"{judge.name}.trial_noise", d)
+        if judge.trials < 1:
+            yield Problem(f"{judge.name}.trials", f"must be at least 1 (got {judge.trials})")
+    if truth.weights is not None:
+        fits = len(truth.weights) == d and all(math.isfinite(w) and w >= 0 for w in truth.weights)
+        if not fits or sum(truth.weights) <= 0:
+            yield Problem("weights", f"must be {d} finite numbers, not negative, not all zero (got {truth.weights})")
+
+
+def _composer_problems(composer: Composer, dimensions: int) -> Iterator[Problem]:
+    if isinstance(composer.means, tuple) and len(composer.means) != dimensions:
+        what = f"must be one number or one for each of the {dimensions} dimensions (got {composer.means})"
+        yield Problem(f"{composer.name}.means", what)
+    means = composer.means if isinstance(composer.means, tuple) else (composer.means,)
+    if not all(map(math.isfinite, means)):
+        yield Problem(f"{composer.name}.means", f"must be finite (got {composer.means})")
+    if not 0 < composer.attendance <= 1:
+        yield Problem(f"{composer.name}.attendance", f"must lie above 0 and up to 1 (got {composer.attendance})")
+    if not (composer.tokens > 0 and math.isfinite(composer.tokens) and composer.token_spread >= 0):
+        what = f"tokens must be above 0 and token_spread at least 0 (got {composer.tokens}, {composer.token_spread})"
+        yield Problem(composer.name, what)

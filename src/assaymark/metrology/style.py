@@ -1,0 +1,282 @@
+"""How much of a score is the wording: terse shares, a break in score by length, contrasts at equal length.
+
+ValueBlindBench sections 5.3 and 5.5. The source found a correlation of length and score near zero beside a break near
+60 tokens: a straight line has to be complemented by a scan over thresholds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from assaymark.metrology.cells import Cell, averaged_alike, measured
+from assaymark.metrology.checks import Bools, Floats, Ints
+from assaymark.metrology.contrasts import Contrast, contrast_of, holm, settle, t_test
+from assaymark.metrology.intervals import wilson
+from assaymark.metrology.panel import panel_of
+from assaymark.metrology.resampling import SMALL_PRODUCT
+from assaymark.metrology.stability import gated
+from assaymark.metrology.table import ScoreTable
+from assaymark.protocol import Study
+from assaymark.records import AGGREGATE, JSON, Measurement
+
+DRAWS = 999
+"""Draws behind the p-value of the threshold scan; the smallest p is 1 in 1,000."""
+
+_POINTS = 40  # thresholds tested and listed; every token count is searched for the best
+_LEAST = 0.02  # share of records on either side of a threshold
+_FEWEST = 5
+_ZERO = 1e-9
+_NO_LENGTHS = "undefined: lengths of the judged texts were not given"
+
+
+def style_measurements(honest: ScoreTable, study: Study, rng: np.random.Generator) -> Iterator[Measurement]:
+    """Share of terse rationales of each agent, and the token count at which scores break most sharply.
+
+    An agent whose ``terse.share`` exceeds the plan's ``cells.terse_share`` is mostly terse: contrasts that involve it
+    are construct-sensitive. ``style.threshold`` is the smallest token count of the upper side of the best single split
+    of the panel's aggregate on length. The split is sought within agents and clusters, so that an agent which is both
+    terse and weak, or a regime which is both brief and hard, is not taken for an effect of length.
+
+    Its p-value is that of the largest standardised difference over 40 splits. The reference is what happens when whole
+    cycles change places within their cluster, every agent keeping its lengths and receiving its own scores of another
+    cycle; that leaves the levels of agents, clusters and cycles as they are and needs no minimum number of clusters.
+    All the shuffles are not gone through: their covariance over splits is known exactly, and the largest of normal
+    variables with that covariance is drawn.
+
+    Parameters
+    ----------
+    honest : ScoreTable
+        With ``lengths``, else every measurement carries that state.
+    study : Study
+        ``cells.terse_tokens`` and the level of the intervals.
+    rng : numpy Generator
+        For the draws behind the p-value.
+
+    Yields
+    ------
+    Measurement
+        ``terse.share`` of every agent, and ``style.threshold`` of the aggregate with ``detail``: ``difference`` (mean
+        above minus mean below), ``within`` (the same within agents and clusters), ``p``, and ``scan``, up to 40 rows
+        of threshold, difference, records below.
+    """
+    honest = gated(honest, study)
+    for a, agent in enumerate(honest.agents):
+        yield _share(honest, study, a, agent)
+    yield _threshold(honest, rng)
+
+
+def _share(honest: ScoreTable, study: Study, a: int, agent: str) -> Measurement:
+    own = honest.agent == a
+    n, tokens = int(own.sum()), study.cells.terse_tokens
+    parts: dict[str, Any] = {
+        "name": "terse.share",
+        "labels": {"agent": agent},
+        "n": n,
+        "n_of": "honest records",
+        "method": f"honest records with fewer than {tokens} tokens over all, Wilson interval",
+        "inputs": honest.digest,
+    }
+    if honest.lengths is None or not n:
+        state = (
+            _NO_LENGTHS if honest.lengths is None else "undefined: no trajectory with a usable score from every judge"
+        )
+        return Measurement(value=None, state=state, **parts)
+    below = int((honest.lengths[own] < tokens).sum())
+    low, high = wilson(below, n, level=study.inference.level)
+    detail: dict[str, JSON] = {"below": below, "tokens": tokens}
+    return Measurement(value=below / n, low=low, high=high, level=study.inference.level, detail=detail, **parts)
+
+
+# --- the break ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scan:
+    """Every place at which the records can be split by length.
+
+    A split [S] has ``below`` records shorter than ``tokens``; ``difference`` is the plain mean above minus the mean
+    below, ``total`` the sum of centred scores above, and ``spread`` the variation of the split, both taken within
+    strata of one agent in one cluster.
+    """
+
+    tokens: Floats
+    below: Ints
+    difference: Floats
+    total: Floats
+    spread: Floats
+
+    def at(self, places: Ints | Bools) -> _Scan:
+        """Some of the splits."""
+        return _Scan(
+            self.tokens[places], self.below[places], self.difference[places], self.total[places], self.spread[places]
+        )
+
+
+def _threshold(honest: ScoreTable, rng: np.random.Generator) -> Measurement:
+    parts: dict[str, Any] = {
+        "name": "style.threshold",
+        "labels": {"dimension": AGGREGATE},
+        "n": honest.n,
+        "n_of": "honest records",
+        "method": "best single split of the panel score on token count within agent and cluster; p of the largest of "
+        "up to 40 splits under permutation of cycles within clusters",
+        "unit": "tokens",
+        "inputs": honest.digest,
+    }
+    if honest.lengths is None:
+        return Measurement(value=None, state=_NO_LENGTHS, **parts)
+    scores = honest.stacked[:, :, 0].mean(axis=1)
+    stratum = honest.agent * len(honest.clusters) + honest.cluster
+    counts = np.maximum(np.bincount(stratum), 1)
+    centred = scores - (np.bincount(stratum, weights=scores) / counts)[stratum]
+    scan = _scan(scores, centred, honest.lengths, stratum)
+    if not scan.tokens.size:
+        state = f"undefined: no token count splits the {honest.n} records within an agent and cluster"
+        return Measurement(value=None, state=state, **parts)
+    best = int(np.argmax(np.abs(scan.total) / np.sqrt(scan.spread)))
+    # Evenly by records, not by tokens: a few very long texts would take most of the places.
+    wanted = np.linspace(scan.below[0], scan.below[-1], _POINTS - 1)
+    places = np.unique(np.append(np.searchsorted(scan.below, wanted), best))
+    listed = scan.at(places)
+    detail: dict[str, JSON] = {
+        "difference": float(scan.difference[best]),
+        "within": float(scan.total[best] / scan.spread[best]),
+        "p": _largest_p(honest, centred, honest.lengths, listed, rng),
+        "scan": [
+            [float(listed.tokens[s]), float(listed.difference[s]), int(listed.below[s])] for s in range(places.size)
+        ],
+    }
+    return Measurement(value=float(scan.tokens[best]), detail=detail, **parts)
+
+
+def _scan(scores: Floats, centred: Floats, lengths: Floats, stratum: Ints) -> _Scan:
+    """Every split that leaves enough records on both sides and divides some agent's records in some cluster."""
+    tokens, place = np.unique(lengths, return_inverse=True)
+    size, strata = tokens.size, int(stratum.max(initial=0)) + 1
+    table = np.bincount(stratum * size + place, minlength=strata * size).reshape(strata, size)
+    lower = np.cumsum(table, axis=1)[:, :-1]
+    counts = table.sum(axis=1, keepdims=True)
+    below = lower.sum(axis=0)
+    sums, inside = (np.cumsum(np.bincount(place, weights=x, minlength=size))[:-1] for x in (scores, centred))
+    least = max(_FEWEST, int(np.ceil(_LEAST * scores.size)))
+    spread = (lower * (counts - lower) / np.maximum(counts, 1)).sum(axis=0)
+    above = np.maximum(scores.size - below, 1)
+    # Centred scores sum to zero, so what lies above is minus what lies below.
+    difference = (scores.sum() - sums) / above - sums / np.maximum(below, 1)
+    every = _Scan(tokens[1:], below, difference, np.negative(inside, dtype=np.float64), spread)
+    return every.at((below >= least) & (scores.size - below >= least) & (spread > 0))
+
+
+def _largest_p(honest: ScoreTable, centred: Floats, lengths: Floats, scan: _Scan, rng: np.random.Generator) -> float:
+    """How often the largest of normal variables with the covariance of permuted cycles is as large as the one found."""
+    covariance = np.zeros((scan.tokens.size, scan.tokens.size))
+    for cluster in np.unique(honest.cluster):
+        covariance += _permuted(honest, centred, lengths, scan.tokens, np.flatnonzero(honest.cluster == cluster))
+    spread = np.sqrt(np.maximum(np.diag(covariance), 0))
+    varies = spread > _ZERO
+    if not varies.any():
+        return 1.0
+    found = float((np.abs(scan.total[varies]) / spread[varies]).max())
+    factor = _root(covariance[np.ix_(varies, varies)] / np.outer(spread[varies], spread[varies]))
+    draws = rng.standard_normal((DRAWS, factor.shape[0]))
+    rows = SMALL_PRODUCT // factor.size
+    # The order that was observed counts as one of the draws.
+    reached = 1
+    for start in range(0, DRAWS, rows):
+        largest = np.abs(draws[start : start + rows] @ factor.T).max(axis=1)
+        reached += int(np.count_nonzero(largest >= found - _ZERO))
+    return reached / (DRAWS + 1)
+
+
+def _root(covariance: Floats) -> Floats:
+    """A lower triangular root of a covariance matrix, of which some columns may follow from others."""
+    root = np.zeros_like(covariance)
+    for k in range(len(covariance)):
+        left = covariance[k, k] - root[k, :k] @ root[k, :k]
+        if left > _ZERO:
+            root[k:, k] = (covariance[k:, k] - root[k:, :k] @ root[k, :k]) / np.sqrt(left)
+    return root
+
+
+def _permuted(honest: ScoreTable, centred: Floats, lengths: Floats, tokens: Floats, rows: Ints) -> Floats:
+    """Covariance [S, S] of the totals above each split when the cycles of one cluster change places."""
+    cycles, c = np.unique(honest.cycle[rows], return_inverse=True)
+    agents, a = np.unique(honest.agent[rows], return_inverse=True)
+    present = np.zeros((agents.size, cycles.size))
+    present[a, c] = 1
+    above = np.zeros((agents.size, cycles.size, tokens.size))
+    above[a, c] = lengths[rows, None] >= tokens
+    above -= (above.sum(axis=1) / present.sum(axis=1)[:, None])[:, None]
+    above *= present[..., None]
+    scores = np.zeros_like(present)
+    scores[a, c] = centred[rows]
+    # Where some agents are absent, each pair of them is known from the cycles that both decided.
+    between = scores @ scores.T / np.maximum(present @ present.T - 1, 1)
+    weighted = (between @ above.reshape(agents.size, -1)).reshape(above.shape)
+    return np.asarray((weighted.transpose(0, 2, 1) @ above).sum(axis=0))
+
+
+# --- contrasts between agents at equal length -----------------------------------------------------------------------
+
+
+def length_matched_contrasts(cell: Cell, honest: ScoreTable, study: Study) -> Iterator[Measurement]:
+    """Every contrast of the panel again, on length-matched records alone, in the panel's direction.
+
+    A contrast that involves a mostly terse agent is construct-sensitive unless it keeps its sign and significance
+    here (section 5.3): a negative value has turned. Tests are cluster t; Holm families are the panel's own (the
+    aggregate, and all dimensions together), in which a pair that never met keeps its place with p = 1.
+
+    Parameters
+    ----------
+    cell : Cell
+        The length-matched records, under the agents whose rationales they restate.
+    honest : ScoreTable
+        Fixes the pairs and their directions.
+    study : Study
+        Level of the intervals.
+
+    Yields
+    ------
+    Measurement
+        ``length_matched.contrast`` for every pair and dimension.
+    """
+    honest, (cell,) = averaged_alike(honest, [cell], study)
+    k, agents = len(honest.names), cell.table.agents
+    again = {(agents[m.first], agents[m.second]): m for m in panel_of(cell.table, study).meetings if m.n}
+    meetings = panel_of(honest, study).meetings
+    pairs = [(honest.agents[m.first], honest.agents[m.second]) for m in meetings]
+    met = [again.get(pair) for pair in pairs]
+    tests = [None if m is None else t_test(m.sums[:, :k], m.cycles, level=study.inference.level) for m in met]
+    if not pairs:
+        return
+    p = np.array([np.ones(k) if test is None else test.p for test in tests])
+    adjusted = np.column_stack([holm(p[:, 0]), *([holm(p[:, 1:].ravel()).reshape(-1, k - 1)] if k > 1 else [])])
+    for row, (meeting, (first, second), test) in enumerate(zip(meetings, pairs, tests, strict=True)):
+        before = settle(meeting.sums[:, :k].sum(axis=0) / max(1, meeting.n))
+        now = met[row]
+        n = now.n if now else 0
+        for column, dimension in enumerate(honest.names):
+            high, low = (second, first) if before[column] < 0 else (first, second)
+            found = None if test is None else contrast_of(test, column, n=n)
+            yield measured(
+                "length_matched.contrast",
+                {"dimension": dimension, "high": high, "low": low},
+                _turned(found) if found and high == second else found,
+                study,
+                method="mean paired difference within common cycles of length-matched records",
+                state="never compared",
+                n=n,
+                n_of="common cycles",
+                inputs=f"{honest.digest}+{cell.table.digest}",
+                detail={"p": float(p[row, column]), "p_holm": float(adjusted[row, column])},
+            )
+
+
+def _turned(found: Contrast) -> Contrast:
+    """The same contrast from the other side."""
+    ends = (None, None) if found.low is None or found.high is None else (-found.high, -found.low)
+    return replace(found, difference=-found.difference + 0.0, low=ends[0], high=ends[1])

@@ -1,0 +1,375 @@
+"""The claim map: every experiment of the protocol, what it found, and what that permits (ValueBlindBench section 4.1).
+
+A row holds no number of a withheld claim: correlations, agreements and counts stand for what may not be ordered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from assaymark.records import AGGREGATE, Level, Measurement, Verdict
+from assaymark.report.book import KAPPA, Book
+from assaymark.report.controls import mostly_terse, terse_agents
+from assaymark.report.formats import (
+    clean,
+    count,
+    counted,
+    interval,
+    listing,
+    number,
+    p_value,
+    percent,
+    plural,
+    sentence,
+    shown,
+    state_words,
+    words,
+)
+from assaymark.report.levels import LEVELS, TAGS
+from assaymark.report.map_controls import cell_row, halo_row, other_cells_row
+from assaymark.report.map_rows import NOT_RUN, MapRow
+from assaymark.report.outside import outside_state
+from assaymark.report.probes import (
+    anchor_answer,
+    changed_anchors,
+    contamination_answer,
+    contamination_gaps,
+    shift_words,
+    split_words,
+)
+from assaymark.report.ranks import draws_words, placed_agents
+from assaymark.report.single import only_alone, rho_words, rhos
+
+_TOLERANCE: Final = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class MapView:
+    """The page: its answer and its rows in the order of the protocol."""
+
+    answer: str
+    rows: tuple[MapRow, ...]
+
+
+def claim_map(book: Book, links: Mapping[str, str]) -> MapView:
+    """Every experiment as a row; ``links`` lead to the measurements that have a row of their own."""
+    rows = tuple(_linked(make(book), links) for make in _ROWS)
+    ran = sum(row.ran for row in rows)
+    answer = f"{words(ran).capitalize()} of {words(len(rows))} experiments were run. {_tally(book.run.verdicts)}"
+    return MapView(answer, rows)
+
+
+def _linked(row: MapRow, links: Mapping[str, str]) -> MapRow:
+    found = next((links[name] for name in row.measured if name in links), "")
+    return row if not found else row.linked(found)
+
+
+def _tally(verdicts: Sequence[Verdict]) -> str:
+    levels: list[Level] = [v.publication_level for v in verdicts]
+    said = [f"{count(levels.count(level))} {TAGS[level].lower()}" for level in LEVELS if level in levels]
+    return f"Of {counted(len(levels), 'claim')}: {listing(said)}." if said else "No claim was put to the gates."
+
+
+def licence_words(verdicts: Sequence[Verdict]) -> str:
+    """How many of some claims may be said, in words."""
+    said = sum(v.publication_level == "headline" for v in verdicts)
+    reserved = sum(v.publication_level == "qualified" for v in verdicts)
+    if not verdicts:
+        return "No claim was put to this gate."
+    if not said and not reserved:
+        return f"None of {counted(len(verdicts), 'claim')} may be said."
+    parts = ([f"{count(said)} may be said"] if said else []) + (
+        [f"{count(reserved)} only with a condition"] if reserved else []
+    )
+    return f"Of {counted(len(verdicts), 'claim')}, {listing(parts)}."
+
+
+# --- agreement ------------------------------------------------------------------------------------------------------
+
+
+def _kappa_words(book: Book, item: Measurement) -> str:
+    if item.value is None:
+        return state_words(item)
+    low, high = item.detail.get("t_low"), item.detail.get("t_high")
+    t = f", t {number(low)} to {number(high)}" if isinstance(low, float) and isinstance(high, float) else ""
+    by = book.gating_note(item.labels["dimension"])
+    decides = f"; {by} decides" if by else ""
+    return f"κ {interval(item.value, item.low, item.high)}{t}{decides}"
+
+
+def _aggregate(book: Book) -> MapRow:
+    item = book.one(KAPPA, dimension=AGGREGATE)
+    row = MapRow("Aggregate κ gate", "Do the judges agree overall?", "index.html#agreement", "Do the judges agree?")
+    if item is None:
+        return row.not_run("Agreement was not measured, and undefined agreement halts every order.")
+    status = book.status(AGGREGATE)
+    conclusion = {
+        "publish": "Claims on the aggregate may be published.",
+        "methodology": "A finding about the judges; no headline on the aggregate.",
+    }.get(status or "halt", "No order on the aggregate may be said.")
+    result = f"{_kappa_words(book, item)}; n = {count(item.n)} {clean(item.n_of, 40)}"
+    return row.run(result, f"{conclusion} {licence_words(book.on(AGGREGATE))}", item.id)
+
+
+def _dimensions(book: Book) -> MapRow:
+    row = MapRow(
+        "Per-dimension gate", "Is every dimension equally reliable?", "index.html#agreement", "Do the judges agree?"
+    )
+    found = [m for d in book.dimensions if d != AGGREGATE and (m := book.one(KAPPA, dimension=d)) is not None]
+    if not found:
+        return row.not_run("Without it a reliable aggregate can hide a dimension on which the judges do not agree.")
+    by = {s: [m for m in found if book.status(m.labels["dimension"]) == s] for s in ("publish", "methodology", "halt")}
+    low = [m for status in ("methodology", "halt") for m in by[status]]
+    passed = plural(len(by["publish"]), "dimension").capitalize()
+    said = [f"{passed} of {words(len(found))} at or above the gate"]
+    said += [
+        f"{_named(book, m)} {_kappa_words(book, m)}, {book.status(m.labels['dimension'])}; n = {count(m.n)}"
+        for m in low
+    ]
+    parts = []
+    if by["methodology"]:
+        parts.append(f"No headline on {listing([_named(book, m) for m in by['methodology']])}.")
+    if by["halt"]:
+        parts.append(f"No order on {listing([_named(book, m) for m in by['halt']])}.")
+    conclusion = " ".join(parts) or "Each dimension may carry claims of its own."
+    ids = tuple(m.id for m in (low or found))
+    return row.run("; ".join(said), conclusion, *ids)
+
+
+def _named(book: Book, item: Measurement) -> str:
+    title = book.title(item.labels["dimension"])
+    return title[:1].lower() + title[1:]
+
+
+def _effective(book: Book) -> MapRow:
+    row = MapRow(
+        "Effective number of judges", "How many independent judges is the panel worth?", "index.html#panel",
+        "Who judged?",
+    )  # fmt: skip
+    item = book.one("panel.effective_judges", dimension=AGGREGATE)
+    why = "Judges who err together agree without being right; that needs texts of known quality to be seen."
+    if item is None:
+        return row.not_run(why)
+    if item.value is None:
+        return row.run(state_words(item), f"{NOT_RUN}: {why}", item.id, ran=False)
+    judges, r = item.detail.get("judges"), item.detail.get("r")
+    of = f" of {judges}" if isinstance(judges, int) else ""
+    errors = f"; mean correlation of their errors {number(float(r))}" if isinstance(r, (int, float)) else ""
+    worth = f"The agreement above is that of about {number(item.value, 1)} independent judges."
+    return row.run(f"{number(item.value, 1)}{of}{errors}; n = {count(item.n)} {clean(item.n_of, 40)}", worth, item.id)
+
+
+# --- stability ------------------------------------------------------------------------------------------------------
+
+
+def _ranks(book: Book) -> MapRow:
+    row = MapRow(
+        "Bootstrap rank distribution", "Would other clusters change the places?", "index.html#ranks",
+        "Would other clusters change the places?",
+    )  # fmt: skip
+    found = [m for m in book.every("rank.first", dimension=AGGREGATE) if m.value is not None]
+    if not found:
+        return row.not_run("Places that one draw of clusters gave may change with the next.")
+    placed = placed_agents(book)
+    said = [f"{clean(p.agent, 80)} in place {p.place} in {percent(p.shares[p.place - 1])}" for p in placed
+            if p.place <= len(p.shares)]  # fmt: skip
+    drawn = f"of {draws_words(found)}"
+    kept = len(book.agents) - len(placed)
+    withheld = f"; the shares of {plural(kept, 'agent')} withheld" if kept else ""
+    result = f"{listing(said)} {drawn}{withheld}" if said else f"{counted(len(found), 'agent')}, {drawn}; all withheld"
+    firsts = [v for v in book.on(AGGREGATE, "first") if v.publication_level != "no-claim"]
+    conclusion = " ".join(
+        f"{clean(v.claim.subjects[0], 80)} may be called first ({v.publication_level})." for v in firsts
+    )
+    ids = tuple(m.id for p in placed if (m := book.one("rank.first", dimension=AGGREGATE, agent=p.agent)))
+    return row.run(result, conclusion or "No first place on the aggregate may be said.", *ids)
+
+
+def _lofo(book: Book) -> MapRow:
+    row = MapRow(
+        "LOFO ranking stability", "Does the order survive without a judge family?", "index.html#stability",
+        "Does the order survive without a judge?",
+    )  # fmt: skip
+    found = list(book.every("lofo.rho", dimension=AGGREGATE))
+    measured = [m for m in found if m.value is not None]
+    why = "An order that one judge family makes is that family’s order, not the panel’s."
+    if not measured:
+        return row.run(state_words(found[0]), f"{NOT_RUN}: {why}", ran=False) if found else row.not_run(why)
+    said = [f"without {clean(m.labels['dropped'], 60)} ρ {shown(m)}" for m in measured]
+    result = f"{sentence('; '.join(said)).rstrip('.')}; n = {count(measured[0].n)} {clean(measured[0].n_of, 40)}"
+    return row.run(result, _standing_words(book), *(m.id for m in measured))
+
+
+def _standing_words(book: Book) -> str:
+    """How the order claims on the aggregate stand: counts, never names."""
+    orders = [v for v in book.on(AGGREGATE) if v.claim.asserts_order]
+    if not orders:
+        return "No order on the aggregate was put to the gates."
+    by = {s: sum(v.stability_status == s for v in orders) for s in ("stable", "tie-class", "judge-dependent")}
+    parts = [f"{count(by['stable'])} of {counted(len(orders), 'order claim')} on the aggregate are stable"]
+    other = {"tie-class": "fall in a tie class", "judge-dependent": "depend on a judge"}
+    parts += [f"{count(by[s])} {said}" for s, said in other.items() if by[s]]
+    return f"{listing(parts)}."
+
+
+def _single(book: Book) -> MapRow:
+    row = MapRow(
+        "Single-judge baseline",
+        "Would one judge be enough?",
+        "index.html#single",
+        "Would one judge have said the same?",
+    )
+    pairs, alone = rhos(book), [m for m in book.every("single.discoveries") if m.value is not None]
+    if not pairs and not alone:
+        return row.not_run("It would show which orders and discoveries only one judge makes.")
+    said = []
+    values = [m.value or 0.0 for m in pairs]
+    if values:
+        said.append(f"Two judges’ orders correlate at ρ {rho_words(values)}; n = {count(pairs[0].n)} agents")
+    panel = book.one("panel.discoveries")
+    if panel is not None and panel.value is not None:
+        family = panel.detail.get("family")
+        of = f" of {family}" if isinstance(family, int) else ""
+        said.append(f"the panel makes {count(round(panel.value))}{of} discoveries")
+    if alone:
+        found = [round(m.value or 0.0) for m in alone]
+        said.append(f"one judge alone {min(found)} to {max(found)}")
+    extra = sum(only_alone(m) for m in alone)
+    unlike = bool(values) and min(values) < book.run.study.stability.rho - _TOLERANCE
+    if not unlike and not extra:
+        conclusion = "Each judge alone would have said the same here; that it would was not known without the others."
+    else:
+        parts = ["gives another order"] if unlike else []
+        parts += [f"makes discoveries that the panel does not authorise ({count(extra)} in all)"] if extra else []
+        conclusion = f"One judge is not enough: depending on which one is asked, it {listing(parts)}."
+    return row.run("; ".join(said), conclusion, *(m.id for m in (*pairs, *alone)))
+
+
+def _outside(book: Book) -> MapRow:
+    row = MapRow(
+        "Out-of-family probe", "Are the orders that a drop turns a house view of one judge family?",
+        "index.html#outside", "What did the outside judge settle?",
+    )  # fmt: skip
+    pairs = book.by_name.get("probe.contrast", ())
+    state = book.one("probe.state")
+    ids = tuple(m.id for m in (*([state] if state else []), *pairs))
+    if not pairs:
+        needless = state is not None and state.state.startswith("not needed")
+        why = "No drop turned a pair." if needless else "What turns with a judge family stays judge-dependent."
+        return row.run(f"{NOT_RUN}: {outside_state(book)}", why, *ids, ran=False)
+    zero = sum(m.low is not None and m.high is not None and m.low <= 0 <= m.high for m in pairs)
+    sizes = sorted({m.n for m in pairs})
+    n = count(sizes[0]) if len(sizes) == 1 else f"{count(sizes[0])} to {count(sizes[-1])}"
+    result = (
+        f"{counted(len(pairs), 'pair')} judged; the interval contains zero for {count(zero)} and excludes it for "
+        f"{count(len(pairs) - zero)}; n = {n} {clean(pairs[0].n_of, 40)} a pair"
+    )
+    parts = []
+    if zero:
+        parts.append(f"{counted(zero, 'pair')}: a tie class, not a strict order.")
+    if zero < len(pairs):
+        parts.append(f"{counted(len(pairs) - zero, 'pair')}: judge-dependent, and withheld.")
+    return row.run(result, " ".join(parts), *ids)
+
+
+# --- the instrument and the texts -----------------------------------------------------------------------------------
+
+
+def _anchors(book: Book) -> MapRow:
+    row = MapRow(
+        "Anchor probe", "Does the score depend on how its anchors are written?", "#anchors", "Do the anchors carry it?"
+    )
+    measured = [m for m in changed_anchors(book) if m.value is not None]
+    if not measured:
+        return row.not_run("A dimension on which judges disagree may only lack clear anchors.")
+    said = [f"{book.title(m.labels['dimension'])} {shift_words(m)}{_flips(m)}; n = {count(m.n)}" for m in measured]
+    conclusion = f"{anchor_answer(book)} Agreement under the other anchors was not measured by one judge."
+    return row.run("; ".join(said), conclusion, *(m.id for m in measured))
+
+
+def _flips(item: Measurement) -> str:
+    flips = item.detail.get("flips")
+    return f", {plural(flips, 'pair')} of agents turned" if isinstance(flips, int) else ""
+
+
+def _repetition(book: Book) -> MapRow:
+    row = MapRow("Repetition stability", "May a judge’s trials be averaged?", "index.html#noise", "How much is noise?")
+    ddof = str(book.run.study.inference.ddof)
+    found = list(book.every("noise.repetition_stability", ddof=ddof))
+    measured = [m for m in found if m.value is not None]
+    why = "Without repeats nobody knows how much of a score is the judge’s own noise."
+    if not measured:
+        return row.run(f"{NOT_RUN}: {state_words(found[0])}", why, ran=False) if found else row.not_run(why)
+    gate = book.run.study.gates.repetition_stability
+    said = [f"{clean(m.labels['judge'], 60)} {number(m.value or 0.0, 3)}" for m in measured]
+    low = [clean(m.labels["judge"], 60) for m in measured if (m.value or 0.0) < gate - _TOLERANCE]
+    conclusion = (
+        f"{listing(low)} {'stays' if len(low) == 1 else 'stay'} below {number(gate)}: averaging is not defensible."
+        if low
+        else f"Averaging trials clears the gate of {number(gate)}."
+    )
+    return row.run(f"{'; '.join(said)}; n = {count(measured[0].n)} {clean(measured[0].n_of, 40)}", conclusion,
+                   *(m.id for m in measured))  # fmt: skip
+
+
+def _contamination(book: Book) -> MapRow:
+    row = MapRow(
+        "Contamination probe", "Are texts scored differently after the training cutoff?", "#contamination",
+        "Do later clusters differ?",
+    )  # fmt: skip
+    found = contamination_gaps(book)
+    if not found:
+        return row.not_run("Agents may remember what happened in the earlier clusters.")
+    said = []
+    for item in found:
+        split = split_words(item)
+        value = state_words(item) if item.value is None else shift_words(item)
+        p = item.detail.get("p")
+        tested = f", {p_value(float(p))}" if isinstance(p, (int, float)) else ""
+        said.append(f"{split[:1].upper()}{split[1:]} {value}{tested}; n = {count(item.n)}")
+    return row.run("; ".join(said), contamination_answer(book), *(m.id for m in found))
+
+
+def _terse(book: Book) -> MapRow:
+    row = MapRow(
+        "Terse tail", "Are some agents mostly in the range where short texts are penalised?", "index.html#controls",
+        "Do the controls hold?",
+    )  # fmt: skip
+    found = terse_agents(book)
+    if not found:
+        return row.not_run("A contrast with an agent that writes briefly may be about length.")
+    cells = book.run.study.cells
+    said = [f"{clean(agent, 60)} {percent(m.value or 0.0)}; n = {count(m.n)}" for agent, m in found]
+    named = mostly_terse(book)
+    conclusion = (
+        f"Every contrast with {listing(named, last='or')} is sensitive to style."
+        if named
+        else "No contrast is sensitive to style for that reason."
+    )
+    result = f"Below {cells.terse_tokens} tokens: {'; '.join(said)}"
+    return row.run(result, conclusion, *(m.id for _, m in found))
+
+
+def _cells(cell: str) -> Callable[[Book], MapRow]:
+    return lambda book: cell_row(book, cell)
+
+
+_ROWS: Final[tuple[Callable[[Book], MapRow], ...]] = (
+    _aggregate,
+    _dimensions,
+    _ranks,
+    _lofo,
+    _single,
+    _cells("cell_a"),
+    _cells("cell_b"),
+    other_cells_row,
+    halo_row,
+    _anchors,
+    _outside,
+    _repetition,
+    _contamination,
+    _terse,
+    _effective,
+)

@@ -1,0 +1,372 @@
+"""Do the controls hold? Texts whose right treatment is known, held against the honest records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from assaymark.records import AGGREGATE, Level, Measurement, Verdict
+from assaymark.report.book import Book
+from assaymark.report.figures import DeltaRow, SpreadRow, deltas, spreads
+from assaymark.report.figures.intervals import Mark
+from assaymark.report.figures.spread import DOTS
+from assaymark.report.formats import (
+    WITHHELD,
+    clean,
+    count,
+    counted,
+    in_mde,
+    interval,
+    listing,
+    mde_words,
+    number,
+    p_value,
+    percent,
+    plural,
+    shown,
+    signed,
+    span,
+    state_words,
+)
+from assaymark.report.kinds import CELLS, cell_of, cell_title
+from assaymark.report.tables import Figure, Table
+
+LOW_CELLS: Final = ("cell_a", "red_team")
+"""Cells that have to score below the honest lower quartile."""
+
+_GOOD: Final = frozenset({"passed", "substance", "invariant", "noticed"})
+_BAD: Final = frozenset({"failed", "verbosity-bias", "terse-favoured", "style-sensitive", "not noticed"})
+_AGAINST: Final[Mapping[str, str]] = {
+    "cell_a": "the honest lower quartile",
+    "red_team": "the honest lower quartile",
+    "cell_b": "the honest mean",
+    "paraphrase": "the record it was made from",
+    "fact_flip": "the record it was made from",
+    "length_matched": "the record it was made from",
+}
+_MARKS: Final[Mapping[Level, Mark]] = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """One control cell. ``gate`` is None where it has no rule or was not graded; ``withheld`` hides its numbers."""
+
+    cell: str
+    title: str
+    gate: Measurement | None
+    score: Measurement | None
+    outcome: str
+    level: Level | None
+
+    @property
+    def withheld(self) -> bool:
+        """Whether a verdict about the cell refuses it: then none of its numbers may be shown."""
+        return self.level == "no-claim"
+
+
+@dataclass(frozen=True, slots=True)
+class ControlsView:
+    """The section; figures and tables are None where nothing of theirs was measured."""
+
+    answer: str
+    gates: Figure | None
+    spread: Figure | None
+    table: Table | None
+    terse: Table | None
+    terse_note: str
+    notes: tuple[str, ...]
+
+
+def controls(book: Book) -> tuple[Control, ...]:
+    """Every control cell that was graded or that the plan asks for, in the order of the protocol."""
+    levels = {cell_of(v.claim): v for v in book.cells}
+    named = {m.labels.get("cell", "") for name in ("cell.gate", "cell.score") for m in book.every(name)}
+    wanted = named | set(book.run.study.cells_judged) | set(levels)
+    ordered = [*(cell for cell in CELLS if cell in wanted), *sorted(wanted - set(CELLS) - {""})]
+    return tuple(_control(book, str(cell), levels.get(cell)) for cell in ordered)
+
+
+def _control(book: Book, cell: str, verdict: Verdict | None) -> Control:
+    gate = book.one("cell.gate", cell=cell)
+    outcome = "" if gate is None else clean(str(gate.detail.get("outcome", "")), 40)
+    return Control(
+        cell=cell,
+        title=clean(cell_title(cell), 80),
+        gate=gate,
+        score=book.one("cell.score", cell=cell, dimension=AGGREGATE),
+        outcome=outcome,
+        level=None if verdict is None else verdict.publication_level,
+    )
+
+
+def controls_view(book: Book) -> ControlsView:
+    """The whole section from the measurements of a run."""
+    found = [c for c in controls(book) if c.gate is not None or c.score is not None]
+    terse = _terse(book)
+    return ControlsView(
+        answer=_answer(found),
+        gates=_gates(book, [c for c in found if c.gate is not None]),
+        spread=_spread(book, [c for c in found if c.score is not None]),
+        table=_table(book, found) if found else None,
+        terse=terse,
+        terse_note=_terse_note(book) if terse else "",
+        notes=tuple(_notes(book, found)),
+    )
+
+
+def _answer(found: Sequence[Control]) -> str:
+    if not found:
+        return "No control texts were graded, so nothing shows that the panel rewards substance over style."
+    said = []
+    for words, outcomes in (("held", _GOOD), ("did not hold", _BAD)):
+        names = [_name(c) for c in found if c.outcome in outcomes and not c.withheld]
+        if names:
+            said.append(f"{listing(names)} {words}.")
+    open_ = [_name(c) for c in found if c.gate is not None and not c.withheld and c.outcome not in _GOOD | _BAD]
+    if open_:
+        said.append(f"{listing(open_)} left it open.")
+    kept = [_name(c) for c in found if c.withheld]
+    if kept:
+        said.append(f"What {listing(kept)} {'shows' if len(kept) == 1 else 'show'} is withheld.")
+    return " ".join(said) or "The control texts were graded; none of them has a rule of its own."
+
+
+def _name(control: Control) -> str:
+    return control.title.partition(":")[0]
+
+
+# --- the rule of each cell ------------------------------------------------------------------------------------------
+
+
+def gate_words(control: Control) -> str:
+    """The number of a cell's rule with its interval and its size, or why there is none."""
+    gate = control.gate
+    if control.withheld:
+        return WITHHELD
+    if gate is None or gate.value is None:
+        return shown(gate)
+    multiple = in_mde(gate)
+    units = "" if multiple is None else f", {mde_words(multiple)}"
+    bounds = "" if gate.low is None or gate.high is None else f" ({span(gate.low, gate.high)})"
+    return f"{signed(gate.value)}{bounds}{units}"
+
+
+def tested_words(gate: Measurement | None) -> str:
+    """The adjusted p-value of a cell's rule, else the raw one."""
+    if gate is None:
+        return ""
+    for key, word in (("p_holm", "adjusted "), ("p", "")):
+        p = gate.detail.get(key)
+        if isinstance(p, (int, float)):
+            return word + p_value(float(p))
+    return ""
+
+
+def against(cell: str) -> str:
+    """What the rule of a cell holds it against; empty for a cell without a rule."""
+    return _AGAINST.get(cell, "")
+
+
+def _gates(book: Book, found: Sequence[Control]) -> Figure | None:
+    if not found:
+        return None
+    rows = [_gate_row(book, c) for c in found]
+    desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in rows)
+    wide, narrow = deltas("gates", rows, "Control texts against what their rule holds them against", desc)
+    cells = book.run.study.cells
+    caption = (
+        "Panel score of the control texts minus what their rule holds them against, in rubric points, with "
+        f"{percent(book.run.study.inference.level)} intervals over clusters. "
+        f"Grey band: within {cells.substance:g} of it. Dashed line: {cells.verbosity:g} below the honest mean. "
+        "Filled mark: a claim about the cell may be said."
+    )
+    return Figure("How far from the rule is each control?", caption, wide, narrow)
+
+
+def _gate_row(book: Book, control: Control) -> DeltaRow:
+    gate, cells = control.gate, book.run.study.cells
+    value = None if gate is None or control.withheld else gate.value
+    banded = control.cell in ("cell_b", "paraphrase", "length_matched")
+    bounds = None if value is None or gate is None or gate.low is None or gate.high is None else (gate.low, gate.high)
+    return DeltaRow(
+        title=control.title,
+        shown=WITHHELD if control.withheld else _short(gate),
+        note=_note(control),
+        value=value,
+        bounds=bounds,
+        mark=_MARKS[control.level or "no-claim"],
+        zero=against(control.cell),
+        band=(-cells.substance, cells.substance) if banded else None,
+        cut=-cells.verbosity if control.cell == "cell_b" else None,
+    )
+
+
+def _short(gate: Measurement | None) -> str:
+    if gate is None or gate.value is None:
+        return "no number"
+    return signed(gate.value) + ("" if gate.low is None or gate.high is None else f" ({span(gate.low, gate.high)})")
+
+
+def _note(control: Control) -> str:
+    if control.withheld:
+        return "no claim about this cell may be made"
+    if control.gate is None or control.gate.value is None:
+        return shown(control.gate)
+    parts = (control.outcome, tested_words(control.gate), f"against {against(control.cell)}")
+    return ", ".join(part for part in parts if part and part != "against ")
+
+
+# --- where the scores lie -------------------------------------------------------------------------------------------
+
+
+def _spread(book: Book, found: Sequence[Control]) -> Figure | None:
+    honest = book.one("cell.honest", dimension=AGGREGATE)
+    rows = [] if honest is None else [_spread_row("Honest records", honest, False)]
+    rows += [_spread_row(c.title, c.score, c.withheld) for c in found if c.score is not None]
+    if not found or all(row.box is None and not row.values for row in rows):
+        return None
+    desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in rows)
+    wide, narrow = spreads("spread", rows, "Panel scores of honest records and control texts", desc)
+    caption = (
+        f"Panel scores on the aggregate, 1 to 5. Box: the middle half of the honest records. Dots: control texts, at "
+        f"most {DOTS} a row. Upright line: the median."
+    )
+    return Figure("Where do their scores lie?", caption, wide, narrow)
+
+
+def _spread_row(title: str, item: Measurement, withheld: bool) -> SpreadRow:
+    box = None if withheld else quartiles(item)
+    values = () if withheld else tuple(float(v) for v in item.detail.get("values", ()))
+    if withheld:
+        return SpreadRow(title, WITHHELD, "no claim about this cell may be made", None)
+    if box is None and not values:
+        return SpreadRow(title, "no number", state_words(item) if item.value is None else "no quartiles", None)
+    mean = "" if item.value is None else f"mean {number(item.value)}"
+    half = "" if box is None else f"median {number(box[1])}, middle half {span(box[0], box[2])}; "
+    return SpreadRow(title, mean, f"{half}n = {count(item.n)} {clean(item.n_of, 40)}", box, values)
+
+
+def quartiles(item: Measurement | None) -> tuple[float, float, float] | None:
+    """First quartile, median and third quartile of a cell or of the honest records, where they were measured."""
+    found = [] if item is None else [item.detail.get(key) for key in ("q1", "median", "q3")]
+    numbers = [float(value) for value in found if isinstance(value, (int, float))]
+    return (numbers[0], numbers[1], numbers[2]) if len(numbers) == 3 else None
+
+
+# --- tables and notes -----------------------------------------------------------------------------------------------
+
+
+def _table(book: Book, found: Sequence[Control]) -> Table:
+    heads = ("Control", "n", "Mean", "Median (middle half)", "Number of the rule", "p", "Outcome", "κ inside", "Halo")
+    rows = [_honest_row(book)] if book.one("cell.honest", dimension=AGGREGATE) else []
+    return Table(heads, (*rows, *(_row(book, c) for c in found)), frozenset({1}))
+
+
+def _honest_row(book: Book) -> tuple[str, ...]:
+    item = book.one("cell.honest", dimension=AGGREGATE)
+    return ("Honest records", count(item.n) if item else "", _mean(item), _median(item), *("",) * 5)
+
+
+def _row(book: Book, control: Control) -> tuple[str, ...]:
+    kappa = book.one("cell.kappa", cell=control.cell, dimension=AGGREGATE)
+    n = control.score or control.gate
+    size = "" if n is None else count(n.n)
+    if control.withheld:
+        return (control.title, size, *(WITHHELD,) * 5, shown(kappa), WITHHELD)
+    return (
+        control.title,
+        size,
+        _mean(control.score),
+        _median(control.score),
+        gate_words(control) if control.gate is not None else "no rule",
+        tested_words(control.gate) or "not tested",
+        control.outcome or "no rule",
+        shown(kappa),
+        halo_words(book, control),
+    )
+
+
+def _mean(item: Measurement | None) -> str:
+    return shown(item) if item is None or item.value is None else interval(item.value, item.low, item.high)
+
+
+def _median(item: Measurement | None) -> str:
+    box = quartiles(item)
+    return "not measured" if box is None else f"{number(box[1])} ({span(box[0], box[2])})"
+
+
+def halo_words(book: Book, control: Control) -> str:
+    """What the family that composed a cell adds to its number, and whether that family is left out for it."""
+    item = book.one("cell.halo", cell=control.cell)
+    if item is None or item.value is None:
+        return shown(item)
+    family = item.detail.get("family")
+    if not family:
+        return "no judge shares its family"
+    out = f"; {clean(str(family), 40)} left out" if item.detail.get("triggered") else ""
+    return f"{signed(item.value)} from {clean(str(family), 40)}{out}"
+
+
+def _notes(book: Book, found: Sequence[Control]) -> Iterator[str]:
+    for control in found:
+        turned = (
+            []
+            if control.withheld
+            else sorted(
+                clean(m.labels.get("dropped", ""), 60)
+                for m in book.every("cell.drop", cell=control.cell)
+                if m.detail.get("outcome") not in (None, control.outcome)
+            )
+        )
+        if turned:
+            yield f"{_name(control)} has another outcome without {listing(turned, last='or')}."
+    separation = book.one("cell.separation", dimension=AGGREGATE)
+    pair = [c for c in found if c.cell in ("cell_a", "cell_b")]
+    if separation is not None and len(pair) == 2 and not any(c.withheld for c in pair):
+        said = shown(separation)
+        if separation.value is not None:
+            said = interval(separation.value, separation.low, separation.high)
+        yield f"Cell B minus cell A: {said} points. Near 0 the panel cannot tell terse and right from long and wrong."
+
+
+def terse_agents(book: Book) -> tuple[tuple[str, Measurement], ...]:
+    """The agents whose share of terse rationales was measured, alphabetical."""
+    found = ((m.labels.get("agent", ""), m) for m in book.every("terse.share") if m.value is not None)
+    return tuple(sorted(found, key=lambda pair: pair[0]))
+
+
+def mostly_terse(book: Book) -> tuple[str, ...]:
+    """Agents most of whose rationales are terse: a contrast with one of them is sensitive to style."""
+    cut = book.run.study.cells.terse_share
+    return tuple(clean(agent, 60) for agent, m in terse_agents(book) if m.value is not None and m.value > cut)
+
+
+def _terse(book: Book) -> Table | None:
+    rows = []
+    for agent, item in terse_agents(book):
+        bounds = "no interval" if item.low is None or item.high is None else _percents(item.low, item.high)
+        rows.append((clean(agent, 80), percent(item.value or 0.0, 1), bounds, counted(item.n, "record")))
+    heads = ("Agent", "Share of terse rationales", "interval", "n")
+    return Table(heads, tuple(rows), frozenset({1, 2, 3})) if rows else None
+
+
+def _percents(low: float, high: float) -> str:
+    return f"{percent(low, 1)} to {percent(high, 1)}"
+
+
+def _terse_note(book: Book) -> str:
+    cells = book.run.study.cells
+    named = mostly_terse(book)
+    if not named:
+        return (
+            f"No agent has more than {percent(cells.terse_share)} of its rationales below {cells.terse_tokens} tokens, "
+            "so no contrast is sensitive to style for that reason."
+        )
+    one = len(named) == 1
+    whose = "has more than" if one else "have more than"
+    share = f"{percent(cells.terse_share)} of {'its' if one else 'their'} rationales"
+    return (
+        f"{plural(len(named), 'agent').capitalize()}, {listing(named)}, {whose} {share} below {cells.terse_tokens} "
+        f"tokens: every contrast with {'it' if one else 'them'} is sensitive to style."
+    )

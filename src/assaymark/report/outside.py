@@ -1,0 +1,112 @@
+"""What did the outside judge settle? The probe of the pairs that a left-out judge family turns round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assaymark.records import Measurement
+from assaymark.report.book import Book
+from assaymark.report.cards import gap_words
+from assaymark.report.formats import clean, count, in_mde, listing, mde_words, number, plural, state_words
+from assaymark.report.licence import permitted_orders
+from assaymark.report.tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class OutsideView:
+    """The part of the stability section: an answer, and a row for every pair that was asked about."""
+
+    answer: str
+    table: Table | None
+
+
+def outside_view(book: Book) -> OutsideView:
+    """What became of the outside judge. Directions are shown only where a verdict permits them."""
+    pairs = book.by_name.get("probe.contrast", ())
+    return OutsideView(outside_answer(book), _table(book, pairs) if pairs else None)
+
+
+def outside_name(book: Book) -> str:
+    """The outside judge of the plan with its family; empty where none was committed."""
+    probe = book.run.study.stability.probe
+    return "" if probe is None else f"{clean(probe.name, 60)} ({clean(probe.family, 60)})"
+
+
+def outside_state(book: Book) -> str:
+    """Whether the outside judge was asked, in a few words."""
+    item = book.one("probe.state")
+    asked = len(book.by_name.get("probe.contrast", ()))
+    if item is not None and item.state != "ok":
+        return state_words(item)
+    if asked:
+        return f"asked about {plural(asked, 'pair')}"
+    contested = contested_pairs(book)
+    if contested:
+        return f"not asked, though {plural(contested, 'pair')} {'turns' if contested == 1 else 'turn'} round"
+    return "not committed" if book.run.study.stability.probe is None else "not needed"
+
+
+def contested_pairs(book: Book) -> int:
+    """How many pairs of agents some left-out family turns round, on all scores."""
+    item = book.one("probe.state")
+    return 0 if item is None or item.value is None else round(item.value)
+
+
+def outside_answer(book: Book) -> str:
+    """The outside judge and what its intervals say, in sentences."""
+    name, state = outside_name(book), outside_state(book)
+    if not name:
+        return (
+            f"No outside judge was named in the plan: {state}."
+            if state != "not committed"
+            else ("No outside judge was named in the plan, so what turns with a judge family stays unsettled.")
+        )
+    pairs = book.by_name.get("probe.contrast", ())
+    if not pairs:
+        return f"The outside judge, {name}: {state}."
+    zero = sum(_holds_zero(m) for m in pairs)
+    settled = "none" if not zero else "all" if zero == len(pairs) else count(zero)
+    rho = _failing(book)
+    return (
+        f"The outside judge, {name}, was {state}{rho}. Its interval contains zero for {settled} of them: "
+        "those are ties, not orders."
+    )
+
+
+def _failing(book: Book) -> str:
+    item = book.one("probe.state")
+    found = {} if item is None else item.detail.get("rho", {})
+    cut = book.run.study.stability.rho
+    low = sorted(clean(str(f), 40) for f, value in found.items() if isinstance(value, (int, float)) and value < cut)
+    return f", because without {listing(low, last='or')} ρ falls below {number(cut, 1)}" if low else ""
+
+
+def _holds_zero(item: Measurement) -> bool:
+    return item.low is not None and item.high is not None and item.low <= 0 <= item.high
+
+
+def _table(book: Book, pairs: Sequence[Measurement]) -> Table:
+    order = {name: at for at, name in enumerate(book.dimensions)}
+    rows = sorted((order.get(m.labels.get("dimension", ""), len(order)), *_row(book, m)) for m in pairs)
+    heads = ("Score", "Pair", "Difference", "Interval", "n", "May be said")
+    return Table(heads, tuple(tuple(str(cell) for cell in row[1:]) for row in rows), frozenset({4}))
+
+
+def _row(book: Book, item: Measurement) -> tuple[str, ...]:
+    dimension = item.labels.get("dimension", "")
+    high, low = item.labels.get("high", ""), item.labels.get("low", "")
+    allowed = permitted_orders(book, dimension)
+    names = " and ".join(sorted((clean(high, 60), clean(low, 60))))
+    n = f"{count(item.n)} {clean(item.n_of, 40)}"
+    if item.value is None:
+        return book.title(dimension), names, state_words(item), "none", n, "no order"
+    zero = "contains zero" if _holds_zero(item) else "excludes zero"
+    for pair, sign in (((high, low), 1), ((low, high), -1)):
+        if pair in allowed:
+            said = f"{clean(pair[0], 60)} above {clean(pair[1], 60)}"
+            return book.title(dimension), names, gap_words(item, sign), zero, n, said
+    multiple = in_mde(item)
+    units = "" if multiple is None else f", {mde_words(multiple)}"
+    # Without its sign: which of the two the outside judge prefers is part of what is withheld.
+    return book.title(dimension), names, f"{number(abs(item.value))} points{units}", zero, n, "no order"

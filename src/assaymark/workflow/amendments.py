@@ -1,0 +1,94 @@
+"""What a changed plan leaves behind: one dated, hashed file a change, each naming the one before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from assaymark.errors import LedgerError
+from assaymark.protocol import Study
+from assaymark.records import JSON, content_id
+from assaymark.workflow.folder import RunFolder, read_json
+
+FORMAT: Final = "assaymark amendment 1"
+_KEYS: Final = frozenset(("format", "number", "date", "reason", "fields", "plan_before", "plan_after", "previous"))
+
+
+@dataclass(frozen=True, slots=True)
+class Amendment:
+    """One change of a locked plan: when, why, and which fields went from what to what."""
+
+    number: int
+    date: str
+    reason: str
+    fields: Mapping[str, Mapping[str, JSON]]
+    plan_before: str
+    plan_after: str
+    digest: str
+
+
+def changed_fields(before: Study, after: Study) -> dict[str, dict[str, JSON]]:
+    """The fields in which two studies differ, by dotted name, with both values; judges are compared by name.
+
+    >>> from assaymark.protocol import JudgeSpec
+    >>> one = Study(name="s", seed=1, judges=(JudgeSpec(name="j", model="reference/j", family="f"),))
+    >>> changed_fields(one, one.model_copy(update={"seed": 2}))
+    {'seed': {'from': 1, 'to': 2}}
+    """
+    old, new = _flat(before), _flat(after)
+    names = [name for name in (*old, *(n for n in new if n not in old)) if old.get(name) != new.get(name)]
+    return {name: {"from": old.get(name), "to": new.get(name)} for name in names}
+
+
+def _flat(study: Study) -> dict[str, JSON]:
+    """Every field of a study under its dotted name."""
+    tree: dict[str, Any] = study.model_dump(mode="json")
+    tree["judges"] = {judge["name"]: judge for judge in tree["judges"]}
+    found: dict[str, JSON] = {}
+    _spread("", tree, found)
+    return found
+
+
+def _spread(name: str, value: JSON, found: dict[str, JSON]) -> None:
+    if isinstance(value, dict) and value:
+        for key, part in value.items():
+            _spread(f"{name}.{key}" if name else key, part, found)
+    else:
+        found[name] = value
+
+
+def amendment_path(folder: RunFolder, number: int) -> Path:
+    """Where the amendment with this number lies."""
+    return folder.amendments / f"{number:04d}.json"
+
+
+def read_amendments(folder: RunFolder, digests: Sequence[str]) -> tuple[Amendment, ...]:
+    """The amendments that a lock names, in their order.
+
+    Raises
+    ------
+    LedgerError
+        One is missing, damaged, edited, or follows another than it says.
+    """
+    found: list[Amendment] = []
+    for number, digest in enumerate(digests, start=1):
+        path = amendment_path(folder, number)
+        raw = read_json(path, "amendment")
+        if not isinstance(raw, dict) or raw.keys() != _KEYS or raw["format"] != FORMAT:
+            raise LedgerError(f"{path} is damaged, or of another version: it does not say {FORMAT!r}")
+        if content_id(raw) != digest:
+            raise LedgerError(f"{path} was edited: its sha256 is not the one in {folder.lock}; restore the file")
+        found.append(
+            Amendment(
+                number=raw["number"],
+                date=raw["date"],
+                reason=raw["reason"],
+                fields=raw["fields"],
+                plan_before=raw["plan_before"]["hash"],
+                plan_after=raw["plan_after"]["hash"],
+                digest=digest,
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,430 @@
+"""`assaymark measure --judgments`: a bare table of scores made elsewhere, measured and put to the gates."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from assaymark import __version__
+from assaymark.claims import decide_claims
+from assaymark.errors import InputError, PlanError, Problem
+from assaymark.metrology.analysis import analyse
+from assaymark.metrology.arrow import score_table_of
+from assaymark.metrology.columns import Columns
+from assaymark.metrology.counting import NotStreamableError
+from assaymark.metrology.pooled import analyse_sums
+from assaymark.metrology.score_files import is_parquet, read_table
+from assaymark.metrology.stability import gated
+from assaymark.metrology.streaming import score_sums
+from assaymark.metrology.table import ScoreTable
+from assaymark.protocol import HUMAN_FAMILY, HUMAN_MODEL, JudgeSpec, Records, RubricChoice, Study, plan_hash
+from assaymark.records import AGGREGATE, DerivationKind, Measurement, Verdict, measurement_id
+from assaymark.workflow.claiming import FORMAT, Panel, VerdictFile
+from assaymark.workflow.folder import RunFolder, write_atomic, write_json
+from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.tables import MEASUREMENTS, Store
+
+if TYPE_CHECKING:
+    from assaymark.metrology.cells import Cell
+
+STREAMED_FROM: Final = 2_000_000
+"""From so many rows on, a Parquet file is read in parts of which only sums are kept."""
+
+_LISTED: Final = 5
+_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+class _Judged(Protocol):
+    @property
+    def judges(self) -> tuple[str, ...]: ...
+
+    @property
+    def families(self) -> tuple[str, ...]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TableSize:
+    """How much there is in a score table. ``left_out`` trajectories lack a usable score from some judge."""
+
+    trajectories: int
+    left_out: int
+    agents: int
+    clusters: int
+    judges: int
+    families: int
+    dimensions: int
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredTable:
+    """What was found in a bare table of scores.
+
+    ``planned`` says whether a study was given; without one the defaults stand in for it, and nothing was fixed before
+    the scores were seen. ``paired`` says whether the table names cycles.
+    """
+
+    source: str
+    size: TableSize
+    study: Study
+    plan_hash: str
+    planned: bool
+    paired: bool
+    measurements: tuple[Measurement, ...]
+    verdicts: tuple[Verdict, ...]
+    notes: tuple[str, ...] = ()
+    out: Path | None = None
+
+    @property
+    def tally(self) -> Mapping[str, int]:
+        """How many verdicts of each level."""
+        found = Counter(verdict.publication_level for verdict in self.verdicts)
+        return {level: found.get(level, 0) for level in ("headline", "qualified", "no-claim")}
+
+    def lines(self) -> list[str]:
+        """What the terminal says: the size, the plan, agreement, and the claims that may be made."""
+        size = self.size
+        scope = f"{size.trajectories:,} trajectories of {size.agents} agents in {size.clusters} clusters"
+        panel = f"{size.judges} judges of {size.families} families on {size.dimensions} dimensions"
+        found = [f"{self.source}: {scope}, scored by {panel}", *self.notes]
+        if size.left_out:
+            found.append(f"{size.left_out:,} trajectories lack a usable score from some judge and are left out")
+        if not self.paired:
+            found.append("no column cycle: agents are compared by their means in each cluster")
+        if not self.planned:
+            found.append("plan: defaults, not fixed before the scores were seen; give a study with --study")
+        found += [self._agreement(), f"{len(self.measurements)} measurements"]
+        for level in ("headline", "qualified"):
+            found += self._claims(level)
+        found.append(", ".join(f"{count} {level}" for level, count in self.tally.items()))
+        return found if self.out is None else [*found, f"written to {self.out}"]
+
+    def _agreement(self) -> str:
+        name = measurement_id("kappa.mean_pairwise", {"dimension": AGGREGATE})
+        kappa = next(item for item in self.measurements if item.id == name)
+        if kappa.value is None:
+            return f"agreement of the judges: {kappa.state}"
+        ends = f" [{kappa.low:.2f}, {kappa.high:.2f}]" if kappa.low is not None and kappa.high is not None else ""
+        return f"agreement of the judges: mean pairwise kappa {kappa.value:.2f}{ends}"
+
+    def _claims(self, level: str) -> list[str]:
+        those = [verdict for verdict in self.verdicts if verdict.publication_level == level]
+        shown = [f"{level}: {one.claim.statement}" for one in those[:_LISTED]]
+        return [*shown, f"and {len(those) - _LISTED} more {level}"] if len(those) > _LISTED else shown
+
+
+def measure_table(
+    path: Path, study: Study | None = None, out: RunFolder | Path | None = None, *, progress: Progress = silent
+) -> MeasuredTable:
+    """Measure a table of scores made elsewhere, and decide every candidate claim on it.
+
+    Parameters
+    ----------
+    path : Path
+        CSV, JSON lines, Parquet or Arrow IPC with the columns of `read_scores`.
+    study : Study, optional
+        The plan. Its judges and families have to be those of the table. Default: `default_study`.
+    out : RunFolder or Path, optional
+        Where to write ``tables/measurements.parquet``, ``verdicts.json`` and ``plan.toml``.
+    progress : Progress
+        Told how far the work is.
+
+    Returns
+    -------
+    MeasuredTable
+
+    Raises
+    ------
+    InputError
+        Everything wrong with the table, at once.
+    PlanError
+        The plan is about other judges, agents, dimensions or cells, or ``out`` is the folder of a locked run.
+    """
+    folder = RunFolder(out) if isinstance(out, Path) else out
+    if folder is not None and (folder.lock.exists() or folder.ledger.exists()):
+        raise PlanError(f"{folder.path} is the folder of a run; give a bare table a folder of its own")
+    found = _streamed(path, study, progress) if _is_large(path, study) else _in_memory(path, study, progress)
+    if folder is None:
+        return found
+    found = replace(found, out=folder.path)
+    _write(folder, found)
+    return found
+
+
+def default_study(table: _Judged, *, derivations: Iterable[str] = ("honest",)) -> Study:
+    """The study that stands in for a plan: the judges of a table, and the defaults of the protocol.
+
+    Parameters
+    ----------
+    table : ScoreTable or Layout
+        Whoever knows ``judges`` and ``families``.
+    derivations : iterable of str
+        Which kinds of records the table has.
+    """
+    kinds: list[DerivationKind] = ["honest", *sorted(set(derivations) - {"honest"})]  # type: ignore[list-item]
+    judges = [
+        JudgeSpec(name=name, family=family, model=HUMAN_MODEL if family == HUMAN_FAMILY else f"elsewhere/{name}")
+        for name, family in zip(table.judges, table.families, strict=True)
+    ]
+    return Study(
+        name="bare table",
+        seed=0,
+        judges=tuple(judges),
+        records=Records(derivations=tuple(kinds)),
+        rubric=RubricChoice(name="elsewhere"),
+    )
+
+
+def study_toml(study: Study) -> str:
+    """A study as the text of a study file; what is at its default is left out.
+
+    >>> from assaymark.protocol import parse_study
+    >>> text = 'name = "small"\\nseed = 3\\n[[judges]]\\nname = "a"\\nmodel = "elsewhere/a"\\nfamily = "x"\\n'
+    >>> print(study_toml(parse_study(text)), end="")
+    name = "small"
+    seed = 3
+    <BLANKLINE>
+    [[judges]]
+    name = "a"
+    model = "elsewhere/a"
+    family = "x"
+    """
+    return "\n".join(_toml(study.model_dump(mode="json", exclude_defaults=True, exclude_none=True), ())) + "\n"
+
+
+# --- both ways of reading ---------------------------------------------------------------------------------------------
+
+
+def _in_memory(path: Path, study: Study | None, progress: Progress, notes: tuple[str, ...] = ()) -> MeasuredTable:
+    progress("reading scores", 0, 1)
+    columns = Columns.of(read_table(path), str(path))
+    progress("reading scores", 1, 1)
+    if study is not None and study.records.agents is not None:
+        columns = _of_agents(columns, study.records.agents, path)
+    present = columns.names.get("derivation", ("honest",))
+    honest = score_table_of(columns, weights=None if study is None else study.rubric.weights)
+    plan = default_study(honest, derivations=present) if study is None else study
+    _require_fit(path, plan, honest, honest.names, honest.agents)
+    if absent := sorted(set(plan.cells_judged) - set(present)):
+        raise PlanError(f"{path}: the plan names cells that the table lacks ({', '.join(absent)})")
+    if ignored := sorted(set(present) - set(plan.records.derivations)):
+        notes = (*notes, f"rows that the plan does not name are left out: {', '.join(ignored)}")
+    found = analyse(honest, plan, rng=np.random.default_rng([plan.seed, 1]), progress=_counted(progress))
+    found = (*found, *_controls(columns, honest, plan))
+    size = TableSize(
+        honest.n,
+        len(honest.left_out),
+        len(honest.agents),
+        len(honest.clusters),
+        len(honest.judges),
+        len(set(honest.families)),
+        len(honest.dimensions),
+    )
+    return _decided(path, size, plan, study is not None, "cycle" in columns.codes, found, honest.digest, notes)
+
+
+def _streamed(path: Path, study: Study | None, progress: Progress) -> MeasuredTable:
+    weights = None if study is None else study.rubric.weights
+    try:
+        with tempfile.TemporaryDirectory(prefix="assaymark-") as scratch:
+            sums = score_sums(path, weights=weights, scratch=Path(scratch), progress=progress)
+    except NotStreamableError as reason:
+        return _in_memory(path, study, progress, (f"read whole into memory, because {reason}",))
+    layout = sums.layout
+    plan = default_study(layout) if study is None else study
+    _require_fit(path, plan, layout, (AGGREGATE, *layout.dimensions), sums.agents)
+    if plan.cells_judged:
+        raise PlanError(f"{path}: the plan names cells that the table lacks ({', '.join(plan.cells_judged)})")
+    found = analyse_sums(sums, plan, rng=np.random.default_rng([plan.seed, 1]), progress=_counted(progress))
+    size = TableSize(
+        sums.n,
+        sums.left_out,
+        len(sums.agents),
+        int(np.count_nonzero(sums.sizes.sum(axis=0))),
+        len(layout.judges),
+        len(set(layout.families)),
+        len(layout.dimensions),
+    )
+    return _decided(path, size, plan, study is not None, layout.paired, found, sums.digest, ())
+
+
+def _is_large(path: Path, study: Study | None) -> bool:
+    """Whether a table is read in parts. A choice of agents needs its rows, and so does the contamination probe."""
+    if study is not None and (study.records.agents is not None or study.contamination is not None):
+        return False
+    if not is_parquet(path):
+        return False
+    return bool(pq.read_metadata(path).num_rows >= STREAMED_FROM)
+
+
+def _decided(
+    path: Path,
+    size: TableSize,
+    plan: Study,
+    planned: bool,
+    paired: bool,
+    found: Sequence[Measurement],
+    digest: str,
+    notes: tuple[str, ...],
+) -> MeasuredTable:
+    measurements = tuple(found) if paired else tuple(map(_without_cycles, found))
+    fingerprint = plan_hash(plan, {}, {"scores": digest})
+    verdicts = decide_claims(measurements, plan, fingerprint)
+    return MeasuredTable(str(path), size, plan, fingerprint, planned, paired, measurements, verdicts, notes)
+
+
+def _without_cycles(item: Measurement) -> Measurement:
+    """The same number with the words that are true where clusters stand for cycles."""
+    if "cycle" not in item.method and "cycle" not in item.n_of:
+        return item
+    method = item.method.replace("cycle", "cluster")
+    return replace(
+        item,
+        method=f"{method}; no cycle was given, so agents are compared by their means in each cluster",
+        n_of=item.n_of.replace("cycle", "cluster"),
+    )
+
+
+def _controls(columns: Columns, honest: ScoreTable, study: Study) -> list[Measurement]:
+    """How far length goes with the score, what the clusters after the cutoff say, and what the control cells do."""
+    found: list[Measurement] = []
+    # Most tables have none of this, and need none of these modules.
+    if honest.lengths is not None:
+        from assaymark.metrology.style import style_measurements
+
+        found += style_measurements(honest, study, rng=np.random.default_rng([study.seed, 4]))
+    if study.contamination is not None:
+        from assaymark.metrology.contamination import contamination_measurements
+
+        found += contamination_measurements(gated(honest, study), study, {})
+    if study.cells_judged:
+        from assaymark.metrology.cells import cell_measurements
+        from assaymark.metrology.style import length_matched_contrasts
+
+        cells = _cells(columns, study)
+        found += cell_measurements(honest, cells, study)
+        for cell in cells:
+            if cell.kind == "length_matched":
+                found += length_matched_contrasts(cell, honest, study)
+    return found
+
+
+def _cells(columns: Columns, study: Study) -> list[Cell]:
+    """The control cells that the plan names. Who wrote a control text is its agent, or that agent's family."""
+    from assaymark.metrology.cells import Cell
+
+    parents = columns.of_trajectories("parent") if "parent" in columns.codes else {}
+    composers = columns.of_trajectories("agent_family" if "agent_family" in columns.codes else "agent")
+    found = []
+    for kind in study.cells_judged:
+        table = score_table_of(columns, weights=study.rubric.weights, derivation=kind)
+        own = table.trajectories
+        found.append(
+            Cell(kind, table, tuple(parents.get(name) or None for name in own), tuple(composers[name] for name in own))
+        )
+    return found
+
+
+# --- plan and table ---------------------------------------------------------------------------------------------------
+
+
+def _of_agents(columns: Columns, agents: Sequence[str], path: Path) -> Columns:
+    """The rows of the agents that the plan is about."""
+    known = columns.names["agent"]
+    if unknown := sorted(set(agents) - set(known)):
+        raise PlanError(f"{path}: the plan names agents that the table lacks ({', '.join(unknown)})")
+    wanted = np.array([name in agents for name in known])
+    found = columns.only(wanted[columns.codes["agent"]])
+    if not found.usable.any():
+        raise InputError(str(path), [Problem("", "no row of the plan's agents has a score on every dimension")])
+    return found
+
+
+def _require_fit(path: Path, study: Study, table: _Judged, names: Sequence[str], agents: Sequence[str]) -> None:
+    """A plan is about the judges and dimensions of the table, or about another table."""
+    planned = {judge.name: judge.family for judge in study.judges}
+    seen = dict(zip(table.judges, table.families, strict=True))
+    problems = [f"judge {name} is in the plan and not in the table" for name in sorted(planned.keys() - seen.keys())]
+    problems += [f"judge {name} is in the table and not in the plan" for name in sorted(seen.keys() - planned.keys())]
+    problems += [
+        f"judge {name} has family {planned[name]} in the plan and {seen[name]} in the table"
+        for name in sorted(planned.keys() & seen.keys())
+        if planned[name] != seen[name]
+    ]
+    problems += [
+        f"claims.dimensions names {name}, which the table lacks"
+        for name in study.claims.dimensions or ()
+        if name not in names
+    ]
+    if not agents:
+        problems.append("no agent has an honest first record")
+    if problems:
+        raise PlanError(f"{path}: the plan does not fit: {'; '.join(problems)}")
+
+
+def _counted(progress: Progress) -> Callable[[str], None]:
+    """``progress`` for work that says which of its four parts begins."""
+    done = itertools.count()
+    return lambda _: progress("measuring", next(done), 4)
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def _write(folder: RunFolder, found: MeasuredTable) -> None:
+    study = found.study
+    write_atomic(folder.plan, study_toml(study))
+    Store(folder).write(MEASUREMENTS, found.measurements, {"plan": found.plan_hash})
+    used = {name for verdict in found.verdicts for name in verdict.measurements}
+    write_json(
+        folder.verdicts,
+        VerdictFile(
+            format=FORMAT,
+            software=f"assaymark {__version__}",
+            study=study.name,
+            title=study.title,
+            plan_hash=found.plan_hash,
+            rubric=study.rubric.name,
+            panel=Panel(judges={judge.name: judge.family for judge in study.judges}, reference=False),
+            tally=found.tally,
+            verdicts=found.verdicts,
+            measurements={item.id: item for item in found.measurements if item.id in used},
+        ),
+    )
+
+
+def _toml(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
+    """The lines of a table: its own values, then the tables inside it."""
+    lines = [f"{_key(name)} = {_value(value)}" for name, value in table.items() if not _is_table(value)]
+    for name, value in table.items():
+        inner = (*path, _key(name))
+        if isinstance(value, dict) and value:
+            lines += ["", f"[{'.'.join(inner)}]", *_toml(value, inner)]
+        elif _is_table(value) and isinstance(value, list):
+            for item in value:
+                lines += ["", f"[[{'.'.join(inner)}]]", *_toml(item, inner)]
+    return lines
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and bool(value) and isinstance(value[0], dict))
+
+
+def _key(name: str) -> str:
+    return name if _BARE_KEY.fullmatch(name) else _value(name)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    # JSON and TOML write strings, numbers and booleans alike, but for one control character.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")

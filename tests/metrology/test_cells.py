@@ -1,0 +1,686 @@
+"""Control cells: the rules, what is held against what, halo and drops, recovery of planted values, and bad input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from assaymark.claims import cell_b_outcome
+from assaymark.errors import InputError, NotMeasurableError
+from assaymark.metrology import (
+    Calls,
+    ScoreTable,
+    analyse,
+    mean_pairwise_kappa,
+    minimum_detectable_effect,
+    round_half_up,
+)
+from assaymark.metrology.cells import Cell, cell_measurements, terse_outcome
+from assaymark.protocol import Cells
+from assaymark.records import Measurement, measurement_id
+
+JUDGES = ("auditor", "reader", "skeptic")
+FAMILIES = ("north", "south", "east")
+AGENTS = ("ash", "birch", "cedar", "elm")
+
+
+def band(n: int, rate: float) -> tuple[int, int]:
+    """Central 99.9 % of a binomial count."""
+    low, high = stats.binom.ppf([0.0005, 0.9995], n, rate)
+    return int(low), int(high)
+
+
+def made(
+    scores: np.ndarray,
+    cluster: Sequence[int],
+    *,
+    tag: str = "h",
+    agent: Sequence[int] | None = None,
+    clusters: int | None = None,
+    families: Sequence[str] = FAMILIES,
+) -> ScoreTable:
+    """A table of scores [n, J] or [n, J, D], every record a cycle of its own unless agents are given."""
+    scores = np.asarray(scores, dtype=float)
+    scores = scores[..., None] if scores.ndim == 2 else scores
+    n, j, d = scores.shape
+    who = np.arange(n) % len(AGENTS) if agent is None else np.asarray(agent)
+    return ScoreTable(
+        trajectories=tuple(f"{tag}{k:05d}" for k in range(n)),
+        agents=AGENTS,
+        agent=who.astype(np.int64),
+        cycles=tuple(f"c{k:05d}" for k in range(n)),
+        cycle=np.arange(n),
+        clusters=tuple(f"w{k}" for k in range(clusters or (max(cluster, default=0) + 1))),
+        cluster=np.asarray(cluster, dtype=np.int64),
+        formats=("v1",),
+        format=np.zeros(n, dtype=np.int64),
+        judges=JUDGES[:j],
+        families=tuple(families)[:j],
+        dimensions=tuple(f"d{k}" for k in range(d)),
+        weights=np.full(d, 1 / d),
+        scores=scores,
+        trials={judge: np.zeros((0, 1)) for judge in JUDGES[:j]},
+        replicates={},
+        calls={judge: Calls(n, 0, 0) for judge in JUDGES[:j]},
+        lengths=None,
+        left_out=(),
+        digest=f"digest-{tag}",
+    )
+
+
+def flat(values: Sequence[float], judges: int = 3) -> np.ndarray:
+    """The same score from every judge."""
+    return np.repeat(np.asarray(values, dtype=float)[:, None], judges, axis=1)
+
+
+def cell(
+    kind: str, table: ScoreTable, *, parents: Sequence[str | None] | None = None, composer: str = "elsewhere"
+) -> Cell:
+    return Cell(kind, table, tuple(parents or [None] * table.n), (composer,) * table.n)
+
+
+def spread(clusters: int, each: int) -> list[int]:
+    return np.repeat(np.arange(clusters), each).tolist()
+
+
+def honest_table(rng: np.random.Generator, *, clusters: int = 5, each: int = 20, d: int = 1) -> ScoreTable:
+    shape = (clusters * each, 3, d)
+    return made(4 + rng.normal(0, 0.3, shape), spread(clusters, each))
+
+
+def by_id(found: Sequence[Measurement]) -> dict[str, Measurement]:
+    ids = {m.id: m for m in found}
+    assert len(ids) == len(found)
+    return ids
+
+
+def run(honest: ScoreTable, cells: Sequence[Cell], plan: object) -> dict[str, Measurement]:
+    return by_id(list(cell_measurements(honest, cells, plan)))
+
+
+def gate(found: dict[str, Measurement], kind: str) -> Measurement:
+    return found[measurement_id("cell.gate", {"cell": kind})]
+
+
+@pytest.fixture
+def plan(study):
+    return study()
+
+
+# --- rules ----------------------------------------------------------------------------------------------------------
+
+edges = st.sampled_from([-0.5, -0.3, 0.3, 4.05 - 4.35, 3.85 - 4.35, 4.35 - 4.05, 0.0, -0.0])
+
+
+@given(st.floats(-4, 4) | edges, st.booleans())
+def test_the_rule_of_cell_b_is_that_of_the_claims_at_the_default_cut_offs(delta, significant):
+    assert terse_outcome(delta, significant, Cells()) == cell_b_outcome(delta, significant)
+
+
+@pytest.mark.parametrize(
+    ("delta", "outcome"),
+    [(-0.2, "inconclusive"), (-0.1, "substance"), (-0.25, "verbosity-bias"), (0.15, "terse-favoured")],
+)
+def test_the_cut_offs_are_the_plans(delta, outcome):
+    assert terse_outcome(delta, True, Cells(substance=0.1, verbosity=0.2)) == outcome
+
+
+def test_a_difference_that_is_no_number_has_no_outcome():
+    with pytest.raises(NotMeasurableError, match="NaN"):
+        terse_outcome(float("nan"), True, Cells())
+
+
+# --- cell A ---------------------------------------------------------------------------------------------------------
+
+
+def test_cell_a_is_a_one_sided_t_test_against_the_honest_first_quartile(plan):
+    rng = np.random.default_rng(2)
+    honest = honest_table(rng)
+    wrong = made(2 + rng.normal(0, 0.4, (20, 3)), spread(5, 4), tag="a")
+    found = gate(run(honest, [cell("cell_a", wrong)], plan), "cell_a")
+    quartile = np.quantile(honest.stacked[:, :, 0].mean(axis=1), 0.25)
+    gaps = wrong.scores.mean(axis=(1, 2)) - quartile
+    expected = stats.ttest_1samp(gaps.reshape(5, 4).mean(axis=1), 0, alternative="less")
+    assert found.detail["p"] == pytest.approx(expected.pvalue)
+    assert found.detail["honest_q1"] == pytest.approx(quartile)
+    assert found.value == pytest.approx(gaps.mean())
+    assert found.detail["outcome"] == "passed"
+    both = stats.ttest_1samp(gaps.reshape(5, 4).mean(axis=1), 0).confidence_interval(0.95)
+    assert (found.low, found.high, found.level) == (pytest.approx(both.low), pytest.approx(both.high), 0.95)
+
+
+def test_cell_a_fails_where_the_panel_rewards_confidence(plan):
+    rng = np.random.default_rng(3)
+    found = run(
+        honest_table(rng), [cell("cell_a", made(4.2 + rng.normal(0, 0.3, (20, 3)), spread(5, 4), tag="a"))], plan
+    )
+    assert gate(found, "cell_a").detail["outcome"] == "failed"
+    assert gate(found, "cell_a").detail["p"] > 0.5
+
+
+@pytest.mark.parametrize(("clusters", "outcome"), [(5, "not tested"), (6, "not tested"), (7, "passed")])
+def test_a_cell_that_every_judge_gives_the_lowest_score_has_only_a_sign_test(plan, clusters, outcome):
+    """The sign test of six clusters cannot reach .01: the design failed, not the cell."""
+    rng = np.random.default_rng(4)
+    lowest = made(np.ones((2 * clusters, 3)), spread(clusters, 2), tag="a")
+    found = gate(run(honest_table(rng, clusters=clusters), [cell("cell_a", lowest)], plan), "cell_a")
+    assert found.detail["p"] == 2.0**-clusters
+    assert (found.low, found.high, found.level) == (None, None, None)
+    assert found.detail["outcome"] == outcome
+
+
+def test_a_constant_cell_above_the_quartile_fails(plan):
+    rng = np.random.default_rng(4)
+    top = made(np.full((10, 3), 5.0), spread(5, 2), tag="a")
+    assert gate(run(honest_table(rng), [cell("cell_a", top)], plan), "cell_a").detail["outcome"] == "failed"
+
+
+def test_red_team_cells_follow_the_rule_of_cell_a(plan):
+    rng = np.random.default_rng(5)
+    honest, table = honest_table(rng), made(2 + rng.normal(0, 0.4, (20, 3)), spread(5, 4), tag="a")
+    found = run(honest, [cell("cell_a", table), cell("red_team", table)], plan)
+    a, red = gate(found, "cell_a"), gate(found, "red_team")
+    assert replace(red, labels=a.labels) == a
+
+
+# --- cell B ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_difficulty_of_a_regime_cancels_in_cell_b(plan):
+    """All terse records are from the two hard regimes; raw means would call that a penalty."""
+    rng = np.random.default_rng(6)
+    level = np.array([4.5, 4.5, 4.5, 2.5, 2.5])
+    cluster = spread(5, 20)
+    honest = made(level[cluster][:, None] + rng.normal(0, 0.1, (100, 3)), cluster)
+    terse = made(level[[3] * 10 + [4] * 10][:, None] + rng.normal(0, 0.1, (20, 3)), [3] * 10 + [4] * 10, tag="b")
+    found = gate(run(honest, [cell("cell_b", terse)], plan), "cell_b")
+    assert abs(found.value) < 0.1
+    assert found.detail["outcome"] == "substance"
+
+
+def test_evenly_spread_cell_b_is_the_difference_of_the_means(plan):
+    rng = np.random.default_rng(7)
+    honest, terse = honest_table(rng), made(3 + rng.normal(0, 0.3, (20, 3)), spread(5, 4), tag="b")
+    found = run(honest, [cell("cell_b", terse)], plan)
+    score = found["cell.score[cell=cell_b,dimension=aggregate]"]
+    mean = found["cell.honest[dimension=aggregate]"]
+    assert gate(found, "cell_b").value == pytest.approx(score.value - mean.value)
+    assert gate(found, "cell_b").detail["honest_mean"] == pytest.approx(mean.value)
+
+
+def test_cell_b_gate_can_be_recomputed_from_its_cluster_sums(plan):
+    rng = np.random.default_rng(8)
+    honest, terse = honest_table(rng), made(3 + rng.normal(0, 0.3, (11, 3)), [0, 0, 0, 1, 1, 2, 2, 2, 3, 4, 4], tag="b")
+    found = gate(run(honest, [cell("cell_b", terse)], plan), "cell_b")
+    sums = found.detail["cluster_sums"]
+    assert set(sums) == {"w0", "w1", "w2", "w3", "w4"}
+    assert found.value == pytest.approx(sum(s for s, _ in sums.values()) / sum(n for _, n in sums.values()))
+    panel, own = honest.scores.mean(axis=(1, 2)), terse.scores.mean(axis=(1, 2))
+    expected = own[3:5].sum() - 2 * panel[np.array(honest.cluster) == 1].mean()
+    assert sums["w1"] == [pytest.approx(expected), 2]
+
+
+def test_records_from_a_cluster_without_honest_ones_are_held_against_all_and_it_is_said(plan):
+    rng = np.random.default_rng(9)
+    honest = honest_table(rng)
+    terse = made(flat([4.0] * 6 + [3.9] * 2), [0, 0, 1, 1, 2, 2, 5, 5], tag="b")
+    found = gate(run(honest, [cell("cell_b", terse)], plan), "cell_b")
+    assert "2 without one: from the mean of all" in found.method
+    overall = honest.scores.mean()
+    assert found.detail["cluster_sums"]["w5"] == [pytest.approx(2 * (3.9 - overall)), 2]
+
+
+def test_a_penalty_that_does_not_survive_holm_is_inconclusive(plan):
+    rng = np.random.default_rng(10)
+    honest = honest_table(rng)
+    jumps = np.repeat([-3.0, 0.9, -2.0, 0.6, -1.0], 4)
+    terse = made(4 + jumps[:, None] + np.zeros((20, 3)), spread(5, 4), tag="b")
+    found = gate(run(honest, [cell("cell_b", terse)], plan), "cell_b")
+    assert found.value < -0.5
+    assert found.detail["outcome"] == "inconclusive"
+
+
+# --- cells with parents ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "shift", "outcome"),
+    [
+        ("paraphrase", 0.0, "invariant"),
+        ("paraphrase", -0.3, "invariant"),
+        ("paraphrase", -0.8, "style-sensitive"),
+        ("paraphrase", 0.8, "style-sensitive"),
+        ("length_matched", 0.1, "invariant"),
+        ("length_matched", 0.9, "style-sensitive"),
+        ("fact_flip", -0.6, "noticed"),
+        ("fact_flip", 0.0, "not noticed"),
+        ("fact_flip", 0.6, "not noticed"),
+    ],
+)
+def test_cells_with_parents_are_paired(plan, kind, shift, outcome):
+    """Parents differ by far more than the shift; only pairs can show it."""
+    rng = np.random.default_rng(11)
+    honest = made(rng.uniform(1.5, 4.5, (50, 1)) + np.zeros((50, 3)), spread(5, 10))
+    rows = np.arange(0, 50, 2)
+    wobble = np.repeat([0.01, -0.01, 0.02, -0.02, 0.0], 5)
+    changed = made(honest.scores[rows, :, 0] + shift + wobble[:, None], np.array(honest.cluster)[rows], tag="p")
+    found = gate(run(honest, [cell(kind, changed, parents=[honest.trajectories[k] for k in rows])], plan), kind)
+    assert found.detail["outcome"] == outcome
+    assert found.value == pytest.approx(shift)
+    assert (found.n, found.detail["no_parent"]) == (25, 0)
+
+
+def test_a_record_without_an_honest_parent_is_counted_and_left_out(plan):
+    rng = np.random.default_rng(12)
+    honest = honest_table(rng)
+    parents = [*honest.trajectories[:3], *honest.trajectories[40:43], "unknown", None]
+    changed = made(flat([4.0] * 8), [0, 0, 0, 2, 2, 2, 1, 1], tag="p")
+    found = run(honest, [cell("paraphrase", changed, parents=parents)], plan)
+    assert (gate(found, "paraphrase").n, gate(found, "paraphrase").detail["no_parent"]) == (6, 2)
+    assert set(gate(found, "paraphrase").detail["cluster_sums"]) == {"w0", "w2"}
+    assert found["cell.score[cell=paraphrase,dimension=aggregate]"].n == 8
+
+
+def test_a_cell_whose_parents_are_all_unknown_is_not_measurable(plan):
+    rng = np.random.default_rng(12)
+    found = gate(
+        run(honest_table(rng), [cell("fact_flip", made(flat([4.0] * 4), [0, 0, 1, 1], tag="p"))], plan), "fact_flip"
+    )
+    assert found.state == "not measurable: no record of the cell was made from an honest record that was scored"
+    assert (found.value, found.detail["outcome"], found.detail["p"]) == (None, "not tested", None)
+
+
+# --- halo and drops -------------------------------------------------------------------------------------------------
+
+
+def bonus_cell(rng: np.random.Generator, bonus: float, *, each: int = 6) -> ScoreTable:
+    """The first judge (family north) adds a bonus."""
+    scores = 2.5 + rng.normal(0, 0.2, (5 * each, 3))
+    scores[:, 0] += bonus
+    return made(scores, spread(5, each), tag="b")
+
+
+def test_a_halo_makes_the_score_without_the_in_family_judge_primary(plan):
+    rng = np.random.default_rng(13)
+    honest, table = honest_table(rng, d=2), bonus_cell(rng, 1.5)
+    table = replace(
+        table, scores=np.repeat(table.scores, 2, axis=2), dimensions=("d0", "d1"), weights=np.array([0.5, 0.5])
+    )
+    found = run(honest, [cell("cell_b", table, composer="north")], plan)
+    halo = found["cell.halo[cell=cell_b]"]
+    assert halo.detail == {"family": "north", "triggered": True}
+    without = table.scores[:, 1:].mean(axis=1)
+    score = found["cell.score[cell=cell_b,dimension=d1]"]
+    assert (score.value, score.detail["primary"]) == (pytest.approx(without[:, 1].mean()), "without north")
+    values = found["cell.score[cell=cell_b,dimension=aggregate]"].detail["values"]
+    assert values == sorted(np.round(without.mean(axis=1), 4).tolist())
+    drop = found["cell.drop[cell=cell_b,dropped=north]"]
+    mine = gate(found, "cell_b")
+    assert mine.detail["primary"] == "without north"
+    assert (mine.value, mine.low, mine.high) == (drop.value, drop.low, drop.high)
+    assert mine.detail["outcome"] == drop.detail["outcome"] == "verbosity-bias"
+    assert mine.detail["honest_mean"] == pytest.approx(honest.scores[:, 1:].mean())
+    panel = table.scores.mean(axis=(1, 2)).mean() - honest.scores.mean()
+    assert halo.value == pytest.approx(panel - mine.value)
+
+
+@pytest.mark.parametrize(("bonus", "triggered"), [(0.9, True), (0.88, False), (-0.9, True)])
+def test_the_halo_threshold_is_inclusive_and_two_sided(plan, bonus, triggered):
+    honest = made(flat([4.0] * 50), spread(5, 10))
+    scores = np.full((10, 3), 2.5)
+    scores[:, 0] += bonus
+    found = run(honest, [cell("cell_b", made(scores, spread(5, 2), tag="b"), composer="north")], plan)
+    # three judges: the panel moves by a third of the bonus
+    assert found["cell.halo[cell=cell_b]"].value == pytest.approx(bonus / 3)
+    assert found["cell.halo[cell=cell_b]"].detail["triggered"] is triggered
+
+
+def test_a_composer_of_no_judge_family_has_no_halo(plan):
+    rng = np.random.default_rng(14)
+    found = run(honest_table(rng), [cell("cell_b", bonus_cell(rng, 2.0), composer="elsewhere")], plan)
+    halo = found["cell.halo[cell=cell_b]"]
+    assert (halo.value, halo.state, halo.detail) == (0.0, "ok", {"family": None, "triggered": False})
+
+
+def test_several_composers_each_lose_their_own_judges(plan):
+    """Each family favours its own records by 1.2; no single drop would show all of it."""
+    honest = made(flat([4.0] * 50), spread(5, 10))
+    scores, composers = np.full((30, 3), 2.0), [FAMILIES[k % 3] for k in range(30)]
+    scores[np.arange(30), np.arange(30) % 3] += 1.2
+    table = made(scores, spread(5, 6), tag="b")
+    found = run(honest, [Cell("cell_b", table, (None,) * 30, tuple(composers))], plan)
+    assert found["cell.halo[cell=cell_b]"].value == pytest.approx(0.4)
+    assert found["cell.halo[cell=cell_b]"].detail["family"] == "east, north, south"
+    assert gate(found, "cell_b").value == pytest.approx(-2.0)
+
+
+def test_the_gate_is_given_without_each_family(plan):
+    """One judge hides most of the penalty: without another it is inconclusive, without that one it is larger."""
+    rng = np.random.default_rng(15)
+    honest, table = honest_table(rng), bonus_cell(rng, 2.1)
+    found = run(honest, [cell("cell_b", table)], plan)
+    for j, family in enumerate(FAMILIES):
+        keep = [k for k in range(3) if k != j]
+        expected = table.scores[:, keep].mean() - honest.scores[:, keep].mean()
+        assert found[f"cell.drop[cell=cell_b,dropped={family}]"].value == pytest.approx(expected)
+    outcomes = [found[f"cell.drop[cell=cell_b,dropped={family}]"].detail["outcome"] for family in FAMILIES]
+    assert outcomes == ["verbosity-bias", "inconclusive", "inconclusive"]
+    assert gate(found, "cell_b").detail["outcome"] == "verbosity-bias"
+
+
+def test_one_judge_family_can_be_neither_dropped_nor_left_out(study):
+    plan = study(judges={"auditor": "north"})
+    rng = np.random.default_rng(16)
+    honest = made(4 + rng.normal(0, 0.3, (50, 1)), spread(5, 10))
+    table = made(2 + rng.normal(0, 0.3, (10, 1)), spread(5, 2), tag="a")
+    found = run(honest, [cell("cell_a", table, composer="north")], plan)
+    one_family = "not measurable: one judge family, needs two"
+    assert found["cell.halo[cell=cell_a]"].state == one_family
+    assert found["cell.drop[cell=cell_a,dropped=north]"].state == one_family
+    assert found["cell.drop[cell=cell_a,dropped=north]"].detail["outcome"] == "not tested"
+    assert found["cell.kappa[cell=cell_a,dimension=aggregate]"].state == one_family
+    assert gate(found, "cell_a").detail["outcome"] == "passed"
+
+
+# --- all cells together ---------------------------------------------------------------------------------------------
+
+
+def test_p_values_of_all_gates_are_one_holm_family(plan):
+    rng = np.random.default_rng(17)
+    honest = honest_table(rng)
+    parents = [honest.trajectories[k] for k in range(0, 100, 5)]
+    kinds = ("cell_a", "cell_b", "paraphrase", "fact_flip", "length_matched", "red_team")
+    cells = [
+        cell(kind, made(3.6 + rng.normal(0, 0.5, (20, 3)), spread(5, 4), tag=kind), parents=parents) for kind in kinds
+    ]
+    ladder = cell("ladder", made(flat([3.0] * 10), spread(5, 2), tag="l"))
+    found = run(honest, [*cells, ladder], plan)
+    gates = [gate(found, kind).detail for kind in kinds]
+    expected = multipletests([d["p"] for d in gates], method="holm")[1]
+    assert [d["p_holm"] for d in gates] == pytest.approx(expected)
+
+
+def test_an_untestable_cell_keeps_its_place_in_the_family(plan):
+    rng = np.random.default_rng(18)
+    honest = honest_table(rng)
+    b = cell("cell_b", made(3.6 + rng.normal(0, 0.5, (20, 3)), spread(5, 4), tag="b"))
+    lone = cell("cell_a", made(flat([2.0] * 4), [0] * 4, tag="a"))
+    found = gate(run(honest, [b, lone], plan), "cell_b").detail
+    assert found["p_holm"] == pytest.approx(min(1.0, 2 * found["p"]))
+
+
+def test_ladder_and_vacuum_records_have_scores_but_no_gate(plan):
+    rng = np.random.default_rng(19)
+    found = run(honest_table(rng), [cell("ladder", made(flat([3.0, 4.0]), [0, 1], tag="l"))], plan)
+    assert {m.name for m in found.values()} == {"cell.honest", "cell.score"}
+
+
+def test_agreement_in_a_cell_is_measured_as_everywhere(plan):
+    rng = np.random.default_rng(20)
+    table = made(
+        np.clip(np.round(2.5 + rng.normal(0, 1, (40, 1, 2)) + rng.normal(0, 0.6, (40, 3, 2))), 1, 5), spread(5, 8)
+    )
+    found = run(honest_table(rng, d=2), [cell("cell_b", table)], plan)
+    everywhere = by_id(list(analyse(table, plan, rng=np.random.default_rng(0))))
+    for name in table.names:
+        mine = found[f"cell.kappa[cell=cell_b,dimension={name}]"]
+        other = everywhere[f"kappa.mean_pairwise[dimension={name}]"]
+        assert replace(mine, name=other.name, labels=other.labels) == other
+    ratings = np.clip(round_half_up(table.scores[:, :, 0]), 1, 5).astype(int)
+    assert found["cell.kappa[cell=cell_b,dimension=d0]"].value == pytest.approx(mean_pairwise_kappa(ratings))
+
+
+def test_a_cell_of_many_clusters_needs_no_generator_and_repeats_itself(plan):
+    rng = np.random.default_rng(21)
+    honest = honest_table(rng, clusters=12, each=4)
+    table = made(np.clip(np.round(3 + rng.normal(0, 1, (48, 3))), 1, 5), spread(12, 4), tag="b")
+    assert run(honest, [cell("cell_b", table)], plan) == run(honest, [cell("cell_b", table)], plan)
+
+
+def test_separation_of_the_two_cells(plan):
+    rng = np.random.default_rng(22)
+    a, b = (made(level + rng.normal(0, 0.2, (20, 3)), spread(5, 4), tag=tag) for level, tag in ((1.5, "a"), (3.0, "b")))
+    found = run(honest_table(rng), [cell("cell_a", a), cell("cell_b", b)], plan)["cell.separation[dimension=aggregate]"]
+    assert found.value == pytest.approx(b.scores.mean() - a.scores.mean())
+    gaps = (b.scores.mean(axis=(1, 2)) - a.scores.mean(axis=(1, 2))).reshape(5, 4).mean(axis=1)
+    expected = stats.ttest_1samp(gaps, 0).confidence_interval(0.95)
+    assert (found.low, found.high) == (pytest.approx(expected.low), pytest.approx(expected.high))
+
+
+def test_without_the_other_cell_there_is_no_separation(plan):
+    rng = np.random.default_rng(23)
+    found = run(honest_table(rng), [cell("cell_b", made(flat([3.0] * 4), [0, 0, 1, 1], tag="b"))], plan)
+    assert found["cell.separation[dimension=d0]"].state == "not measured: no usable scores in cell_a"
+
+
+def test_summaries_of_scores(plan):
+    rng = np.random.default_rng(24)
+    honest = honest_table(rng, d=2)
+    found = run(honest, [cell("cell_b", made(flat([1.0, 2.0, 4.0, 3.5]), [0, 0, 1, 1], tag="b"))][:0], plan)
+    assert found == {}
+    table = made(np.stack([flat([1.0, 2.0, 4.0, 3.5])] * 2, axis=2), [0, 0, 1, 1], tag="b")
+    found = run(honest, [cell("cell_b", table)], plan)
+    score = found["cell.score[cell=cell_b,dimension=aggregate]"]
+    assert (score.value, score.n, score.unit) == (2.625, 4, "rubric points")
+    assert {key: score.detail[key] for key in ("q1", "median", "q3", "clusters")} == {
+        "q1": 1.75,
+        "median": 2.75,
+        "q3": 3.625,
+        "clusters": 2,
+    }
+    assert score.detail["values"] == [1.0, 2.0, 3.5, 4.0]
+    assert "values" not in found["cell.score[cell=cell_b,dimension=d0]"].detail
+    assert "values" not in found["cell.honest[dimension=aggregate]"].detail
+    assert found["cell.honest[dimension=d1]"].value == pytest.approx(honest.scores[:, :, 1].mean())
+
+
+def test_gates_are_also_given_in_units_of_the_detectable_effect(plan):
+    rng = np.random.default_rng(25)
+    cycles = np.repeat(np.arange(40), 4)
+    honest = replace(
+        made(4 + rng.normal(0, 0.3, (160, 3)), spread(5, 32), agent=np.tile(np.arange(4), 40)),
+        cycles=tuple(f"c{k:02d}" for k in range(40)),
+        cycle=cycles,
+    )
+    found = gate(run(honest, [cell("cell_b", made(flat([2.0, 2.1, 2.0, 2.2]), [0, 0, 1, 1], tag="b"))], plan), "cell_b")
+    mde = minimum_detectable_effect(40, alpha=plan.claim_alpha, comparisons=6)
+    assert found.detail["in_mde"] == pytest.approx(found.value / mde)
+
+
+# --- planted values -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def planted(study):
+    """200 studies of five regimes with a penalty of their own each; cell A 2.4 and cell B 1.1 below, a bonus of 0.6."""
+    plan, found = study(), []
+    for seed in range(200):
+        rng = np.random.default_rng([41, seed])
+        regime, own = rng.normal(0, 0.4, 5), rng.normal(0, 0.15, (2, 5))
+        cluster, few = np.array(spread(5, 40)), np.array(spread(5, 10))
+        honest = made(3.8 + regime[cluster][:, None] + rng.normal(0, 0.4, (200, 3)), cluster)
+        a, b = (
+            made(3.8 + (regime + own[k])[few][:, None] - drop + rng.normal(0, 0.4, (50, 3)), few, tag=tag)
+            for k, (drop, tag) in enumerate(((2.4, "a"), (1.1, "b")))
+        )
+        b.scores[:, 2] += 0.6
+        found.append(run(honest, [cell("cell_a", a), cell("cell_b", b, composer="east")], plan))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "truth"),
+    [
+        ("cell.gate[cell=cell_b]", -1.1 + 0.2),
+        ("cell.halo[cell=cell_b]", 0.2),  # a third of the in-family judge's bonus of 0.6
+        ("cell.drop[cell=cell_b,dropped=east]", -1.1),
+        ("cell.drop[cell=cell_b,dropped=north]", -1.1 + 0.3),
+        ("cell.separation[dimension=aggregate]", 1.3 + 0.2),
+    ],
+)
+def test_planted_penalty_bonus_and_separation_are_recovered_at_the_stated_rate(planted, name, truth):
+    inside = sum(one[name].low <= truth <= one[name].high for one in planted)
+    low, high = band(len(planted), 0.95)
+    assert low <= inside <= high
+
+
+def test_planted_cells_get_their_outcomes(planted):
+    assert sum(gate(one, "cell_a").detail["outcome"] == "passed" for one in planted) > 195
+    assert sum(gate(one, "cell_b").detail["outcome"] == "verbosity-bias" for one in planted) > 180
+
+
+@pytest.mark.parametrize("outcome", ["passed", "verbosity-bias"])
+def test_null_cells_are_rejected_no_more_often_than_stated(study, outcome):
+    """Cell A at the quartile itself; a cell B of the same kind as honest records."""
+    plan, hits, p_hits = study(), 0, 0
+    for seed in range(200):
+        rng = np.random.default_rng([43, seed])
+        cluster, few = np.array(spread(5, 200)), np.array(spread(5, 10))
+        honest = made(flat(4 + rng.normal(0, 0.4, 1000)), cluster)
+        base = np.quantile(honest.scores[:, 0, 0], 0.25) if outcome == "passed" else 4.0
+        table = made(flat(base + rng.normal(0, 0.2, 5)[few] + rng.normal(0, 0.4, 50)), few, tag="x")
+        kind = "cell_a" if outcome == "passed" else "cell_b"
+        found = gate(run(honest, [cell(kind, table)], plan), kind)
+        hits += found.detail["outcome"] == outcome
+        p_hits += found.detail["p"] <= (0.01 if outcome == "passed" else 0.05)
+    low, high = band(200, 0.01 if outcome == "passed" else 0.05)
+    assert low <= p_hits <= high
+    assert hits <= p_hits
+
+
+# --- laws -----------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000), st.floats(-2, 2))
+def test_a_shift_of_all_scores_moves_no_gate(study, seed, shift):
+    plan, rng = study(), np.random.default_rng(seed)
+    honest, a, b = honest_table(rng), bonus_cell(rng, 0.5), bonus_cell(rng, 1.5)
+
+    def gates(by: float) -> list[tuple[float | None, ...]]:
+        tables = [replace(table, scores=table.scores + by) for table in (honest, a, b)]
+        found = run(tables[0], [cell("cell_a", tables[1]), cell("cell_b", tables[2], composer="north")], plan)
+        names = ("cell.gate", "cell.halo", "cell.drop", "cell.separation")
+        return [(m.value, m.low, m.high) for m in found.values() if m.name in names]
+
+    assert np.array(gates(shift)) == pytest.approx(np.array(gates(0.0)), abs=1e-9)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000), st.permutations(range(5)), st.permutations(range(3)))
+def test_names_and_order_do_not_matter(study, seed, clusters, judges):
+    plan, rng = study(), np.random.default_rng(seed)
+    honest, table = honest_table(rng), bonus_cell(rng, 1.5)
+    order = rng.permutation(table.n)
+
+    def renamed(one: ScoreTable, rows: np.ndarray) -> ScoreTable:
+        return replace(
+            one,
+            scores=one.scores[rows][:, judges],
+            agent=one.agent[rows],
+            cycle=one.cycle[rows],
+            cluster=np.array(clusters)[one.cluster[rows]],
+            families=tuple(f"x-{FAMILIES[j]}" for j in judges),
+        )
+
+    before = run(honest, [cell("cell_b", table, composer="north")], plan)
+    turned = renamed(table, order)
+    after = run(renamed(honest, rng.permutation(honest.n)), [cell("cell_b", turned, composer="x-north")], plan)
+    for name in ("cell.gate[cell=cell_b]", "cell.halo[cell=cell_b]", "cell.score[cell=cell_b,dimension=aggregate]"):
+        one, other = before[name], after[name]
+        assert (other.value, other.low, other.high) == pytest.approx((one.value, one.low, one.high))
+    assert gate(after, "cell_b").detail["outcome"] == gate(before, "cell_b").detail["outcome"]
+    for family in FAMILIES:
+        one, other = (f"cell.drop[cell=cell_b,dropped={prefix}{family}]" for prefix in ("", "x-"))
+        assert after[other].value == pytest.approx(before[one].value)
+
+
+# --- bad input ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome"),
+    [("cell_a", "not tested"), ("cell_b", "inconclusive"), ("red_team", "not tested"), ("fact_flip", "not tested"),
+     ("paraphrase", "inconclusive"), ("length_matched", "inconclusive")],
+)  # fmt: skip
+def test_one_cluster_cannot_be_tested_and_says_so(plan, kind, outcome):
+    rng = np.random.default_rng(26)
+    honest = honest_table(rng)
+    table = made(flat([2.0, 2.5, 2.0]), [0, 0, 0], tag="x")
+    found = run(honest, [cell(kind, table, parents=honest.trajectories[:3], composer="north")], plan)
+    mine = gate(found, kind)
+    assert mine.state == "undefined: one cluster cannot be tested, needs two"
+    assert (mine.value, mine.low, mine.detail["p"], mine.detail["outcome"]) == (None, None, None, outcome)
+    assert mine.detail["difference"] < -1
+    assert found[f"cell.halo[cell={kind}]"].state == "ok"
+    assert found[f"cell.score[cell={kind},dimension=aggregate]"].low is None
+
+
+def test_a_cell_without_usable_scores_is_named(plan):
+    rng = np.random.default_rng(27)
+    honest = honest_table(rng, d=2)
+    empty = replace(
+        made(np.zeros((0, 3, 2)), [], clusters=1, tag="x"),
+        dimensions=(),
+        scores=np.zeros((0, 3, 0)),
+        weights=np.zeros(0),
+    )
+    found = run(honest, [cell("cell_a", empty), cell("cell_b", made(np.ones((4, 3, 2)), [0, 0, 1, 1], tag="b"))], plan)
+    nothing = "not measurable: no trajectory has a usable score from every judge"
+    assert gate(found, "cell_a").state == nothing
+    assert found["cell.score[cell=cell_a,dimension=d1]"].state == nothing
+    assert found["cell.halo[cell=cell_a]"].state == nothing
+    assert found["cell.separation[dimension=d1]"].state == "not measured: no usable scores in cell_a"
+    assert gate(found, "cell_b").state == "ok"
+
+
+def test_without_honest_scores_no_gate_has_a_number(plan):
+    empty = made(np.zeros((0, 3)), [], clusters=1)
+    a = cell("cell_a", made(flat([1.0, 2.0]), [0, 1], tag="a"))
+    p = cell("paraphrase", made(flat([1.0, 2.0]), [0, 1], tag="p"))
+    found = run(empty, [a, p], plan)
+    for kind in ("cell_a", "paraphrase"):
+        assert gate(found, kind).state == "not measurable: no honest trajectory has a usable score from every judge"
+        assert gate(found, kind).detail["outcome"] == "not tested"
+    assert found["cell.score[cell=cell_a,dimension=aggregate]"].value == 1.5
+
+
+def test_trials_are_averaged_in_cells_only_where_the_honest_records_allow_it(study):
+    """An unstable judge counts with its first trial, in the cells too."""
+    plan, rng = study(), np.random.default_rng(28)
+    honest, table = honest_table(rng), made(flat([2.0, 2.2, 2.1, 2.3]), [0, 0, 1, 1], tag="b")
+
+    def twice(one: ScoreTable) -> ScoreTable:
+        first = one.scores.copy()
+        first[:, 0] += 1
+        trials = {**one.trials, "auditor": rng.normal(3, 1, (one.n, 2))}
+        return replace(one, trials=trials, mean=one.scores, first=first, repeats={})
+
+    found = run(twice(honest), [cell("cell_b", twice(table))], plan)
+    first = found["cell.score[cell=cell_b,dimension=aggregate]"]
+    assert first.value == pytest.approx(table.scores.mean() + 1 / 3)
+    assert found["cell.honest[dimension=aggregate]"].value == pytest.approx(honest.scores.mean() + 1 / 3)
+
+
+def test_a_cell_must_fit_the_honest_records(plan):
+    rng = np.random.default_rng(29)
+    honest, table = honest_table(rng), made(flat([2.0, 2.0]), [0, 1], tag="x")
+    with pytest.raises(InputError, match="cell_a: must have the judges and dimensions"):
+        run(honest, [cell("cell_a", replace(table, judges=("other", *JUDGES[1:])))], plan)
+    with pytest.raises(InputError, match="must have the judges and dimensions"):
+        run(honest, [cell("cell_a", replace(table, dimensions=("other",)))], plan)
+    with pytest.raises(InputError, match="at most one of each kind"):
+        run(honest, [cell("cell_a", table), cell("cell_a", table)], plan)
+    with pytest.raises(InputError, match="parents: must have one entry for each of 2 records"):
+        Cell("cell_a", table, (None,), ("x", "x"))
+    with pytest.raises(InputError, match="composers"):
+        Cell("cell_a", table, (None, None), ("x",))
+    with pytest.raises(InputError, match="not a cell"):
+        cell("honest", table)

@@ -1,0 +1,385 @@
+"""Bare tables of scores: the same arrays as from judgments, and every problem of a bad one at once."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assaymark.errors import InputError
+from assaymark.metrology import ScoreTable, analyse, score_table
+from assaymark.metrology.arrow import (
+    MISSING_SCORE,
+    measurements_from_arrow,
+    measurements_to_arrow,
+    table_from_arrow,
+    weights_of,
+)
+from assaymark.metrology.columns import read_scores
+from assaymark.records import Decision, Judgment, Measurement
+
+DIMENSIONS = ("clarity", "evidence", "risk")
+
+
+def as_rows(decisions: Sequence[Decision], judgments: Sequence[Judgment], lengths=None) -> list[dict[str, Any]]:
+    known = {one.record_id: one for one in decisions}
+    rows = []
+    for call in judgments:
+        record = known[call.trajectory]
+        row = {
+            "trajectory": call.trajectory,
+            "agent": record.agent.id,
+            "cluster": record.cluster,
+            "judge": call.judge,
+            "family": call.family,
+            "trial": call.trial,
+            "cycle": record.cycle,
+            "format": record.format,
+            "replicate": record.replicate,
+            **{name: call.scores.get(name) for name in DIMENSIONS},
+        }
+        rows.append(row if lengths is None else {**row, "length": lengths[call.trajectory]})
+    return rows
+
+
+def same_table(ours: ScoreTable, theirs: ScoreTable) -> None:
+    for name in ("trajectories", "agents", "cycles", "clusters", "formats", "judges", "families", "dimensions"):
+        assert getattr(ours, name) == getattr(theirs, name), name
+    for name in ("agent", "cycle", "cluster", "format", "scores", "weights", "lengths", "mean", "first"):
+        mine, wanted = getattr(ours, name), getattr(theirs, name)
+        assert (mine is None) == (wanted is None), name
+        if wanted is not None:
+            assert (mine.dtype, mine.shape) == (wanted.dtype, wanted.shape), name
+            assert np.array_equal(mine, wanted), name
+    assert ours.left_out == theirs.left_out
+    assert dict(ours.calls) == dict(theirs.calls)
+    assert list(ours.trials) == list(theirs.trials)
+    for judge, trials in theirs.trials.items():
+        assert ours.trials[judge].shape == trials.shape
+        assert ours.trials[judge] == pytest.approx(trials, abs=1e-12)
+    assert list(ours.replicates) == list(theirs.replicates)
+    for agent, groups in theirs.replicates.items():
+        assert [len(group) for group in ours.replicates[agent]] == [len(group) for group in groups]
+        assert sum(ours.replicates[agent], ()) == pytest.approx(sum(groups, ()), abs=1e-12)
+    assert (ours.repeats is None) == (theirs.repeats is None)
+    for agent, found in (theirs.repeats or {}).items():
+        for one, other in zip((ours.repeats or {})[agent], found, strict=True):
+            assert one == pytest.approx(other, abs=1e-12)
+
+
+def spoilt(judgments: list[Judgment], one_judgment, share: float, seed: int = 2) -> list[Judgment]:
+    """Some calls without an answer."""
+    rng = np.random.default_rng(seed)
+    return [
+        one_judgment(call.trajectory, call.judge, None, trial=call.trial, reason=MISSING_SCORE)
+        if rng.random() < share
+        else call
+        for call in judgments
+    ]
+
+
+# --- the same arrays as from judgments --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("trials", [1, 3])
+@pytest.mark.parametrize("share", [0.0, 0.1])
+def test_a_bare_table_is_the_table_of_its_judgments(make, one_decision, one_judgment, trials, share):
+    decisions, judgments = make(trials=trials, attend=0.8)
+    again = [one_decision("ash", cycle, f"week{cycle // 10:02d}", replicate=2) for cycle in range(0, 20, 3)]
+    rng = np.random.default_rng(4)
+    extra = [
+        one_judgment(one.record_id, judge, dict(zip(DIMENSIONS, rng.integers(1, 6, 3).astype(float), strict=True)))
+        for one in again
+        for judge in ("auditor", "reader", "skeptic")
+    ]
+    judgments = spoilt([*judgments, *extra], one_judgment, share)
+    lengths = {one.record_id: 40 + k for k, one in enumerate([*decisions, *again])}
+    rows = as_rows([*decisions, *again], judgments, lengths)
+    rng.shuffle(rows)
+    weights = {"clarity": 2.0, "evidence": 1.0, "risk": 1.0}
+    ours = table_from_arrow(pa.Table.from_pylist(rows), weights=weights)
+    same_table(ours, score_table(judgments, [*decisions, *again], weights=weights, lengths=lengths))
+
+
+def test_equal_tables_have_equal_digests_whatever_their_order(make):
+    rows = as_rows(*make())
+    one = table_from_arrow(pa.Table.from_pylist(rows))
+    assert table_from_arrow(pa.Table.from_pylist(rows[::-1])).digest == one.digest
+    rows[0]["risk"] = 1.0 if rows[0]["risk"] != 1.0 else 2.0
+    assert table_from_arrow(pa.Table.from_pylist(rows)).digest != one.digest
+
+
+def test_the_analysis_is_the_same(make, study):
+    decisions, judgments = make()
+    plan = study()
+    ours = analyse(
+        table_from_arrow(pa.Table.from_pylist(as_rows(decisions, judgments))), plan, rng=np.random.default_rng(1)
+    )
+    theirs = analyse(score_table(judgments, decisions), plan, rng=np.random.default_rng(1))
+    assert [(m.id, m.value, m.n, m.state) for m in ours] == [(m.id, m.value, m.n, m.state) for m in theirs]
+
+
+def test_without_cycles_each_cluster_is_one(make):
+    rows = [{k: v for k, v in row.items() if k != "cycle"} for row in as_rows(*make())]
+    table = table_from_arrow(pa.Table.from_pylist(rows))
+    assert table.cycles == table.clusters
+    assert np.array_equal(table.cycle, table.cluster)
+
+
+def test_only_honest_rows_enter(make):
+    rows = as_rows(*make())
+    for row in rows:
+        row["derivation"] = "honest"
+    cells = [{**row, "trajectory": f"cell {row['trajectory']}", "derivation": "cell_a"} for row in rows[:30]]
+    plain = table_from_arrow(pa.Table.from_pylist([{k: v for k, v in r.items() if k != "derivation"} for r in rows]))
+    same_table(table_from_arrow(pa.Table.from_pylist(rows + cells)), plain)
+
+
+def test_weights_that_do_not_fit():
+    with pytest.raises(InputError, match=r"(?s)no weight for dimension 'risk'.*'style' is not a dimension"):
+        weights_of(("risk",), {"style": 1.0})
+    with pytest.raises(InputError, match="not all zero"):
+        weights_of(("risk",), {"risk": 0.0})
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+ROWS = [
+    {
+        "trajectory": f"t{k}",
+        "agent": agent,
+        "cluster": f"2026-01-0{1 + k // 4}",
+        "judge": judge,
+        "family": family,
+        "trial": 1,
+        "risk": None if (k, judge) == (3, "a") else float(1 + (k + len(judge)) % 5),
+        "style, as it is": 2.5,
+    }
+    for k, agent in enumerate(["ash", "elm"] * 4)
+    for judge, family in (("a", "north"), ("bb", "south"))
+]
+TABLE = pa.Table.from_pylist(ROWS)
+NAMED = TABLE.rename_columns({"style, as it is": "style"})
+
+
+def text(table: pa.Table, delimiter: str = ",") -> bytes:
+    sink = pa.BufferOutputStream()
+    pacsv.write_csv(table, sink, pacsv.WriteOptions(delimiter=delimiter))
+    return sink.getvalue().to_pybytes()
+
+
+def write_ipc(path: Path, *, stream: bool) -> None:
+    new = pa.ipc.new_stream if stream else pa.ipc.new_file
+    with pa.OSFile(str(path), "wb") as sink, new(sink, NAMED.schema) as writer:
+        writer.write_table(NAMED)
+
+
+def write_lines(path: Path) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in NAMED.to_pylist()))
+
+
+WRITERS = {
+    "comma": lambda path: path.write_bytes(text(NAMED)),
+    "semicolon": lambda path: path.write_bytes(text(NAMED, ";")),
+    "tab": lambda path: path.write_bytes(text(NAMED, "\t")),
+    "bar": lambda path: path.write_bytes(text(NAMED, "|")),
+    "byte order mark": lambda path: path.write_bytes(b"\xef\xbb\xbf" + text(NAMED)),
+    "carriage returns": lambda path: path.write_bytes(text(NAMED).replace(b"\n", b"\r\n")),
+    "JSON lines": write_lines,
+    "Parquet": lambda path: pq.write_table(NAMED, path),
+    "Feather": lambda path: feather.write_feather(NAMED, str(path)),
+    "Arrow file": lambda path: write_ipc(path, stream=False),
+    "Arrow stream": lambda path: write_ipc(path, stream=True),
+}
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+def test_every_kind_of_file(tmp_path, write):
+    path = tmp_path / "scores"
+    write(path)
+    found = read_scores(path)
+    assert found.equals(read_scores(NAMED))
+    assert found.column("cluster").to_pylist()[0] == "2026-01-01"
+
+
+def test_compressed_text(tmp_path):
+    path = tmp_path / "scores.csv.gz"
+    path.write_bytes(gzip.compress(text(NAMED)))
+    assert read_scores(path).equals(read_scores(NAMED))
+
+
+def test_arrow_readers_and_the_choice_of_dimensions():
+    reader = pa.RecordBatchReader.from_batches(NAMED.schema, NAMED.to_batches())
+    assert read_scores(reader).equals(read_scores(NAMED))
+    extra = NAMED.append_column("remark", pa.array(["x"] * NAMED.num_rows))
+    assert read_scores(extra, dimensions=["style", "risk"]).equals(read_scores(NAMED))
+    with pytest.raises(InputError, match="this dimension has no column"):
+        read_scores(NAMED, dimensions=["tone"])
+    with pytest.raises(InputError, match=r"must be a path.*got int"):
+        read_scores(3)  # type: ignore[arg-type]
+
+
+def test_reading_twice_changes_nothing():
+    once = read_scores(NAMED)
+    assert read_scores(once).equals(once)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "is empty"),
+        (b"   \n", "is empty"),
+        (b"[{}]", "one JSON object on each line"),
+        (b'{"a": 1}\n{"a": \n[1]\n', r"2 problem.*\n.*line 2: not JSON"),
+        (b"trajectory,agent\nt1,ash,3\nt2,elm\nt3\n", r"line 2: 3 values for 2 columns"),
+        (b"PAR1 is no parquet", "cannot be read as a table"),
+        (b"ARROW1 is no arrow", "cannot be read as a table"),
+        (b"trajectory,agent\n\xff\xfe,1\n", "(cannot be read|UTF-8)"),
+        (b"tr\xff,agent\nt,1\n", "UTF-8"),
+    ],
+)
+def test_no_table_at_all(tmp_path, data, message):
+    path = tmp_path / "scores.csv"
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=message):
+        read_scores(path)
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(InputError, match="no such score table"):
+        read_scores(tmp_path / "nowhere.csv")
+    with pytest.raises(InputError, match="cannot read this score table"):
+        read_scores(tmp_path)
+
+
+# --- what is wrong ----------------------------------------------------------------------------------------------------
+
+
+def changed(row: int, **values: Any) -> pa.Table:
+    """A table of texts, as a CSV gives it, with some values of one row changed."""
+    rows = [{k: None if v is None else str(v) for k, v in one.items()} for one in NAMED.to_pylist()]
+    rows[row] |= values
+    return pa.Table.from_pylist(rows)
+
+
+def wider(**columns: Any) -> pa.Table:
+    table = NAMED
+    for name, values in columns.items():
+        table = table.append_column(name, pa.array(values if isinstance(values, list) else [values] * table.num_rows))
+    return table
+
+
+K = NAMED.num_rows
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (NAMED.drop_columns(["agent", "family"]), r"2 problem(?s:.)*agent: this column is missing(?s:.)*family: this"),
+        (NAMED.rename_columns({"judge": "Judge"}), r"judge: this column is missing .*is it 'Judge'\?"),
+        (NAMED.drop_columns(["risk", "style"]), "no dimension"),
+        (NAMED.slice(0, 0), "no rows"),
+        (NAMED.rename_columns({"risk": "style"}), r"style: a column name stands once \(got 2 times\)"),
+        (NAMED.rename_columns({"risk": "aggregate"}), "aggregate: this name is not available"),
+        (NAMED.rename_columns({"risk": "a=b"}), "names of dimensions have"),
+        (changed(0, risk="6"), r"row 1, risk: usable scores lie in 1..5 \(got '6'\)"),
+        (changed(0, risk="0.5"), r"got '0.5'"),
+        (changed(0, risk="inf"), r"row 1, risk: text where scores belong \(got 'inf'\)"),
+        (wider(x=[float("inf")] * K), r"row 1, x: usable scores lie in 1..5 \(got inf\)"),
+        (changed(2, risk="four"), r"row 3, risk: text where scores belong \(got 'four'\)"),
+        (changed(2, risk="4,5"), "text where scores belong"),
+        (changed(2, trial="one"), r"row 3, trial: text where whole numbers belong \(got 'one'\)"),
+        (changed(2, trial="1.5"), r"row 3, trial: must be a whole number of at least 1 \(got '1.5'\)"),
+        (changed(2, trial=None), r"row 3, trial: must be a whole number of at least 1 \(got nothing\)"),
+        (changed(2, agent=None), "row 3, agent: is empty"),
+        (changed(2, judge="a|b"), r"judge: names have 1 to 120 characters.*got 'a\|b'"),
+        (changed(2, judge="aggregate"), "not available as a judge name"),
+        (changed(2, family="west"), r"judge a: one judge has one family \(got north, west\)"),
+        (changed(3, agent="oak"), r"trajectory t1: one trajectory has one agent \(got elm, oak\)"),
+        (changed(3, cluster="w9"), r"trajectory t1: one trajectory has one cluster"),
+        (changed(3, judge="a", family="north"), r"row 4: a second result for t1, a, trial 1"),
+        (wider(cycle=[f"c{k}" for k in range(K)]), "one trajectory has one cycle"),
+        (wider(cycle="c"), r"cycle c: one cycle has one cluster \(got 2026-01-01, 2026-01-02\)"),
+        (wider(length=list(range(K))), "one trajectory has one length"),
+        (wider(length=-1), r"must be a whole number of at least 0 \(got -1\)"),
+        (wider(replicate=list(range(1, K + 1))), "one trajectory has one replicate"),
+        (wider(agent_family=[f"f{k}" for k in range(K)]), "one agent has one agent_family"),
+        (wider(derivation="made up"), r"(?s)derivation: must be one of honest.*no row is honest"),
+        (wider(risk2=[[1]] * K), r"risk2: must hold scores \(got list"),
+        (wider(cycle=[[1]] * K), r"cycle: must be text or whole numbers"),
+        (wider(risk2=pa.nulls(K).to_pylist()), "no row has a score on every dimension"),
+    ],
+)
+def test_what_is_wrong_is_said(table, message):
+    with pytest.raises(InputError, match=message):
+        read_scores(table)
+
+
+def test_all_problems_at_once_and_no_more_than_twenty():
+    rows = [{**row, "risk": "high"} for row in changed(0).to_pylist()] * 10
+    rows = [{**row, "trajectory": f"t{k}"} for k, row in enumerate(rows)]
+    rows[0]["agent"] = None
+    with pytest.raises(InputError) as caught:
+        read_scores(pa.Table.from_pylist(rows))
+    assert len(caught.value.problems) == 21
+    assert str(caught.value.problems[-1]) == f"and {len(rows) + 1 - 20} more"
+
+
+def test_missing_scores_are_calls_without_an_answer():
+    for word in ("", "NaN", "na", "null", " "):
+        table = table_from_arrow(changed(0, risk=word))
+        assert table.calls["a"].reasons == {MISSING_SCORE: 2}
+        assert table.left_out == ("t0", "t3")
+
+
+@given(
+    st.lists(
+        st.dictionaries(
+            st.sampled_from(["trajectory", "agent", "cluster", "judge", "family", "trial", "risk", "cycle", "length"]),
+            st.one_of(st.none(), st.text(max_size=3), st.sampled_from(["1", "2.5", "nan", "-1", "1e9", "a"])),
+        ),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_any_text_is_a_table_or_an_input_error(rows):
+    table = pa.table(
+        {k: pa.array([row.get(k) for row in rows], type=pa.string()) for k in {k for row in rows for k in row}}
+    )
+    try:
+        found = read_scores(table)
+    except InputError:
+        return
+    assert table_from_arrow(found).judges
+
+
+# --- measurements -----------------------------------------------------------------------------------------------------
+
+
+def test_measurements_survive_arrow(make, study, tmp_path):
+    decisions, judgments = make()
+    found = analyse(score_table(judgments, decisions), study(), rng=np.random.default_rng(1))
+    table = measurements_to_arrow(found)
+    assert measurements_from_arrow(table) == found
+    pq.write_table(table, tmp_path / "measurements.parquet")
+    assert measurements_from_arrow(pq.read_table(tmp_path / "measurements.parquet")) == found
+
+
+def test_states_and_missing_columns():
+    item = Measurement(name="x", labels={}, value=None, n=0, n_of="", method="", state="undefined: nothing")
+    table = measurements_to_arrow([item])
+    assert measurements_from_arrow(table) == (item,)
+    assert measurements_from_arrow(measurements_to_arrow([])) == ()
+    with pytest.raises(InputError, match="detail: this column is missing"):
+        measurements_from_arrow(table.drop_columns(["detail"]))

@@ -1,0 +1,336 @@
+"""Terse shares, the break in score by length, and contrasts on length-matched records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
+
+from assaymark.metrology import Calls, ScoreTable, analyse, cluster_t
+from assaymark.metrology.cells import Cell
+from assaymark.metrology.style import length_matched_contrasts, style_measurements
+
+JUDGES = ("auditor", "reader", "skeptic")
+FAMILIES = ("north", "south", "east")
+AGENTS = ("ash", "birch", "cedar", "elm")
+
+
+def band(n: int, rate: float) -> tuple[int, int]:
+    """Central 99.9 % of a binomial count."""
+    low, high = stats.binom.ppf([0.0005, 0.9995], n, rate)
+    return int(low), int(high)
+
+
+def made(
+    scores: np.ndarray,
+    lengths: np.ndarray | None,
+    agent: np.ndarray,
+    cycle: np.ndarray,
+    cluster: np.ndarray,
+    *,
+    agents: Sequence[str] = AGENTS,
+) -> ScoreTable:
+    """A table in which every judge gives the same score [n] or [n, D]."""
+    scores = scores[:, None] if scores.ndim == 1 else scores
+    n, d = scores.shape
+    return ScoreTable(
+        trajectories=tuple(f"t{k:05d}" for k in range(n)),
+        agents=tuple(agents),
+        agent=agent,
+        cycles=tuple(f"c{k:04d}" for k in range(cycle.max(initial=0) + 1)),
+        cycle=cycle,
+        clusters=tuple(f"w{k:02d}" for k in range(cluster.max(initial=0) + 1)),
+        cluster=cluster,
+        formats=("v1",),
+        format=np.zeros(n, dtype=np.int64),
+        judges=JUDGES,
+        families=FAMILIES,
+        dimensions=tuple(f"d{k}" for k in range(d)),
+        weights=np.full(d, 1 / d),
+        scores=np.repeat(scores[:, None], 3, axis=1),
+        trials={judge: np.zeros((0, 1)) for judge in JUDGES},
+        replicates={},
+        calls={judge: Calls(n, 0, 0) for judge in JUDGES},
+        lengths=lengths,
+        left_out=(),
+        digest="d",
+    )
+
+
+def design(agents: int = 4, clusters: int = 5, cycles: int = 10) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Agent, cycle and cluster of every record of a balanced study."""
+    cycle = np.repeat(np.arange(clusters * cycles), agents)
+    return np.tile(np.arange(agents), clusters * cycles), cycle, cycle // cycles
+
+
+def run(table: ScoreTable, plan: object, seed: int = 0) -> dict[str, object]:
+    return {m.id: m for m in style_measurements(table, plan, np.random.default_rng(seed))}
+
+
+def threshold(table: ScoreTable, plan: object, seed: int = 0):
+    return run(table, plan, seed)["style.threshold[dimension=aggregate]"]
+
+
+@pytest.fixture
+def plan(study):
+    return study()
+
+
+# --- shares ---------------------------------------------------------------------------------------------------------
+
+
+def test_share_of_terse_rationales_against_statsmodels(plan):
+    agent, cycle, cluster = design()
+    lengths = np.where(agent == 1, 59.0, 60.0)
+    lengths[np.flatnonzero(agent == 2)[:7]] = 12
+    found = run(made(np.full(agent.size, 4.0), lengths, agent, cycle, cluster), plan)
+    for name, hits in (("ash", 0), ("birch", 50), ("cedar", 7), ("elm", 0)):
+        share = found[f"terse.share[agent={name}]"]
+        low, high = proportion_confint(hits, 50, method="wilson")
+        assert (share.value, share.n) == (hits / 50, 50)
+        assert (share.low, share.high) == (pytest.approx(low, abs=1e-12), pytest.approx(high, abs=1e-12))
+        assert share.detail == {"below": hits, "tokens": 60}
+
+
+def test_the_number_of_tokens_is_the_plans(study):
+    agent, cycle, cluster = design()
+    table = made(np.full(agent.size, 4.0), np.full(agent.size, 70.0), agent, cycle, cluster)
+    assert run(table, study("[cells]\nterse_tokens = 71"))["terse.share[agent=ash]"].value == 1.0
+    assert run(table, study("[cells]\nterse_tokens = 70"))["terse.share[agent=ash]"].value == 0.0
+
+
+def test_lengths_that_were_not_given_are_a_state(plan):
+    agent, cycle, cluster = design()
+    found = run(made(np.full(agent.size, 4.0), None, agent, cycle, cluster), plan)
+    assert {(m.value, m.state) for m in found.values()} == {
+        (None, "undefined: lengths of the judged texts were not given")
+    }
+    assert len(found) == 5
+
+
+def test_an_agent_without_records_is_a_state(plan):
+    agent, cycle, cluster = design(agents=3)
+    found = run(made(np.full(agent.size, 4.0), np.full(agent.size, 50.0), agent, cycle, cluster), plan)
+    assert found["terse.share[agent=elm]"].state == "undefined: no trajectory with a usable score from every judge"
+
+
+# --- the break ------------------------------------------------------------------------------------------------------
+
+
+def with_break(rng: np.random.Generator, *, jump: float = 0.3, cycles: int = 50) -> ScoreTable:
+    """Below 60 tokens the score is lower; above, longer is slightly worse, so that no straight line is left."""
+    agent, cycle, cluster = design(cycles=cycles)
+    lengths = np.floor(np.exp(rng.normal(4.6, 0.5, agent.size)))
+    shape = jump * (lengths >= 60)
+    shape -= np.polyval(np.polyfit(lengths, shape, 1), lengths)
+    regime, question, own = rng.normal(0, 0.3, 5), rng.normal(0, 0.2, 5 * cycles), np.array([0.0, 0.1, -0.1, 0.0])
+    scores = 4 + shape + regime[cluster] + question[cycle] + own[agent] + rng.normal(0, 0.25, agent.size)
+    return made(scores, lengths, agent, cycle, cluster)
+
+
+def test_a_break_near_sixty_tokens_is_found_where_a_straight_line_finds_nothing(plan):
+    """Every one of 200 studies within 5 tokens; the linear test alone rejects as often as it would without a break."""
+    near = found = linear = 0
+    for seed in range(200):
+        table = with_break(np.random.default_rng([51, seed]))
+        measured = threshold(table, plan, seed)
+        near += abs(measured.value - 60) <= 5
+        found += measured.detail["p"] < 0.01
+        linear += stats.pearsonr(table.lengths, table.scores[:, 0, 0]).pvalue < 0.05
+    assert near == 200
+    assert found == 200
+    assert linear <= band(200, 0.05)[1]
+
+
+def test_what_the_scan_says(plan):
+    table = with_break(np.random.default_rng(7))
+    measured = threshold(table, plan)
+    scores = table.scores[:, 0, 0]
+    above = table.lengths >= measured.value
+    assert measured.detail["difference"] == pytest.approx(scores[above].mean() - scores[~above].mean())
+    scan = measured.detail["scan"]
+    assert len(scan) <= 40
+    assert [row for row in scan if row[0] == measured.value] == [
+        [measured.value, pytest.approx(measured.detail["difference"]), int((~above).sum())]
+    ]
+    for tokens, difference, below in scan:
+        assert below == (table.lengths < tokens).sum()
+        assert difference == pytest.approx(
+            scores[table.lengths >= tokens].mean() - scores[table.lengths < tokens].mean()
+        )
+        assert 20 <= below <= 980
+
+
+def test_the_best_split_against_least_squares_over_every_split(plan):
+    """The split with the smallest residual sum of squares beside one level for each agent in each cluster."""
+    table = with_break(np.random.default_rng(8), cycles=8)
+    levels = (table.agent * 5 + table.cluster)[:, None] == np.arange(20)
+    scores = table.scores[:, 0, 0]
+
+    def fit(tokens: float) -> tuple[float, float]:
+        x = np.column_stack([levels, table.lengths >= tokens]).astype(float)
+        b, residual, _, _ = np.linalg.lstsq(x, scores, rcond=None)
+        return float(residual[0]), float(b[-1])
+
+    candidates = [t for t in np.unique(table.lengths) if 5 <= (table.lengths < t).sum() <= 155]
+    best = min(candidates, key=lambda t: fit(t)[0])
+    measured = threshold(table, plan)
+    assert measured.value == best
+    assert measured.detail["within"] == pytest.approx(fit(best)[1])
+
+
+def test_a_terse_agent_that_is_weak_is_not_a_break_in_length(plan):
+    rng = np.random.default_rng(9)
+    agent, cycle, cluster = design(cycles=50)
+    lengths = np.where(agent == 0, rng.integers(30, 60, agent.size), rng.integers(60, 200, agent.size)).astype(float)
+    scores = 4 - 1.0 * (agent == 0) + rng.normal(0, 0.3, agent.size)
+    measured = threshold(made(scores, lengths, agent, cycle, cluster), plan)
+    assert measured.detail["p"] > 0.01
+    assert abs(measured.detail["within"]) < 0.25
+
+
+def shuffled_p(table: ScoreTable, splits: Sequence[float], rng: np.random.Generator, times: int) -> float:
+    """The slow definition: cycles really change places within their cluster."""
+    cycles = len(table.cycles)
+    y = np.empty((cycles, 4))
+    above = np.empty((cycles, 4, len(splits)))
+    y[table.cycle, table.agent] = table.scores[:, 0, 0]
+    above[table.cycle, table.agent] = table.lengths[:, None] >= np.array(splits)
+    groups = np.zeros(cycles, dtype=int)
+    groups[table.cycle] = table.cluster
+    for g in range(5):
+        y[groups == g] -= y[groups == g].mean(axis=0)
+    draws = [np.einsum("ca,cas->s", y, above)]
+    for _ in range(times):
+        order = np.arange(cycles)
+        for g in range(5):
+            order[groups == g] = rng.permutation(order[groups == g])
+        draws.append(np.einsum("ca,cas->s", y[order], above))
+    totals = np.array(draws)
+    largest = np.abs(totals / totals[1:].std(axis=0)).max(axis=1)
+    return float((largest >= largest[0]).mean())
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 6])
+def test_p_against_shuffling_cycles(plan, seed):
+    rng = np.random.default_rng([52, seed])
+    table = with_break(rng, jump=0.05)
+    measured = threshold(table, plan)
+    slow = shuffled_p(table, [row[0] for row in measured.detail["scan"]], rng, 2000)
+    assert measured.detail["p"] == pytest.approx(slow, abs=0.035)
+
+
+@pytest.mark.parametrize(("cycles", "attend"), [(10, 1.0), (10, 0.7), (4, 1.0)])
+def test_the_scan_keeps_its_level_with_five_clusters(plan, cycles, attend):
+    """Length and score both hang on the regime, the question and the agent, and on nothing that they share."""
+    agent, cycle, cluster = design(cycles=cycles)
+    n, questions = agent.size, 5 * cycles
+    rejected = 0
+    for seed in range(400):
+        rng = np.random.default_rng([53, cycles, seed])
+
+        def effect(sizes: tuple[float, float, float, float], rng: np.random.Generator = rng) -> np.ndarray:
+            parts = [rng.normal(0, s, k) for s, k in zip(sizes, (5, questions, 4, n), strict=True)]
+            return parts[0][cluster] + parts[1][cycle] + parts[2][agent] + parts[3]
+
+        scores, lengths = 4 + effect((0.4, 0.4, 0.4, 0.4)), np.floor(np.exp(4.6 + effect((0.3, 0.3, 0.3, 0.3))))
+        keep = rng.random(n) < attend
+        table = made(scores[keep], lengths[keep], agent[keep], cycle[keep], cluster[keep])
+        rejected += threshold(table, plan, seed).detail["p"] <= 0.05
+    low, high = band(400, 0.05)
+    assert low <= rejected <= high
+
+
+def test_equal_generators_give_equal_numbers(plan):
+    table = with_break(np.random.default_rng(10), jump=0.05)
+    assert run(table, plan, 3) == run(table, plan, 3)
+
+
+@pytest.mark.parametrize("n", [0, 3, 40])
+def test_records_that_cannot_be_split_are_a_state(plan, n):
+    agent, cycle, cluster = (part[:n] for part in design())
+    measured = threshold(made(np.full(n, 4.0), np.full(n, 80.0), agent, cycle, cluster), plan)
+    assert measured.value is None
+    assert measured.state == f"undefined: no token count splits the {n} records within an agent and cluster"
+
+
+def test_constant_scores_have_no_break_to_find(plan):
+    agent, cycle, cluster = design()
+    lengths = np.random.default_rng(11).integers(30, 200, agent.size).astype(float)
+    measured = threshold(made(np.full(agent.size, 4.0), lengths, agent, cycle, cluster), plan)
+    assert (measured.detail["p"], measured.detail["difference"]) == (1.0, pytest.approx(0.0))
+
+
+# --- equal length ---------------------------------------------------------------------------------------------------
+
+
+def two_tables(rng: np.random.Generator) -> tuple[ScoreTable, ScoreTable]:
+    """Honest records in which elm looks worst, and length-matched ones, every second cycle, in which it is not."""
+    agent, cycle, cluster = design()
+    scores = 4 + np.array([0.0, 0.3, -0.2, -0.8])[agent][:, None] + rng.normal(0, 0.3, (agent.size, 2))
+    honest = made(scores, None, agent, cycle, cluster)
+    keep = cycle % 2 == 0
+    again = 4 + np.array([0.0, 0.3, -0.2, 0.5])[agent][:, None] + rng.normal(0, 0.3, (agent.size, 2))
+    return honest, made(again[keep], None, agent[keep], cycle[keep], cluster[keep])
+
+
+def matched(honest: ScoreTable, table: ScoreTable, plan: object) -> list:
+    cell = Cell("length_matched", table, (None,) * table.n, ("x",) * table.n)
+    return list(length_matched_contrasts(cell, honest, plan))
+
+
+def test_contrasts_at_equal_length_keep_the_panels_direction(plan):
+    honest, table = two_tables(np.random.default_rng(12))
+    found = {m.id: m for m in matched(honest, table, plan)}
+    panel = [m for m in analyse(honest, plan, rng=np.random.default_rng(0)) if m.name == "contrast"]
+    assert {m.id.removeprefix("contrast") for m in panel} == {
+        name.removeprefix("length_matched.contrast") for name in found
+    }
+    turned = found["length_matched.contrast[dimension=aggregate,high=ash,low=elm]"]
+    assert turned.value < 0
+    assert turned.high < 0 or turned.detail["p"] > 0.05
+    assert turned.n == 25
+
+
+def test_contrasts_at_equal_length_are_those_of_the_length_matched_table(plan):
+    """The same numbers as contrasts of that table alone, with their Holm families."""
+    honest, table = two_tables(np.random.default_rng(13))
+    alone = {
+        (m.labels["dimension"], frozenset((m.labels["high"], m.labels["low"]))): m
+        for m in analyse(table, plan, rng=np.random.default_rng(0))
+        if m.name == "contrast"
+    }
+    for m in matched(honest, table, plan):
+        other = alone[m.labels["dimension"], frozenset((m.labels["high"], m.labels["low"]))]
+        sign = 1 if other.labels["high"] == m.labels["high"] else -1
+        ends = sorted((sign * other.low, sign * other.high))
+        assert (m.value, m.low, m.high) == pytest.approx((sign * other.value, *ends))
+        assert m.detail["p"] == pytest.approx(other.detail["p_cluster_t"])
+        assert m.detail["p_holm"] == pytest.approx(other.detail["p_holm_cluster_t"])
+
+
+def test_a_pair_that_never_met_at_equal_length_keeps_its_place(plan):
+    honest, table = two_tables(np.random.default_rng(14))
+    keep = table.agent != 3
+    some = made(table.scores[keep][:, 0], None, table.agent[keep], table.cycle[keep], table.cluster[keep])
+    found = matched(honest, some, plan)
+    never = [m for m in found if "elm" in m.labels.values()]
+    assert {(m.state, m.value, m.n, m.detail["p"], m.detail["p_holm"]) for m in never} == {
+        ("never compared", None, 0, 1.0, 1.0)
+    }
+    assert len(never) == 9
+    met = next(m for m in found if m.labels["dimension"] == "aggregate" and "elm" not in m.labels.values())
+    gaps = some.scores[:, 0].mean(axis=1)
+    first, second = ("ash", "birch", "cedar").index(met.labels["high"]), AGENTS.index(met.labels["low"])
+    slow = cluster_t(gaps[some.agent == first] - gaps[some.agent == second], some.cluster[some.agent == first])
+    assert (met.value, met.detail["p"]) == pytest.approx((slow.difference, slow.p))
+
+
+def test_one_agent_has_no_contrasts(plan):
+    agent, cycle, cluster = design(agents=1)
+    table = made(np.full(agent.size, 4.0), None, agent, cycle, cluster, agents=("ash",))
+    assert matched(table, replace(table), plan) == []

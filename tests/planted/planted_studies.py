@@ -1,0 +1,269 @@
+"""Studies with a known truth, and how often the protocol gets it right: for the tests here and `docs/validate.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+from scipy import stats
+
+from assaymark.claims import decide_claims, publication_level
+from assaymark.metrology import analyse, bootstrap_kappa, cluster_t, jackknife_kappa, mean_pairwise_kappa
+from assaymark.metrology.checks import Ints
+from assaymark.metrology.contrasts import bootstrap_tests, t_test
+from assaymark.metrology.extension import joined
+from assaymark.metrology.measure_agreement import categories_of
+from assaymark.metrology.panel import Panel, panel_of
+from assaymark.metrology.simulation import Composer, Panelist, Spread, Truth, simulate_scores
+from assaymark.metrology.table import ScoreTable
+from assaymark.protocol import Study, parse_study
+from assaymark.records import Claim, Measurement, Verdict
+from assaymark.workflow.planning_calls import plan_calls_report
+
+AGENTS = ("ash", "birch", "cedar", "elm")
+FAMILIES = ("north", "south", "east")
+PANEL = tuple(Panelist(f"judge-{family}", family) for family in FAMILIES)
+EQUAL = tuple(Composer(name, 3.0) for name in AGENTS)
+DIMENSIONS = ("d0", "d1", "d2", "d3", "d4", "d5")
+REGIMES = Spread(0.25, 0.0)
+"""Agents react differently to regimes, in each dimension on its own: decisions of one cluster are not independent."""
+
+NULL = Truth(
+    composers=EQUAL, panel=PANEL, cycle=Spread(0.3, 1.0), interaction=REGIMES, residual=Spread(0.8, 0.0), cycles=6
+)
+"""Four equal agents. Every order that is claimed about them is false."""
+
+QUIET = replace(
+    NULL, dimensions=("d0", "d1"), interaction=Spread(0.15, 0.5), residual=Spread(0.5, 0.3), cycle=Spread(0.2)
+)
+"""The same with little noise: hardly any score is cut off at an end of the scale, and means stay where planted."""
+
+LEVELS = (3.3, 3.0, 3.0, 2.75)
+PLANTED = replace(QUIET, composers=tuple(Composer(name, mean) for name, mean in zip(AGENTS, LEVELS, strict=True)))
+"""A leader, a tie class of two, and a last one."""
+
+
+def study_of(extra: str = "", *, families: tuple[str, ...] = FAMILIES) -> Study:
+    """A plan for the panel of these studies."""
+    judges = "".join(
+        f'[[judges]]\nname = "judge-{family}"\nmodel = "reference/auditor"\nfamily = "{family}"\n'
+        for family in families
+    )
+    return parse_study(f'name = "planted"\nseed = 1\n{extra}\n{judges}')
+
+
+PLAN = study_of("inference = {resamples = 4000}")
+"""Draws enough for Holm over 36 contrasts at half of .05: the smallest adjusted p-value is .018."""
+
+
+def generator(*seed: int) -> np.random.Generator:
+    """The one generator of a place in a simulation."""
+    return np.random.default_rng(list(seed))
+
+
+# --- rates ------------------------------------------------------------------------------------------------------------
+
+
+def band(n: int, rate: float) -> tuple[int, int]:
+    """The central 99.9 % of a binomial count: what ``n`` studies give if the true rate is ``rate``."""
+    low, high = stats.binom.ppf([0.0005, 0.9995], n, rate)
+    return int(low), int(high)
+
+
+def in_band(count: int, n: int, rate: float) -> bool:
+    """Whether a count agrees with a stated rate."""
+    low, high = band(n, rate)
+    return low <= count <= high
+
+
+def panels(truth: Truth, studies: int, *, seed: int) -> Iterator[Panel]:
+    """Simulated studies, ready for analysis."""
+    plan = study_of()
+    for number in range(studies):
+        yield panel_of(simulate_scores(truth, generator(seed, number)), plan)
+
+
+# --- contrasts --------------------------------------------------------------------------------------------------------
+
+
+def contrast_coverage(truth: Truth, studies: int, *, seed: int, test: str = "cluster-t") -> int:
+    """In how many studies the interval of the first pair's aggregate contrast contains the planted difference."""
+    first, second = truth.means[0], truth.means[1]
+    planted = float((first - second) @ truth.shares)
+    covered = 0
+    for number, panel in enumerate(panels(truth, studies, seed=seed)):
+        meeting = panel.meetings[0]
+        sums, sizes = meeting.sums[:, :1], meeting.cycles
+        if test == "cluster-t":
+            found = t_test(sums, sizes)
+        else:
+            rng = generator(seed, number, 1)
+            (found,) = bootstrap_tests([(sums, sizes)], resamples=2000, rng=rng, level=0.95, intervals=[True])
+        covered += bool(found.low[0] <= planted <= found.high[0])
+    return covered
+
+
+def halo_of(panel: Panel, family: str) -> tuple[float, float, float]:
+    """The family's share in the first pair's aggregate contrast, with its cluster t interval."""
+    meeting = panel.meetings[0]
+    without = panel.block(family).start
+    found = t_test(meeting.sums[:, [0]] - meeting.sums[:, [without]], meeting.cycles)
+    return float(found.difference[0]), float(found.low[0]), float(found.high[0])
+
+
+def terse_effect(table: ScoreTable, agent: int, threshold: int) -> tuple[float, float, float]:
+    """Panel score of one agent's short texts minus that of its longer ones, by cluster, with a cluster t interval."""
+    score = table.stacked[:, :, 0].mean(axis=1)
+    gaps, names = [], []
+    for k in range(len(table.clusters)):
+        rows = (table.cluster == k) & (table.agent == agent)
+        short = rows & (table.lengths < threshold)
+        if short.any() and (rows & ~short).any():
+            gaps.append(float(score[short].mean() - score[rows & ~short].mean()))
+            names.append(k)
+    found = cluster_t(gaps, names)
+    assert found.low is not None
+    assert found.high is not None
+    return found.difference, found.low, found.high
+
+
+# --- agreement --------------------------------------------------------------------------------------------------------
+
+
+def ratings_of(table: ScoreTable) -> Ints:
+    """Aggregate ratings [n, J] as kappa reads them."""
+    return categories_of(table.stacked[:, :, 0])
+
+
+@cache
+def expected_kappa(truth: Truth, *, clusters: int = 3000, seed: int = 99) -> float:
+    """Mean pairwise kappa of the aggregate in a study of very many clusters."""
+    return mean_pairwise_kappa(ratings_of(simulate_scores(replace(truth, clusters=clusters), generator(seed))))
+
+
+def kappa_coverage(truth: Truth, studies: int, *, seed: int) -> tuple[int, int]:
+    """In how many studies the jackknife and the bootstrap interval of kappa contain the expected kappa."""
+    expected = expected_kappa(truth)
+    jackknife = bootstrap = 0
+    for number in range(studies):
+        table = simulate_scores(truth, generator(seed, number))
+        ratings, rng = ratings_of(table), generator(seed, number, 1)
+        one = jackknife_kappa(ratings, table.cluster)
+        two = bootstrap_kappa(ratings, table.cluster, resamples=2000, rng=rng)
+        jackknife += one.low <= expected <= one.high
+        bootstrap += two.low <= expected <= two.high
+    return jackknife, bootstrap
+
+
+# --- verdicts ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """In how many of ``studies`` some order could be claimed.
+
+    ``gating`` under the plan's test, ``bootstrap`` had the percentile bootstrap gated, ``headline`` as a headline under
+    the plan's test, had the panel passed its control cells.
+    """
+
+    studies: int
+    gating: int
+    bootstrap: int
+    headline: int
+
+
+def verdicts_of(truth: Truth, plan: Study, *, seed: int, number: int) -> tuple[Verdict, ...]:
+    """The verdicts of one simulated study."""
+    table = simulate_scores(truth, generator(seed, number))
+    return decide_claims(analyse(table, plan, rng=generator(seed, number, 1)), plan, "hash")
+
+
+def headline_if_passed(verdict: Verdict) -> bool:
+    """Whether the claim would be a headline had the panel passed the control cells."""
+    asserts = verdict.claim.asserts_order
+    level = publication_level(verdict.agreement_status, verdict.stability_status, "passed", asserts_order=asserts)
+    return level == "headline"
+
+
+def orders(
+    truth: Truth, plan: Study, studies: int, *, seed: int, false: Callable[[Verdict], bool] = lambda _: True
+) -> Orders:
+    """How often an order is claimed; ``false`` picks the claims that count."""
+    gating = bootstrap = headline = 0
+    for number in range(studies):
+        asserted = [v for v in verdicts_of(truth, plan, seed=seed, number=number) if v.claim.asserts_order and false(v)]
+        gating += any(v.publication_level != "no-claim" for v in asserted)
+        bootstrap += any(v.fragility.get("percentile bootstrap", "no-claim") != "no-claim" for v in asserted)
+        headline += any(headline_if_passed(v) for v in asserted)
+    return Orders(studies, gating, bootstrap, headline)
+
+
+# --- planning ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Mean predicted and mean real share of extended studies that reach the next level, over pilot studies.
+
+    ``scatter`` is the root mean square of their difference in single pilots.
+    """
+
+    predicted: float
+    reached: float
+    scatter: float
+    pilots: int
+
+
+def calibration(plan: Study, *, spread: float, pilots: int, studies: int, budget: int, seed: int) -> Calibration:
+    """Pilot studies of three agents with random levels, whose leader cannot be claimed yet, extended by new cycles.
+
+    ``spread`` is the standard deviation of the levels. Each pilot is planned by `plan_calls_report` and then extended
+    ``studies`` times from its truth, under the recommended one of the options that add cycles.
+    """
+    pairs = []
+    number = 0
+    while len(pairs) < pilots:
+        number += 1
+        truth = _random_levels(spread, seed, number)
+        table = simulate_scores(truth, generator(seed, number))
+        found = analyse(table, plan, rng=generator(seed, number, 1))
+        first = [v for v in decide_claims(found, plan, "hash") if _is_leader(found, v.claim)]
+        if first[0].publication_level != "no-claim":
+            continue
+        result = plan_calls_report(table, plan, first, found, budget_calls=budget, seed=number, studies=studies)
+        chosen = result.recommended()
+        if result.focus is None or chosen is None or "cycles" not in chosen.name:
+            continue
+        cycles, clusters = (int(word) for word in chosen.words.split() if word.isdigit())
+        later = replace(truth, clusters=clusters, cycles=cycles // clusters)
+        reached = 0
+        for repeat in range(studies):
+            rng = generator(seed, number, 2, repeat)
+            both = joined(table, simulate_scores(later, rng), rng)
+            levels = {
+                v.claim.id: v.publication_level for v in decide_claims(analyse(both, plan, rng=rng), plan, "hash")
+            }
+            reached += levels[result.focus.claim.id] != "no-claim"
+        predicted = result.prospects[result.focus.claim.id, chosen.name].probability
+        pairs.append((predicted, reached / studies))
+    one, two = np.array(pairs).T
+    return Calibration(float(one.mean()), float(two.mean()), float(np.sqrt(np.square(one - two).mean())), pilots)
+
+
+def _random_levels(spread: float, seed: int, number: int) -> Truth:
+    rng = generator(seed, number, 3)
+    means = 3.0 + spread * rng.standard_normal(3)
+    composers = tuple(Composer(name, mean) for name, mean in zip(AGENTS[:3], means.tolist(), strict=True))
+    return replace(QUIET, composers=composers, dimensions=("d0",), cycles=6)
+
+
+def _is_leader(measurements: Sequence[Measurement], claim: Claim) -> bool:
+    """Whether a claim is about the agent with the highest aggregate."""
+    levels = {
+        item.labels["agent"]: item.value or 0.0
+        for item in measurements
+        if item.name == "score.effect" and item.labels["dimension"] == claim.dimension == "aggregate"
+    }
+    return bool(levels) and claim.subjects == (max(levels, key=levels.__getitem__),)

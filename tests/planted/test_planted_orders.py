@@ -1,0 +1,37 @@
+"""Orders that are claimed: false ones at most at the stated rate, planted ones found, tie classes left alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from planted_studies import AGENTS, DIMENSIONS, NULL, PLAN, PLANTED, band, orders, verdicts_of
+
+from assaymark.metrology.simulation import Composer
+
+STUDIES = 200
+
+
+@pytest.mark.parametrize("clusters", [5, 8, 16])
+def test_equal_agents_rarely_give_an_order(clusters):
+    """At most 5 % of studies permit any order under the default plan, as a headline too had the cells been passed."""
+    found = orders(replace(NULL, clusters=clusters, dimensions=DIMENSIONS[:2]), PLAN, STUDIES, seed=3)
+    limit = band(STUDIES, 0.05)[1]
+    assert found.gating <= limit
+    assert found.headline <= found.gating
+    assert found.bootstrap > limit  # the warning number: why the percentile bootstrap does not gate below 20 clusters
+
+
+def test_a_tie_class_is_not_ordered_and_the_rest_is():
+    """A leader, two equals, and a last one: the equals get an order in at most 5 % of studies."""
+    levels = dict(zip(AGENTS, (3.7, 3.0, 3.0, 2.4), strict=True))
+    truth = replace(PLANTED, clusters=12, composers=tuple(Composer(name, mean) for name, mean in levels.items()))
+    assert truth.tie_classes() == (("birch", "cedar"),)
+    tied = leader = 0
+    for number in range(STUDIES):
+        said = [v for v in verdicts_of(truth, PLAN, seed=8, number=number) if v.publication_level != "no-claim"]
+        said = [v for v in said if v.claim.asserts_order]
+        tied += any(set(v.claim.subjects) == {"birch", "cedar"} for v in said)
+        leader += any(v.claim.id == "first[agent=ash,dimension=aggregate]" for v in said)
+    assert tied <= band(STUDIES, 0.05)[1]
+    assert leader >= band(STUDIES, 0.95)[0]

@@ -1,0 +1,452 @@
+"""A bare table of scores made elsewhere, from the file to verdicts, and every way in which it can fall short."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+import pytest
+
+from assaymark.errors import AssayError, InputError, PlanError
+from assaymark.protocol import Study, parse_study, plan_hash
+from assaymark.records import Measurement
+from assaymark.workflow import bare_tables
+from assaymark.workflow.bare_tables import MeasuredTable, default_study, measure_table, study_toml
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.tables import MEASUREMENTS, Store
+
+ROOT = Path(__file__).resolve().parents[2]
+PANEL = {"auditor": "north", "reader": "south", "skeptic": "east"}
+EFFECTS = {"ash": 0.9, "birch": 0.3, "cedar": 0.0}
+
+
+def make_rows(
+    *, judges: Mapping[str, str] = PANEL, clusters: int = 6, cycles: int = 10, seed: int = 1, **columns: Any
+) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(seed)
+    rows = []
+    for cycle in range(clusters * cycles):
+        base = 2.7 + rng.normal(0, 0.5)
+        for k, (agent, effect) in enumerate(EFFECTS.items()):
+            true = base + effect + rng.normal(0, 0.5, 2)
+            for judge, family in judges.items():
+                clarity, risk = np.clip(np.floor(true + rng.normal(0, 0.4, 2) + 0.5), 1, 5).astype(int).tolist()
+                rows.append(
+                    {
+                        "trajectory": 3 * cycle + k,
+                        "agent": agent,
+                        "cluster": f"week{cycle // cycles}",
+                        "judge": judge,
+                        "family": family,
+                        "trial": 1,
+                        "cycle": cycle,
+                        "clarity": clarity,
+                        "risk": risk,
+                        **columns,
+                    }
+                )
+    return rows
+
+
+def cells(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Control cells: verbose and wrong, terse and right, and a paraphrase of every third honest record."""
+    found = [{**row, "derivation": "honest", "parent": None} for row in rows]
+    for row in rows:
+        name = f"{row['trajectory']}"
+        if row["cycle"] % 3 == 0:
+            found.append({**row, "trajectory": f"{name}p", "derivation": "paraphrase", "parent": name})
+        if row["agent"] == "ash":
+            low = {"clarity": 1, "risk": 1 + row["cycle"] % 3}
+            found.append({**row, "trajectory": f"{name}a", "derivation": "cell_a", "parent": None, **low})
+            found.append({**row, "trajectory": f"{name}b", "derivation": "cell_b", "parent": None})
+    return [{**row, "trajectory": str(row["trajectory"])} for row in found]
+
+
+def written(folder: Path, rows: list[dict[str, Any]], name: str = "scores.csv") -> Path:
+    path = folder / name
+    table = pa.Table.from_pylist(rows)
+    if name.endswith(".csv"):
+        pacsv.write_csv(table, path)
+    else:
+        pq.write_table(table, path, row_group_size=100)
+    return path
+
+
+def study_of(judges: Mapping[str, str] = PANEL, extra: str = "") -> Study:
+    listed = "".join(f'[[judges]]\nname = "{n}"\nmodel = "elsewhere/{n}"\nfamily = "{f}"\n' for n, f in judges.items())
+    return parse_study(f'name = "mine"\nseed = 3\n{extra}\n{listed}')
+
+
+def index(found: MeasuredTable) -> dict[str, Measurement]:
+    return {item.id: item for item in found.measurements}
+
+
+def levels(found: MeasuredTable) -> dict[str, str]:
+    return {verdict.claim.id: verdict.publication_level for verdict in found.verdicts}
+
+
+# --- a good table -----------------------------------------------------------------------------------------------------
+
+
+def test_a_csv_is_measured_and_decided(tmp_path):
+    path = written(tmp_path, make_rows())
+    found = measure_table(path)
+    known = index(found)
+    assert known["contrast[dimension=aggregate,high=ash,low=cedar]"].value == pytest.approx(0.9, abs=0.25)
+    assert known["kappa.mean_pairwise[dimension=aggregate]"].value > 0.4
+    assert len({item.id for item in found.measurements}) == len(found.measurements)
+    assert (found.size.trajectories, found.size.agents, found.size.clusters, found.size.judges) == (180, 3, 6, 3)
+    best = [v for v in found.verdicts if v.claim.subjects[0] == "ash" and v.claim.dimension == "aggregate"]
+    assert {verdict.stability_status for verdict in best} == {"stable"}
+    assert {verdict.adversarial_status for verdict in found.verdicts} == {"not tested"}
+    assert found.study == default_study(
+        bare_tables.score_table_of(bare_tables.Columns.of(pa.Table.from_pylist(make_rows())))
+    )
+    assert sum(found.tally.values()) == len(found.verdicts)
+
+
+def test_the_lines_say_what_stands_and_what_does_not(tmp_path):
+    path = written(tmp_path, make_rows())
+    lines = measure_table(path).lines()
+    said = "\n".join(lines)
+    assert (
+        f"{path}: 180 trajectories of 3 agents in 6 clusters, scored by 3 judges of 3 families on 2 dimensions" in said
+    )
+    assert "not fixed before the scores were seen" in said
+    assert "agreement of the judges: mean pairwise kappa 0." in said
+    assert "qualified: ash" in said
+    assert lines[-1].endswith("no-claim")
+    planned = "\n".join(measure_table(path, study_of()).lines())
+    assert "not fixed" not in planned
+
+
+def test_what_is_written(tmp_path):
+    path, out = written(tmp_path, make_rows()), tmp_path / "out"
+    found = measure_table(path, None, out)
+    assert sorted(str(p.relative_to(out)) for p in out.rglob("*") if p.is_file()) == [
+        "plan.toml",
+        "tables/manifest.json",
+        "tables/measurements.parquet",
+        "verdicts.json",
+    ]
+    assert Store(RunFolder(out)).read(MEASUREMENTS) == sorted(found.measurements, key=lambda item: item.id)
+    assert parse_study((out / "plan.toml").read_text()) == found.study
+    verdicts = json.loads((out / "verdicts.json").read_text())
+    jsonschema.validate(verdicts, json.loads((ROOT / "docs" / "verdicts.schema.json").read_text()))
+    assert verdicts["plan_hash"] == found.plan_hash
+    assert {name for verdict in verdicts["verdicts"] for name in verdict["measurements"]} == set(
+        verdicts["measurements"]
+    )
+    assert found.lines()[-1] == f"written to {out}"
+    first = {p: p.read_bytes() for p in out.rglob("*") if p.is_file()}
+    measure_table(path, None, RunFolder(out))
+    assert {p: p.read_bytes() for p in out.rglob("*") if p.is_file()} == first
+
+
+def test_a_locked_run_is_not_written_over(tmp_path):
+    out = tmp_path / "run"
+    out.mkdir()
+    (out / "study.lock").write_text("{}")
+    with pytest.raises(PlanError, match="is the folder of a run"):
+        measure_table(written(tmp_path, make_rows()), None, out)
+
+
+def test_the_plan_hash_follows_plan_and_scores(tmp_path):
+    path = written(tmp_path, make_rows())
+    one, again = measure_table(path, study_of()), measure_table(path, study_of())
+    assert one.plan_hash == again.plan_hash
+    other = study_of(extra="[gates]\npublish = 0.5")
+    assert measure_table(path, other).plan_hash != one.plan_hash
+    assert measure_table(written(tmp_path, make_rows(seed=2)), study_of()).plan_hash != one.plan_hash
+    digest = one.measurements[0].inputs
+    assert one.plan_hash == plan_hash(study_of(), {}, {"scores": digest})
+
+
+def test_progress_is_told(tmp_path):
+    said: list[str] = []
+    measure_table(written(tmp_path, make_rows()), progress=lambda what, *_: said.append(what))
+    assert set(said) == {"reading scores", "measuring"}
+
+
+# --- control cells ----------------------------------------------------------------------------------------------------
+
+
+def test_control_cells_of_the_table_are_measured(tmp_path):
+    found = measure_table(written(tmp_path, cells(make_rows())))
+    known = index(found)
+    assert found.study.cells_judged == ("cell_a", "cell_b", "paraphrase")
+    assert known["cell.gate[cell=cell_a]"].detail["outcome"] == "passed"
+    assert known["cell.gate[cell=paraphrase]"].value == 0
+    assert known["cell.gate[cell=paraphrase]"].n > 0
+    assert found.size.trajectories == 180
+    assert {verdict.adversarial_status for verdict in found.verdicts} != {"not tested"}
+
+
+def test_cells_that_the_plan_does_not_name_are_left_out(tmp_path):
+    path = written(tmp_path, cells(make_rows()))
+    found = measure_table(path, study_of())
+    assert not any(item.name.startswith("cell.") for item in found.measurements)
+    assert "rows that the plan does not name are left out: cell_a, cell_b, paraphrase" in found.lines()
+    wanted = study_of(extra='[records]\nderivations = ["honest", "red_team"]')
+    with pytest.raises(PlanError, match=r"cells that the table lacks \(red_team\)"):
+        measure_table(path, wanted)
+
+
+def test_lengths_are_looked_at(tmp_path):
+    rows = [{**row, "length": 40 + row["trajectory"] % 50} for row in make_rows()]
+    known = index(measure_table(written(tmp_path, rows)))
+    assert known["terse.share[agent=ash]"].state == "ok"
+    assert known["score.length_correlation[dimension=aggregate]"].state == "ok"
+
+
+def test_clusters_after_the_cutoff(tmp_path):
+    plan = study_of(extra='[contamination]\npost_cutoff = ["week5"]')
+    item = index(measure_table(written(tmp_path, make_rows()), plan))[
+        "contamination.gap[dimension=aggregate,split=all]"
+    ]
+    assert (item.state, item.detail["n_post"], item.detail["n_earlier"]) == ("ok", 30, 150)
+
+
+# --- the plan ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("study", "message"),
+    [
+        (study_of({"auditor": "north", "reader": "south"}), "judge skeptic is in the table and not in the plan"),
+        (study_of({**PANEL, "clerk": "west"}), "judge clerk is in the plan and not in the table"),
+        (study_of({**PANEL, "reader": "west"}), "judge reader has family west in the plan and south in the table"),
+        (study_of(extra='[claims]\ndimensions = ["tone"]'), "claims.dimensions names tone"),
+        (study_of(extra='[records]\nagents = ["oak"]'), r"agents that the table lacks \(oak\)"),
+    ],
+)
+def test_a_plan_about_something_else_is_refused(tmp_path, study, message):
+    with pytest.raises(PlanError, match=message):
+        measure_table(written(tmp_path, make_rows()), study)
+
+
+def test_weights_of_the_plan(tmp_path):
+    path = written(tmp_path, make_rows())
+    known = index(measure_table(path, study_of(extra="[rubric.weights]\nclarity = 1\nrisk = 0")))
+    pair = "high=ash,low=cedar"
+    assert known[f"contrast[dimension=aggregate,{pair}]"].value == known[f"contrast[dimension=clarity,{pair}]"].value
+    with pytest.raises(InputError, match="no weight for dimension 'risk'"):
+        measure_table(path, study_of(extra="[rubric.weights]\nclarity = 1"))
+
+
+def test_a_choice_of_agents(tmp_path):
+    found = measure_table(written(tmp_path, make_rows()), study_of(extra='[records]\nagents = ["ash", "cedar"]'))
+    assert {name for verdict in found.verdicts for name in verdict.claim.subjects} <= {"ash", "cedar", "honest"}
+    assert found.size.agents == 2
+
+
+@pytest.mark.parametrize(
+    "study",
+    [
+        study_of(),
+        study_of(extra='title = "a \\"b\\" \\u007f é"\n[claims]\ndimensions = ["aggregate"]\nrankings = false'),
+        study_of(
+            extra='[rubric.weights]\n"a b" = 1.5\nrisk = 2\n[stability.probe]\nname = "p"\nmodel = "x/p"\nfamily = "w"'
+        ),
+        study_of(extra='[contamination]\npost_cutoff = ["w1", "w2"]\n[records]\nderivations = ["honest", "cell_a"]'),
+    ],
+)
+def test_a_study_survives_its_file(study):
+    assert parse_study(study_toml(study)) == study
+
+
+def test_people_are_judges_of_their_own_family():
+    class Panel:
+        judges = ("anna", "reader")
+        families = ("human", "south")
+
+    assert [judge.model for judge in default_study(Panel()).judges] == ["human/table", "elsewhere/reader"]
+
+
+# --- without cycles ---------------------------------------------------------------------------------------------------
+
+
+def test_without_cycles_the_words_say_so(tmp_path):
+    rows = [{k: v for k, v in row.items() if k != "cycle"} for row in make_rows()]
+    found = measure_table(written(tmp_path, rows))
+    item = index(found)["contrast[dimension=aggregate,high=ash,low=cedar]"]
+    assert (item.n, item.n_of) == (6, "common clusters")
+    assert "compared by their means in each cluster" in item.method
+    assert "no column cycle: agents are compared by their means in each cluster" in found.lines()
+    assert not [m.id for m in found.measurements if "cycle" in m.n_of]
+
+
+# --- tables that fall short -------------------------------------------------------------------------------------------
+
+
+def only(rows: list[dict[str, Any]], **wanted: Any) -> list[dict[str, Any]]:
+    return [row for row in rows if all(row[name] in values for name, values in wanted.items())]
+
+
+def fixed(rows: list[dict[str, Any]], judges: set[str], score: int) -> list[dict[str, Any]]:
+    return [{**row, "clarity": score, "risk": score} if row["judge"] in judges else row for row in rows]
+
+
+ONE_FAMILY = "not measurable: one judge family"
+AGGREGATE_KAPPA = "kappa.mean_pairwise[dimension=aggregate]"
+PAIR = "contrast[dimension=aggregate,high=ash,low=birch]"
+SHORT = {
+    "one family": (
+        make_rows(judges=dict.fromkeys(PANEL, "north")),
+        {
+            AGGREGATE_KAPPA: "not measurable: one judge family",
+            "lofo.rho[dimension=risk,dropped=north]": "not measurable",
+        },
+    ),
+    "one judge": (make_rows(judges={"auditor": "north"}), {AGGREGATE_KAPPA: ONE_FAMILY}),
+    "every judge with one category": (
+        fixed(make_rows(), set(PANEL), 4),
+        {
+            AGGREGATE_KAPPA: "undefined: both judges gave one rating",
+            "kappa.fleiss[dimension=risk]": "undefined: all 540 ratings are the same",
+            "lofo.rho[dimension=risk,dropped=north]": "undefined: all 3 agents are tied",
+        },
+    ),
+    "one judge with one category": (
+        fixed(make_rows(), {"reader"}, 4),
+        {"redundancy[dimension=risk]": "undefined: judge 2 gave a single score"},
+    ),
+    "one agent": (
+        only(make_rows(), agent={"ash"}),
+        {
+            "mde[dimension=risk]": "undefined: no two agents share a cycle",
+            "lofo.rho[dimension=risk,dropped=north]": "undefined: one agent",
+        },
+    ),
+    "agents that never meet": (
+        [row for row in make_rows() if (row["agent"] == "ash") == (row["cycle"] % 2 == 0)],
+        {
+            PAIR: "never compared",
+            "score.effect[agent=ash,dimension=risk]": "disconnected",
+            "first.p_holm[agent=ash,dimension=risk]": "never compared",
+        },
+    ),
+    "no trajectory with every judge": (
+        [row for row in make_rows() if (row["judge"] == "skeptic") == (row["cycle"] % 2 == 0)],
+        {AGGREGATE_KAPPA: "not measurable: no trajectory has a usable score from every judge"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("rows", "states"), SHORT.values(), ids=SHORT)
+def test_what_cannot_be_measured_has_a_state(tmp_path, rows, states):
+    found = measure_table(written(tmp_path, rows))
+    known = index(found)
+    for name, state in states.items():
+        assert known[name].value is None
+        assert known[name].state.startswith(state), name
+    for item in found.measurements:
+        assert (item.value is None) == (item.state != "ok"), item.id
+        for number in (item.value, item.low, item.high):
+            assert number is None or np.isfinite(number), item.id
+    assert "headline" not in levels(found).values()
+    assert found.lines()
+
+
+def test_one_family_is_no_claim(tmp_path):
+    rows = make_rows(judges=dict.fromkeys(PANEL, "north"))
+    assert set(levels(measure_table(written(tmp_path, rows))).values()) == {"no-claim"}
+
+
+def test_one_cluster_has_no_interval_and_no_significance(tmp_path):
+    known = index(measure_table(written(tmp_path, make_rows(clusters=1))))
+    item = known["contrast[dimension=aggregate,high=ash,low=cedar]"]
+    assert (item.low, item.high, item.detail["p_holm"]) == (None, None, 1.0)
+    assert known[AGGREGATE_KAPPA].detail["interval_method"] == "no interval: one cluster, needs two"
+
+
+def test_missing_cells_are_left_out_and_counted(tmp_path):
+    rows = make_rows()
+    rows[0]["clarity"] = None
+    del rows[7]
+    found = measure_table(written(tmp_path, rows))
+    assert found.size.trajectories == 178
+    assert "2 trajectories lack a usable score from some judge and are left out" in found.lines()
+    assert index(found)["judge.invalid_share[judge=auditor]"].detail["invalid"] == 1
+
+
+@pytest.mark.parametrize("value", ["nan", ""])
+def test_nan_is_a_missing_score(tmp_path, value):
+    path = written(tmp_path, make_rows())
+    head, first, *rest = path.read_text().splitlines()
+    path.write_text("\n".join([head, first.rsplit(",", 1)[0] + f",{value}", *rest]) + "\n")
+    assert measure_table(path).size.left_out == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"risk": 6}, "usable scores lie in 1..5"),
+        ({"risk": float("inf")}, "usable scores lie in 1..5"),
+        ({"family": "west"}, "one judge has one family"),
+        ({"agent": "oak"}, "one trajectory has one agent"),
+        ({"cluster": "w"}, "one trajectory has one cluster"),
+        ({"trial": 0}, "whole number of at least 1"),
+    ],
+)
+def test_a_wrong_table_is_one_error(tmp_path, change, message):
+    rows = make_rows()
+    rows[4] |= change
+    with pytest.raises(InputError, match=message):
+        measure_table(written(tmp_path, rows, "scores.parquet"))
+
+
+def test_nothing_is_written_for_a_wrong_table(tmp_path):
+    rows, out = make_rows(), tmp_path / "out"
+    rows[4]["risk"] = 9
+    with pytest.raises(AssayError):
+        measure_table(written(tmp_path, rows), None, out)
+    assert not out.exists()
+
+
+# --- large tables -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """Every Parquet file counts as large."""
+    monkeypatch.setattr(bare_tables, "STREAMED_FROM", 1)
+
+
+def agree(one: MeasuredTable, other: MeasuredTable) -> None:
+    ours, theirs = index(one), index(other)
+    assert list(ours) == list(theirs)
+    for name, item in theirs.items():
+        assert (ours[name].state, ours[name].n) == (item.state, item.n)
+        assert ours[name].value == pytest.approx(item.value, abs=1e-9), name
+    assert (one.size, levels(one)) == (other.size, levels(other))
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_large_tables_give_the_same_verdicts(tmp_path, large, paired):
+    rows = [row if paired else {k: v for k, v in row.items() if k != "cycle"} for row in make_rows()]
+    rows[5]["risk"] = None
+    agree(measure_table(written(tmp_path, rows, "scores.parquet")), measure_table(written(tmp_path, rows)))
+
+
+def test_large_tables_that_need_their_rows_are_read_whole(tmp_path, large):
+    rows = [{**row, "replicate": 1} for row in make_rows()]
+    found = measure_table(written(tmp_path, rows, "scores.parquet"))
+    assert "read whole into memory, because there is a column replicate" in found.lines()
+    agree(found, measure_table(written(tmp_path, rows)))
+
+
+def test_large_tables_and_plans(tmp_path, large):
+    path = written(tmp_path, make_rows(), "scores.parquet")
+    agree(measure_table(path, study_of()), measure_table(written(tmp_path, make_rows()), study_of()))
+    chosen = study_of(extra='[records]\nagents = ["ash", "cedar"]')
+    assert measure_table(path, chosen).size.agents == 2
+    with pytest.raises(PlanError, match="cells that the table lacks"):
+        measure_table(path, study_of(extra='[records]\nderivations = ["honest", "cell_a"]'))

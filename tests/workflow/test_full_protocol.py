@@ -1,0 +1,284 @@
+"""Control cells, the outside judge, the anchor probe and people as judges, from records to verdicts."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from full_records import DIMENSIONS, grades, make, study
+from made_records import STUDY
+
+from assaymark.cli import main
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.tables import ANCHOR, EVIDENCE, JUDGMENTS, MEASUREMENTS, PROBE, VERDICTS, Store
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory) -> Store:
+    """A finished run of the whole protocol, people among the judges. Not to be changed."""
+    folder = tmp_path_factory.mktemp("full")
+    run = make(folder / "run")
+    assert main(["import", "human", str(grades(folder / "grades.csv")), "--out", str(run.path)]) == 0
+    assert main(["run", str(study(folder / "s.toml", people=True)), "--out", str(run.path)]) == 0
+    return Store(run)
+
+
+def measured(store: Store, name: str):
+    return [item for item in store.read(MEASUREMENTS) if item.name == name]
+
+
+def test_control_cells_are_judged_but_not_ranked(full):
+    judged = {one.trajectory for one in full.read(JUDGMENTS)}
+    assert sum("~" in name for name in judged) == 108
+    agents = {item.labels["agent"] for item in measured(full, "score.effect")}
+    assert agents == {"equal-weight", "minimum-variance", "momentum"}
+    assert not any("~" in item.decision for item in full.read(EVIDENCE))
+
+
+def test_every_judged_cell_has_a_gate_and_a_verdict(full):
+    gates = {item.labels["cell"]: item.detail["outcome"] for item in measured(full, "cell.gate")}
+    assert gates.keys() == {"cell_a", "cell_b", "fact_flip"}
+    claims = {one.claim.id for one in full.read(VERDICTS) if one.claim.scope == "adversarial-cell"}
+    assert claims == {"cell[cell=cell_a]", "cell[cell=cell_b]", "cell[cell=fact_flip]"}
+    tested = {one.adversarial_status for one in full.read(VERDICTS) if one.claim.scope == "aggregate-ranking"}
+    assert tested <= {"passed", "construct-sensitive", "contaminated", "not tested"}
+
+
+def test_people_are_one_more_family_under_the_same_gates(full):
+    judgments = full.read(JUDGMENTS)
+    people = [one for one in judgments if one.family == "human"]
+    assert {one.judge for one in people} == {"committee-1", "committee-2"}
+    assert {item.labels["dropped"] for item in measured(full, "lofo.rho")} == {
+        "auditor",
+        "reader",
+        "allocator",
+        "human",
+    }
+    graded = {one.trajectory for one in people}
+    assert len(
+        {one.trajectory for one in judgments} - {t for t in graded if sum(p.trajectory == t for p in people) == 2}
+    ) > 0
+    (kappa,) = (item for item in measured(full, "kappa.mean_pairwise") if item.labels == {"dimension": "aggregate"})
+    assert "committee-1|committee-2" not in kappa.detail["pairs"], "siblings' agreement is not the panel's"
+
+
+def test_the_anchor_probe_is_one_judge_on_its_own_sample(full):
+    again = full.read(ANCHOR)
+    assert {(one.judge, one.rubric) for one in again} == {("auditor", "v1.1")}
+    assert len({one.trajectory for one in again}) == 48
+    shifts = {item.labels["dimension"]: item for item in measured(full, "anchor.shift")}
+    assert shifts["constraint_awareness"].detail["changed"] is True
+    assert shifts["position_sizing"].detail["changed"] is False
+    assert shifts["constraint_awareness"].n == 48
+
+
+def test_the_outside_judge_was_asked_about_contested_pairs_only(full):
+    (state,) = measured(full, "probe.state")
+    contrasts = measured(full, "probe.contrast")
+    if state.state == "ok":
+        pairs = {(a, frozenset((b, c))) for a, b, c in state.detail["pairs"]}
+        assert {(i.labels["dimension"], frozenset((i.labels["high"], i.labels["low"]))) for i in contrasts} == pairs
+        assert {one.judge for one in full.read(PROBE)} == {"outsider"}
+    else:
+        assert not contrasts
+
+
+def test_known_scores_give_an_effective_number_of_judges_where_errors_vary(full):
+    found = {item.labels["dimension"]: item for item in measured(full, "panel.effective_judges")}
+    assert found["aggregate"].value > 1
+    assert found["aggregate"].detail["judges"] == 5
+    assert all(item.state == "ok" or item.state.startswith("undefined: judge") for item in found.values())
+
+
+def test_a_second_run_changes_nothing(full, tmp_path):
+    folder = full.folder
+    before = folder.verdicts.read_bytes()
+    assert main(["run", str(study(tmp_path / "s.toml", people=True)), "--out", str(folder.path)]) == 0
+    assert folder.verdicts.read_bytes() == before
+
+
+def test_one_verb_after_the_other_ends_in_the_same_bytes(full, tmp_path):
+    run = make(tmp_path / "run")
+    assert main(["import", "human", str(grades(tmp_path / "grades.csv")), "--out", str(run.path)]) == 0
+    assert main(["lock", str(study(tmp_path / "s.toml", people=True)), "--out", str(run.path)]) == 0
+    for verb in ("judge", "measure", "judge", "measure", "claim", "report"):
+        assert main([verb, str(run.path)]) == 0
+    assert run.verdicts.read_bytes() == full.folder.verdicts.read_bytes()
+
+
+# --- what is refused ------------------------------------------------------------------------------------------------
+
+
+def refused(arguments, capsys) -> str:
+    assert main([str(item) for item in arguments]) == 1
+    message = capsys.readouterr().err
+    assert message.startswith("assaymark: ")
+    assert "Traceback" not in message
+    return message
+
+
+def test_a_plan_that_names_what_is_not_there(imported, tmp_path, capsys):
+    path = study(tmp_path / "s.toml", people=True, extra='\n[contamination]\npost_cutoff = ["never"]\n')
+    path.write_text(
+        path.read_text()
+        .replace('rubric = "v1.1"', 'rubric = "v9"')
+        .replace('model = "reference/skeptic"', 'model = "reference/cynic"')
+    )
+    message = refused(["run", path, "--out", imported], capsys)
+    for part in (
+        "stability.probe.model",
+        "anchor_probe.rubric",
+        "no record of the control cell cell_a was imported",
+        "assaymark import human",
+        "contamination.post_cutoff",
+        "'never'",
+    ):
+        assert part in message
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('family = "skeptic"', 'family = "reader"', "outside the panel's families (got reader)"),
+        ('name = "outsider"', 'name = "reader"', "a name of its own (got reader"),
+        ('judge = "auditor"', 'judge = "nobody"', "must be a judge of the panel that is a model (got nobody)"),
+        ('model = "human/table"', 'model = "reference/reader"', "a human grader has model 'human/table'"),
+        ('"honest", "cell_a"', '"cell_a"', "must name honest"),
+    ],
+)
+def test_a_plan_that_contradicts_itself(imported, tmp_path, capsys, old, new, says):
+    path = study(tmp_path / "s.toml", people=True)
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new, 1))
+    assert says in refused(["run", path, "--out", imported], capsys)
+
+
+HEAD = ",".join(("trajectory", "judge", *DIMENSIONS))
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        (
+            [HEAD, "nobody,ann,3,3,3,3,3,3"],
+            "line 2, trajectory: no such record among the imported decisions (got 'nobody')",
+        ),
+        ([HEAD, "{id},ann,3,3,3,3,3,9"], "line 2, uncertainty_handling: must be a finite number from 1 to 5 (got '9')"),
+        ([HEAD, "{id},ann,3,3,3,3,3,3", "{id},ann,4,3,3,3,3,3"], "'ann' graded '{id}' twice in trial 1"),
+        ([HEAD, "{id},,3,3,3,3,3,3"], "line 2, judge: is empty"),
+        ([HEAD.replace("risk_alignment", "style"), "{id},ann,3,3,3,3,3,3"], "column 'style' is no dimension"),
+        ([HEAD, "{id},ann,,,,,,"], "holds no grade"),
+    ],
+)
+def test_a_wrong_table_of_grades(imported, tmp_path, capsys, lines, says):
+    record = Store(RunFolder(imported)).columns(_decisions(), "record_id")[0]["record_id"]
+    path = tmp_path / "grades.csv"
+    path.write_text("\n".join(lines).replace("{id}", record) + "\n")
+    assert says.replace("{id}", record) in refused(["import", "human", path, "--out", imported], capsys)
+    assert not (imported / "tables" / "human.parquet").exists()
+
+
+def _decisions():
+    from assaymark.workflow.tables import DECISIONS
+
+    return DECISIONS
+
+
+def test_half_a_grade_is_recorded_and_used_by_nobody(imported, tmp_path):
+    record = Store(RunFolder(imported)).columns(_decisions(), "record_id")[0]["record_id"]
+    path = tmp_path / "grades.csv"
+    path.write_text(f"{HEAD}\n{record},ann,3,,3,3,3,3\n")
+    assert main(["import", "human", str(path), "--out", str(imported)]) == 0
+    from assaymark.workflow.tables import HUMAN
+
+    (one,) = Store(RunFolder(imported)).read(HUMAN)
+    assert (one.status, one.scores, one.reason) == ("invalid", {}, "graded 5 of 6 dimensions")
+
+
+def test_other_grades_after_the_lock_are_refused(tmp_path, capsys):
+    run = make(tmp_path / "run")
+    assert main(["import", "human", str(grades(tmp_path / "a.csv")), "--out", str(run.path)]) == 0
+    assert main(["lock", str(study(tmp_path / "s.toml", people=True)), "--out", str(run.path)]) == 0
+    other = grades(tmp_path / "b.csv", seed=2)
+    assert "locked on other grades" in refused(["import", "human", other, "--out", run.path], capsys)
+    assert main(["import", "human", str(tmp_path / "a.csv"), "--out", str(run.path)]) == 0
+
+
+# --- amendments -----------------------------------------------------------------------------------------------------
+
+
+def amended(tmp_path, *changes: tuple[str, str]):
+    text = STUDY.read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new, 1)
+    path = tmp_path / "amended.toml"
+    path.write_text(text)
+    return path
+
+
+def test_an_amendment_before_the_judging_is_dated_hashed_and_said_with_every_verdict(imported, tmp_path, capsys):
+    assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
+    first = json.loads((imported / "study.lock").read_text())["plan_hash"]
+    path = amended(tmp_path, ("publish = 0.4 ", "publish = 0.35 "))
+    arguments = ["amend", str(path), "--out", str(imported), "--reason", "the pilot showed coarse anchors"]
+    assert main(arguments) == 0
+    said = capsys.readouterr().out
+    assert "gates.publish: 0.4 -> 0.35" in said
+    made = json.loads((imported / "amendments" / "0001.json").read_text())
+    assert made["reason"] == "the pilot showed coarse anchors"
+    assert made["plan_before"]["hash"] == first
+    assert made["plan_after"]["hash"] == json.loads((imported / "study.lock").read_text())["plan_hash"] != first
+    assert main(["run", str(path), "--out", str(imported)]) == 0
+    file = json.loads((imported / "verdicts.json").read_text())
+    assert file["amendments"][0]["fields"] == {"gates.publish": {"from": 0.4, "to": 0.35}}
+    assert all(verdict["amended"] == ["gates.publish"] for verdict in file["verdicts"])
+    assert all(any("gates.publish" in reason for reason in verdict["reasons"]) for verdict in file["verdicts"])
+
+
+def test_a_threshold_is_not_changed_once_a_judge_was_asked(run, tmp_path, capsys):
+    before = {path: path.read_bytes() for path in (run / "plan.toml", run / "study.lock", run / "verdicts.json")}
+    path = amended(tmp_path, ("publish = 0.4 ", "publish = 0.21 "))
+    message = refused(["amend", path, "--out", run, "--reason", "looks better"], capsys)
+    assert "the judging has begun, and gates.publish would be chosen with the result in sight" in message
+    assert {path: path.read_bytes() for path in before} == before
+    assert not (run / "amendments").exists()
+
+
+def test_what_no_verdict_rests_on_may_still_change(run, tmp_path):
+    path = amended(tmp_path, ('title = "Three reference agents', 'title = "Three rule-based agents'))
+    assert main(["amend", str(path), "--out", str(run), "--reason", "clearer"]) == 0
+    assert main(["run", str(path), "--out", str(run)]) == 0
+    file = json.loads((run / "verdicts.json").read_text())
+    assert file["title"].startswith("Three rule-based agents")
+    assert all(verdict["amended"] == [] for verdict in file["verdicts"])
+
+
+def test_an_amendment_needs_a_reason_and_a_change(imported, tmp_path, capsys):
+    assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
+    assert "needs a reason" in refused(["amend", STUDY, "--out", imported, "--reason", "  "], capsys)
+    assert "nothing to amend" in refused(["amend", STUDY, "--out", imported, "--reason", "x"], capsys)
+
+
+def test_an_edited_amendment_is_found(imported, tmp_path, capsys):
+    assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
+    path = amended(tmp_path, ("publish = 0.4 ", "publish = 0.35 "))
+    assert main(["amend", str(path), "--out", str(imported), "--reason", "true reason"]) == 0
+    made = imported / "amendments" / "0001.json"
+    made.write_text(made.read_text().replace("true reason", "other reason"))
+    assert "0001.json was edited" in refused(["run", path, "--out", imported], capsys)
+
+
+@pytest.mark.parametrize("killed_after", ["file", "plan"])
+def test_an_amendment_that_was_killed_half_way_can_be_made_again(imported, tmp_path, killed_after):
+    assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
+    lock, plan = (imported / "study.lock").read_bytes(), (imported / "plan.toml").read_bytes()
+    path = amended(tmp_path, ("publish = 0.4 ", "publish = 0.35 "))
+    again = ["amend", str(path), "--out", str(imported), "--reason", "coarse anchors"]
+    assert main(again) == 0
+    (imported / "study.lock").write_bytes(lock)
+    if killed_after == "file":
+        (imported / "plan.toml").write_bytes(plan)
+    assert main(again) == 0
+    assert [one.name for one in (imported / "amendments").iterdir()] == ["0001.json"]
+    assert main(["run", str(path), "--out", str(imported)]) == 0
