@@ -12,6 +12,7 @@ from assaymark.claims import decide_claims
 from assaymark.errors import InputError
 from assaymark.metrology import analyse
 from assaymark.metrology.simulation import Composer, Spread, simulate_scores
+from assaymark.metrology.stability import gated
 from assaymark.workflow.planning_calls import ASSUMPTIONS, lines, plan_calls_report
 
 FIRST = study_of("inference = {resamples = 1000}\nclaims = {pairs = false, rankings = false, cells = false}")
@@ -73,6 +74,21 @@ def test_more_trials_help_where_noise_between_trials_is_what_binds():
         reached += leader.agreement_status == "publish" and leader.stability_status == "stable"
     predicted = result.prospects[LEADER, chosen.name].probability
     assert abs(predicted - reached / 40) <= 0.10
+
+
+def test_trials_that_may_not_be_averaged_help_nobody():
+    """Under the locked gate a judge that repeats itself this badly counts with its first trial alone."""
+    noisy = replace(CLOSE.panel[0], trials=2, trial_noise=Spread(1.6, 0.9))
+    truth = replace(CLOSE, panel=(noisy, *CLOSE.panel[1:]), composers=(Composer("ash", 3.5), *CLOSE.composers[1:]))
+    table, found, verdicts = measured(truth, FIRST, 11, adversarial="passed")
+    one, other = (
+        plan_calls_report(given, FIRST, verdicts, found, budget_calls=270, seed=1, studies=10)
+        for given in (table, gated(table, FIRST))
+    )
+    assert one == other
+    more = [found for (_, name), found in one.prospects.items() if name == "more trials"]
+    assert more
+    assert all(found.reached in (0, found.studies) for found in more)  # further trials change nothing
 
 
 def test_control_cells_are_recommended_where_nothing_else_is_missing():

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import cycle, islice
 
 import numpy as np
 import pytest
@@ -45,7 +44,7 @@ ORDERS = ("uv", "vu")
 
 
 def calls_of(judge: Judge, name: str, prompt: str = BASE) -> Iterator[PairCall]:
-    """The 860 calls (120 + 120 + 300 and no filler) that these counts describe, or those of a strict arm."""
+    """The calls that these counts describe: vacuum, same-subset and ladder, in both orders; no vacuum under strict."""
 
     def pair(pair: str, condition: str, task: int, verdicts: tuple[str, str], **parts: object) -> Iterator[PairCall]:
         for order, verdict in zip(ORDERS, verdicts, strict=True):
@@ -200,7 +199,7 @@ def test_table_6_threshold_of_llama(sheets):
     to reach 75 % exactly there, as 30 of 40 do. That the upper end is no larger than the estimate is not what a
     bootstrap of such counts gives; it agrees with a threshold read off the grid, and the source does not say.
     """
-    assert 19 / 7 == pytest.approx(2.7143, abs=DIGIT)
+    assert pytest.approx(2.7143, abs=DIGIT) == 19 / 7
     found = sheets["Llama8B"][f"threshold[prompt={BASE}]"]
     assert found.value == pytest.approx(4.0, abs=DIGIT)
     assert found.detail["censored"] is None
@@ -284,8 +283,8 @@ def test_section_4_the_three_profiles(sheets):
 
 
 def test_section_3_design_counts():
-    """60 same-subset pairs and 50/40/30/20/10 ladder pairs in both orders, 120 vacuum calls, 10 tasks."""
+    """120 vacuum calls, 60 same-subset pairs and 50/40/30/20/10 ladder pairs in both orders, 10 tasks."""
     calls = list(calls_of(LLAMA, "x"))
-    assert len(calls) == 120 + 120 + 300
+    assert len(calls) == 120 + 2 * 60 + 2 * (50 + 40 + 30 + 20 + 10)
+    assert sum(call.order == "uv" for call in calls) == len(calls) / 2
     assert len({call.task for call in calls}) == TASKS
-    assert list(islice(cycle(ORDERS), 4)) == [call.order for call in calls[:4]]

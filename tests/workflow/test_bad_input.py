@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from made_records import STUDY, generic_records
 
 from assaymark.cli import main
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.importing import store_records
+from assaymark.workflow.tables import DECISIONS, Store
 
 
 def refused(arguments, capsys) -> str:
@@ -74,13 +78,20 @@ def test_names_that_the_records_and_the_rubric_do_not_have(imported, tmp_path, c
 
 
 def test_an_unknown_rubric(imported, tmp_path, capsys):
-    path = edited(tmp_path, ('name = "v1.0"', 'name = "v1.O"'))
+    path = edited(tmp_path, ('name = "v1.0"', 'name = "v1.00"'))
     assert "Did you mean 'v1.0'?" in refused(["lock", path, "--out", imported], capsys)
 
 
 def test_a_study_that_leaves_no_record(imported, tmp_path, capsys):
-    path = edited(tmp_path, ('derivations = ["honest"]', 'derivations = ["cell_a"]'))
-    assert "no decision is left to judge (144 by derivation honest)" in refused(
+    path = edited(tmp_path, ('derivations = ["honest"]', 'agents = ["equal-weight"]\nexclude_flags = ["flagged"]'))
+    decisions = Store(RunFolder(imported)).read(DECISIONS)
+    store_records(
+        RunFolder(imported),
+        [replace(one, flags=("flagged",)) for one in decisions],
+        Store(RunFolder(imported)).contexts(),
+        (),
+    )
+    assert "no decision is left to judge (96 by agent not in the plan, 48 by flag flagged)" in refused(
         ["lock", path, "--out", imported], capsys
     )
 
@@ -102,7 +113,7 @@ def test_what_could_only_fail_after_the_lock_is_refused_before_it(imported, tmp_
 @pytest.mark.parametrize(
     ("claims", "told"),
     [
-        ("first = false\npairs = false", "decides nothing"),
+        ("first = false\npairs = false\nrankings = false", "decides nothing"),
         ("first = true\ndimensions = []", "claims.dimensions"),
         ('first = true\ndimensions = ["aggregate", "aggregate"]', "named once"),
     ],

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import jsonschema
@@ -18,7 +19,9 @@ import pytest
 import sqlalchemy as sa
 from made_records import STUDY
 
+from assaymark.claims import kind_of
 from assaymark.cli import main
+from assaymark.records import Claim, parse
 
 LEVELS = ("headline", "qualified", "no-claim")
 
@@ -43,7 +46,8 @@ def test_the_demo_ends_in_everything_the_layout_promises(finished):
     names = {path.name for path in finished.iterdir()} - {"objects", "ledger.db.lock"}
     assert names == {"plan.toml", "study.lock", "ledger.db", "tables", "verdicts.json", "certificates", "report"}
     tables = {path.stem for path in (finished / "tables").glob("*.parquet")}
-    assert tables == {"contexts", "decisions", "outcomes", "judgments", "evidence", "measurements", "verdicts"}
+    made = {"contexts", "decisions", "outcomes", "judgments", "anchor", "probe", "evidence", "measurements", "verdicts"}
+    assert tables == made
     assert (finished / "report" / "index.html").stat().st_size < 200_000
 
 
@@ -52,10 +56,13 @@ def test_verdicts_are_said_in_full_and_no_higher_than_qualified(finished):
     levels = [verdict["publication_level"] for verdict in file["verdicts"]]
     assert file["tally"] == {level: levels.count(level) for level in LEVELS}
     assert file["tally"]["headline"] == 0, "no control texts were graded, so nothing can be a headline"
-    assert len(levels) == 7 * (3 + 3)
+    kinds = Counter(kind_of(parse(Claim, json.dumps(verdict["claim"]))) for verdict in file["verdicts"])
+    assert {kind: kinds[kind] for kind in ("first", "pair", "ranking", "cell")} == {
+        "first": 21, "pair": 21, "ranking": 7, "cell": 0,
+    }  # fmt: skip
     for verdict in file["verdicts"]:
         assert verdict["adversarial_status"] == "not tested"
-        assert len(verdict["reasons"]) == 3
+        assert len(verdict["reasons"]) >= 3
         assert verdict["plan_hash"] == file["plan_hash"]
         assert set(verdict["measurements"]) <= set(file["measurements"])
     assert file["panel"]["reference"] is True
@@ -96,6 +103,10 @@ def test_two_runs_are_byte_equal(finished, tmp_path):
 
 def test_the_verbs_one_by_one_end_where_run_ends(finished, imported, capsys):
     assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
+    for verb in ("judge", "measure"):
+        assert main([verb, str(imported)]) == 0, capsys.readouterr().err
+    assert main(["claim", str(imported)]) == 1
+    assert "the outside judge that the plan commits was not asked" in capsys.readouterr().err
     for verb in ("judge", "measure", "claim", "report"):
         assert main([verb, str(imported)]) == 0, capsys.readouterr().err
     assert digests(imported) == digests(finished)

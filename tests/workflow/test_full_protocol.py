@@ -55,9 +55,10 @@ def test_people_are_one_more_family_under_the_same_gates(full):
         "human",
     }
     graded = {one.trajectory for one in people}
-    assert len(
-        {one.trajectory for one in judgments} - {t for t in graded if sum(p.trajectory == t for p in people) == 2}
-    ) > 0
+    assert (
+        len({one.trajectory for one in judgments} - {t for t in graded if sum(p.trajectory == t for p in people) == 2})
+        > 0
+    )
     (kappa,) = (item for item in measured(full, "kappa.mean_pairwise") if item.labels == {"dimension": "aggregate"})
     assert "committee-1|committee-2" not in kappa.detail["pairs"], "siblings' agreement is not the panel's"
 
@@ -74,13 +75,13 @@ def test_the_anchor_probe_is_one_judge_on_its_own_sample(full):
 
 def test_the_outside_judge_was_asked_about_contested_pairs_only(full):
     (state,) = measured(full, "probe.state")
+    assert state.state == "ok"
+    assert state.value == len(state.detail["pairs"]) > 0
+    pairs = {(a, frozenset((b, c))) for a, b, c in state.detail["pairs"]}
     contrasts = measured(full, "probe.contrast")
-    if state.state == "ok":
-        pairs = {(a, frozenset((b, c))) for a, b, c in state.detail["pairs"]}
-        assert {(i.labels["dimension"], frozenset((i.labels["high"], i.labels["low"]))) for i in contrasts} == pairs
-        assert {one.judge for one in full.read(PROBE)} == {"outsider"}
-    else:
-        assert not contrasts
+    assert {(i.labels["dimension"], frozenset((i.labels["high"], i.labels["low"]))) for i in contrasts} == pairs
+    assert {one.judge for one in full.read(PROBE)} == {"outsider"}
+    assert not any("no outside judge was asked" in reason for one in full.read(VERDICTS) for reason in one.reasons)
 
 
 def test_known_scores_give_an_effective_number_of_judges_where_errors_vary(full):

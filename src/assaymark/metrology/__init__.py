@@ -33,11 +33,14 @@ from assaymark.metrology.planning import (
     preflight,
     simulate_error_rate,
 )
+from assaymark.metrology.pooled import analyse_sums
 from assaymark.metrology.probe import ProbePlan, contested, probe_measurements
 from assaymark.metrology.resampling import bootstrap_kappa, jackknife_kappa
 from assaymark.metrology.simulation import Truth, simulate_scores
 from assaymark.metrology.stability import averaging, gated, leave_one_family_out, repetition_stability
+from assaymark.metrology.streaming import score_sums
 from assaymark.metrology.style import length_matched_contrasts, style_measurements
+from assaymark.metrology.sums import ScoreSums
 from assaymark.metrology.table import Calls, ScoreTable, score_table
 
 __all__ = [
@@ -50,10 +53,12 @@ __all__ = [
     "Interval",
     "Preflight",
     "ProbePlan",
+    "ScoreSums",
     "ScoreTable",
     "Truth",
     "agent_effects",
     "analyse",
+    "analyse_sums",
     "anchor_measurements",
     "averaging",
     "bootstrap_contrast",
@@ -82,6 +87,7 @@ __all__ = [
     "read_scores",
     "repetition_stability",
     "round_half_up",
+    "score_sums",
     "score_table",
     "sign_flip",
     "simulate_error_rate",

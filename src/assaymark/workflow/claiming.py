@@ -9,11 +9,13 @@ from typing import Final
 
 from assaymark import __version__
 from assaymark.claims import certificate, certificate_name, decide_claims, index
-from assaymark.errors import PlanError
+from assaymark.errors import LedgerError, PlanError
+from assaymark.metrology import contested
 from assaymark.records import JSON, Measurement, Verdict
 from assaymark.workflow.folder import RunFolder, json_text, replace_files, write_json
 from assaymark.workflow.locking import Locked, open_locked
-from assaymark.workflow.tables import JUDGMENTS, MEASUREMENTS, VERDICTS, Store
+from assaymark.workflow.probing import probe_basis
+from assaymark.workflow.tables import JUDGMENTS, MEASUREMENTS, PROBE, VERDICTS, Store
 
 FORMAT: Final = "assaymark verdicts 1"
 
@@ -54,11 +56,12 @@ def claim(folder: RunFolder) -> VerdictFile:
     PlanError
         The measurements were made under another plan.
     LedgerError
-        There are no measurements yet: measure first.
+        There are no measurements yet: measure first. Or the outside judge was not asked yet: judge again.
     """
     locked = open_locked(folder)
     store = Store(folder)
     measurements = store.read(MEASUREMENTS)
+    _require_probe(folder, locked, store, measurements)
     verdicts = decide_claims(measurements, locked.study, locked.plan_hash, amended=locked.amended)
     if foreign := {verdict.plan_hash for verdict in verdicts} - {locked.plan_hash}:
         raise PlanError(f"verdicts of another plan: {', '.join(sorted(foreign))}")
@@ -72,6 +75,18 @@ def claim(folder: RunFolder) -> VerdictFile:
     )
     write_json(folder.verdicts, file)
     return file
+
+
+def _require_probe(folder: RunFolder, locked: Locked, store: Store, measurements: Sequence[Measurement]) -> None:
+    """The outside judge that a plan commits has to be heard before anything is claimed."""
+    plan = contested(measurements, locked.study)
+    if locked.study.stability.probe is None or not plan.needed:
+        return
+    if not store.done(PROBE, probe_basis(locked, store, plan)):
+        raise LedgerError(
+            f"{folder.path}: leaving a judge family out turns {len(plan.pairs)} pairs, and the outside judge that the "
+            f"plan commits was not asked about them; run: assaymark judge {folder.path}, then assaymark measure"
+        )
 
 
 def verdict_file(locked: Locked, verdicts: Sequence[Verdict], measurements: Sequence[Measurement]) -> VerdictFile:

@@ -12,9 +12,10 @@ import numpy as np
 from assaymark.claims import decide_claims, publication_level, withheld_phrase
 from assaymark.errors import InputError, Problem
 from assaymark.metrology import analyse, gating_test, wilson
-from assaymark.metrology.components import Components, variance_components
+from assaymark.metrology.components import Components, averaged, variance_components
 from assaymark.metrology.extension import drawn_truth, fitted_truth, joined, with_judge, with_trials
 from assaymark.metrology.simulation import Truth, simulate_scores
+from assaymark.metrology.stability import gated
 from assaymark.metrology.table import ScoreTable
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import AGGREGATE, AdversarialStatus, Claim, Level, Measurement, Verdict
@@ -133,7 +134,7 @@ def plan_calls_report(
     Parameters
     ----------
     table : ScoreTable
-        The judged honest records.
+        The judged honest records, before or after `gated`: simulated studies decide anew whose trials are averaged.
     study : Study
         The locked plan.
     verdicts, measurements : of this study
@@ -296,8 +297,8 @@ class _Basis:
 
     @classmethod
     def of(cls, table: ScoreTable, study: Study) -> _Basis:
-        components = variance_components(table)
-        return cls(replace(table, lengths=None), _quick(study, table), fitted_truth(table, components), components)
+        table, components = replace(averaged(table), lengths=None), variance_components(table)
+        return cls(table, _quick(study, table), fitted_truth(table, components), components)
 
     @property
     def trials(self) -> int:
@@ -420,7 +421,8 @@ def _simulated(
     aims = {target.claim.id: target.aim for target in targets}
     for number in range(studies):
         rng = np.random.default_rng([*seed, number])
-        for verdict in decide_claims(analyse(way.extend(rng), way.study, rng=rng), way.study, "simulated"):
+        table = gated(way.extend(rng), way.study)
+        for verdict in decide_claims(analyse(table, way.study, rng=rng), way.study, "simulated"):
             name = verdict.claim.id
             if name in aims:
                 level = _level(verdict, adversarial[name], cells=way.option.cells)

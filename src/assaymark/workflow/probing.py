@@ -77,7 +77,7 @@ def ask_probe(folder: RunFolder, locked: Locked, models: Mapping[str, Model], pr
 
 def probe_basis(locked: Locked, store: Store, plan: ProbePlan) -> dict[str, str | None]:
     """What the outside judge's answers were asked for: the plan, the judgments, and the pairs that these left open."""
-    return {"plan": locked.plan_hash, "judgments": store.digest(JUDGMENTS), "pairs": content_id(plan.pairs)}
+    return {"plan": locked.plan_hash, "judgments": store.digest(JUDGMENTS), "pairs": content_id(sorted(plan.pairs))}
 
 
 def probe_sample(honest: Sequence[Decision], plan: ProbePlan) -> frozenset[str]:

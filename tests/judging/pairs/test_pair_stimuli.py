@@ -167,14 +167,13 @@ def test_tasks_that_cannot_carry_stimuli_are_refused(tasks):
 
 def test_a_task_without_a_unit_has_no_unit_pair():
     text = "\n".join(
-        f'[[task.requirement]]\nname = "{name}"\nmust = "x"\nmet = ["The {name} was put at 12.", "At 12 we put the {name}."]\n'
-        f'partly = "The {name} was put at something."\nneutral = "The {other} is not spoken of."'
+        f'[[task.requirement]]\nname = "{name}"\nmust = "x"\n'
+        f'met = ["The {name} was put at 12.", "At 12 we put the {name}."]\n'
+        f'partly = "The {name} was put at something."\nneutral = "Nothing about the {other} is spoken of."'
         for name, other in zip(("ab", "cd", "ef", "gh", "ij"), "vwxyz", strict=True)
     )
     made = build_stimuli(load_tasks(f'[[task]]\nname = "one"\nquestion = "x"\n{text}'), 1)
-    assert {pair.variant for pair in of(made, "graded_vacuum")} == {"synonym", "typo"} - (
-        set() if any(pair.variant == "typo" for pair in made) else {"typo"}
-    )
+    assert {pair.variant for pair in of(made, "graded_vacuum")} == {"synonym", "typo"}
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -192,6 +191,6 @@ def test_a_file_that_was_touched_is_refused(pairs):
     with pytest.raises(InputError, match="not those it was made of"):
         read_stimuli(text.replace("8,640", "8,641", 1))
     with pytest.raises(InputError, match="its situation is not in the file"):
-        read_stimuli(text.replace('"task":"copper-breakout"', '"task":"lost"'))
+        read_stimuli('"task":"lost"'.join(text.rsplit('"task":"copper-breakout"', 1)))
     with pytest.raises(InputError):
         read_stimuli("{}")

@@ -88,7 +88,7 @@ def change(at: int, field: str, value: object) -> Callable[[list[Written]], obje
 @pytest.mark.parametrize(
     ("changed", "where", "what"),
     [
-        (change(0, "partly", "The stop was put at 12 by us."), "stop", "must not hold a value"),
+        (change(0, "partly", "The stop was put at 12 by us."), "stop", "must hold no value"),
         (change(0, "met", ["The stop was put there by us.", "We put the stop at 12."]), "stop", "must hold a value"),
         (change(1, "met", ["It was put at 12 by us.", "We put the cash at 12."]), "cash", "must name 'cash'"),
         (change(1, "neutral", "Nothing is said of the cash here."), "cash", "must not name 'cash'"),
@@ -98,7 +98,7 @@ def change(at: int, field: str, value: object) -> Callable[[list[Written]], obje
         (change(3, "neutral", "No."), "size", "0.6 to 1.6 times"),
         (change(4, "met", ["We have put the carry at 12."]), "carry", "two or more wordings"),
         (change(4, "met", ["We have put the carry at 12."] * 2), "carry", "two or more wordings"),
-        (change(4, "met", []), "carry", "two or more wordings (got 0"),
+        (change(4, "met", []), "carry", "all different (got 0, 0"),
         (change(4, "neutral", "Nothing is said of the 4pots here."), "", "share a neutral sentence"),
         (change(1, "name", "stop"), "", "two requirements are called 'stop'"),
         (change(1, "name", "stop loss"), "", "also names 'stop'"),

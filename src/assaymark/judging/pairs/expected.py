@@ -85,9 +85,10 @@ def _steps(planted: PlantedPair, prompt: str) -> Iterator[Value]:
     """The ladder, step by step, and the threshold on it."""
     for delta in DELTAS:
         labels = {"delta": f"{delta:g}"}
+        kept = 1.0 - planted.yields(delta) if prompt == STRICT else 1.0
         correct = planted_correct(planted, delta, prompt)
-        wrong = planted.wrong(delta) * (1.0 - planted.yields(delta) if prompt == STRICT else 1.0)
-        tie = 1.0 - correct - wrong
+        wrong = planted.wrong(delta) * kept
+        tie = 1.0 - (1.0 - planted.missed(delta)) * kept
         yield "sensitivity", labels, correct
         yield "wrong_rate", labels, wrong
         yield "tie_rate", labels, tie
@@ -104,5 +105,5 @@ def _shifts(planted: PlantedPair) -> Iterator[Value]:
     for condition in _EQUAL:
         yield "criterion.shift", {"condition": condition}, planted.raw * planted.strict_zero
     for delta in DELTAS:
-        decided = planted.correct(delta) + planted.wrong(delta)
+        decided = 1.0 - planted.missed(delta)
         yield "criterion.shift", {"condition": "ladder", "delta": f"{delta:g}"}, decided * planted.yields(delta)

@@ -95,6 +95,10 @@ class PlantedPair:
         """Share of calls at a difference that name the worse text."""
         return (1.0 - self.notices(delta)) * self.guess / 2
 
+    def missed(self, delta: float) -> float:
+        """Share of calls at a difference that are ties: neither noticed nor guessed."""
+        return (1.0 - self.notices(delta)) * (1.0 - self.guess)
+
     def yields(self, delta: float) -> float:
         """Share of decisions at a difference that the strict instruction turns into ties.
 

@@ -33,10 +33,10 @@ class ReferencePairJudge:
 
     What it decides is drawn by a hash, so that a run can be repeated exactly. All draws depend on the judge's name, its
     seed, the trial (see ``steady``) and the task as shown. Beside that, what belongs to a pair (which kind of decision,
-    which slot) depends on the two texts in either order, what belongs to a call (noticing a difference, guessing, preferring
-    the longer text) on the texts as they stand in the slots. Where both texts are the same the two orders are one prompt,
-    and the order of the call tells them apart. The instruction enters no draw: the strict one only turns decisions that
-    would be made anyway into ties.
+    which slot) depends on the two texts in either order, what belongs to a call (noticing a difference, guessing,
+    preferring the longer text) on the texts as they stand in the slots. Where both texts are the same the two orders
+    are one prompt, and the order of the call tells them apart. The instruction enters no draw: the strict one only
+    turns decisions that would be made anyway into ties.
 
     It is a `Model`: it answers with JSON text, which goes through the same parser as any model's.
     """

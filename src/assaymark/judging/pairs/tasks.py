@@ -151,8 +151,8 @@ def _sentence_problems(task: Task, one: Requirement) -> Iterator[str]:
         if names(sentence, one.name) != (field != "neutral"):
             yield f"{field} must {'not ' if field == 'neutral' else ''}name {one.name!r} (got {sentence!r})"
         if field != "neutral" and has_value(sentence) != (field != "partly"):
-            must = "must not hold a value" if field == "partly" else "must hold a value"
-            yield f"{field} {must}, a digit or words in double quotation marks (got {sentence!r})"
+            must = "no value: no digit, no" if field == "partly" else "a value: a digit or a"
+            yield f"{field} must hold {must} quotation (got {sentence!r})"
         if not SHORTEST * pivot <= len(sentence.split()) <= LONGEST * pivot:
             yield (
                 f"{field} must have {SHORTEST:g} to {LONGEST:g} times the {pivot} tokens of the first wording "

@@ -192,7 +192,7 @@ SKEPTIC: Mapping[str, tuple[Term, ...]] = {
         Term("constraint_rate", ((0.0, 1.0), (0.3, 2.5), (0.8, 4.0), (1.5, 5.0))),
     ),
 }
-"""Would it persuade a doubter? Alternatives and counter-arguments, checkable conditions, numbers. For an outside judge."""
+"""Would it persuade a doubter? Alternatives, counter-arguments, checkable conditions, numbers. For an outside judge."""
 
 RECONCILED: tuple[Term, ...] = (
     Term("legality", _LEGAL),

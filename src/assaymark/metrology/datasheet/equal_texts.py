@@ -15,6 +15,7 @@ from assaymark.metrology.checks import Ints
 from assaymark.metrology.datasheet.arrays import VerdictCounts
 from assaymark.metrology.datasheet.calls import CallTable
 from assaymark.metrology.datasheet.recorder import PAIRS, Recorder
+from assaymark.metrology.datasheet.shares import share_interval
 from assaymark.metrology.datasheet.verdicts import (
     CLASSES,
     NO_PREFERENCE,
@@ -191,10 +192,13 @@ def _call_level(
     for name, verdict in named.items():
         hits = calls[:, verdict].sum(axis=1)
         detail: dict[str, JSON] = dict(verdicts)
+        by_pair = None
         if name == "delta0.raw" and pairs.sum():
             detail["of_pairs"] = decomposition_of(pairs.sum(axis=0)).raw_false_preference
+            # Pairs, unlike calls, are independent within a task; they say more about the width than five tasks can.
+            by_pair = share_interval(pairs, PREFERENCES, recorder.bootstrap, information=1 / trials)
         counts = np.stack([hits, calls.sum(axis=1) - hits], axis=1)
-        yield recorder.calls(name, labels, counts, words[name], questions=questions, detail=detail)
+        yield recorder.calls(name, labels, counts, words[name], questions=questions, detail=detail, by_task=by_pair)
 
 
 def _pair_level(

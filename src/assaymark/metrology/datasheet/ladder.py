@@ -22,7 +22,7 @@ from assaymark.metrology.datasheet.psychometrics import (
     thresholds,
 )
 from assaymark.metrology.datasheet.recorder import CALLS, Recorder
-from assaymark.metrology.datasheet.shares import LEAST_PAIRS, dispersion
+from assaymark.metrology.datasheet.shares import ENOUGH_TASKS, LEAST_PAIRS, LEAST_TASKS, dispersion
 from assaymark.metrology.datasheet.verdicts import VERDICTS
 from assaymark.metrology.intervals import normal_quantile
 from assaymark.records import JSON, Measurement
@@ -144,7 +144,7 @@ def _d_prime_ends(sums: Floats, recorder: Recorder) -> tuple[tuple[float, float]
         return None, "no interval at ceiling: the correction sets the value"
     tasks = sums.shape[0]
     ends = recorder.bootstrap.ends(sums, d_primes)
-    if ends is not None and min(yes.min(), no.min()) >= LEAST_PAIRS:
+    if ends is not None and tasks >= ENOUGH_TASKS and min(yes.min(), no.min()) >= LEAST_PAIRS:
         return ends, recorder.bootstrap.words(tasks)
     kinds = [np.stack([sums[:, k], sums[:, k + 1] - sums[:, k]], axis=1) for k in (0, 2)]
     spread = max(dispersion(kind) for kind in kinds)
@@ -216,7 +216,7 @@ def _threshold_ends(
 
     ends = recorder.bootstrap.ends(sums, lambda totals: both(totals)[0])
     if ends is None:
-        why = "too few tasks" if tasks < 5 else "every resample gave the same threshold"
+        why = "too few tasks" if tasks < LEAST_TASKS else "every resample gave the same threshold"
         return None, None, f"no interval: {why}"
     codes, mass = recorder.bootstrap.values(sums, lambda totals: both(totals)[1].astype(np.float64))
     share = {side: float(np.average(codes == code, weights=mass)) for side, code in (("left", -1), ("right", 1))}

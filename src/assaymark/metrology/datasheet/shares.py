@@ -3,7 +3,7 @@
 Two intervals, because each fails where the other holds. The *task-cluster bootstrap* needs several tasks and enough
 pairs on both sides of a share: with 60 pairs in 10 tasks and a class of 2 %, a percentile interval holds the truth
 seven times in ten. The *Dirichlet-multinomial* assumes a form, but is right for rare classes and few tasks. Simulated
-with 5 to 80 tasks, with and without differences between tasks, the rule of `share_interval` held 92 to 98 % of truths
+with 5 to 80 tasks, with and without differences between tasks, the rule of `share_interval` held 91 to 98 % of truths
 at a stated 95 %.
 """
 
@@ -28,6 +28,10 @@ RESAMPLES = 2_000
 
 LEAST_TASKS = 5
 """Below this many tasks there is no bootstrap over them."""
+
+ENOUGH_TASKS = 10
+"""Below this many tasks a bootstrap is too narrow to be printed where something else can be: widened percentiles of a
+share held the truth in 88 to 93 of 100 runs with 5 tasks, in 94 to 98 with 10."""
 
 LEAST_PAIRS = 10
 """A share with fewer units than this on either side is too close to its edge for a bootstrap."""
@@ -119,7 +123,7 @@ def share_interval(
 ) -> ShareInterval:
     """Interval of a weighted share of units in classes, such as pairs of one class, from counts by task.
 
-    The task-cluster bootstrap where there are at least 5 tasks and at least 10 units away from the commonest weight;
+    The task-cluster bootstrap where there are at least 10 tasks and at least 10 units away from the commonest weight;
     otherwise, and where all resamples agree, the Dirichlet-multinomial.
 
     Parameters
@@ -162,7 +166,7 @@ def share_interval(
     away = (total.sum() - total.max()) * information
     tasks = table.shape[0]
     worth = float(total.sum()) * information / spread
-    if boot is not None and away >= LEAST_PAIRS:
+    if boot is not None and tasks >= ENOUGH_TASKS and away >= LEAST_PAIRS:
         return ShareInterval(*boot, bootstrap.words(tasks), dirichlet, boot, worth)
     method = f"Dirichlet-multinomial over {tasks} task{'' if tasks == 1 else 's'}, dispersion {spread:.2f}"
     return ShareInterval(*dirichlet, method, dirichlet, boot, worth)

@@ -1,0 +1,90 @@
+"""What becomes of a pair shown in both orders: one stacked bar a judge, in greys and patterns, with pair counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import svg
+
+from assaymark.report.datasheet.figures.marks import PARTS, Panel, block, patterns, series
+from assaymark.report.figures.canvas import label
+from assaymark.report.formats import count, shortened, text_width
+
+_BAR, _ROW = 28.0, 68.0
+
+
+@dataclass(frozen=True, slots=True)
+class StackRow:
+    """A judge: its pairs by class, in the order of `PARTS`, and the words above its bar."""
+
+    name: str
+    pairs: tuple[int, ...]
+    head: str
+    at: int
+
+
+def stacks(name: str, rows: Sequence[StackRow], width: float) -> Panel:
+    """All judges, one bar each; every bar is all pairs of that judge."""
+    parts: list[svg.Element] = [patterns(name)]
+    y = _legend(name, width, parts)
+    names = shortened([row.name for row in rows], width * 0.42, 13)
+    for row, title in zip(rows, names, strict=True):
+        parts += [
+            label(0, y + 14, title, f"{series(row.at)[1]}t" if row.at == 0 else "tb"),
+            label(width, y + 14, row.head, "tk", "end"),
+        ]
+        parts += _bar(name, row.pairs, y + 20, width)
+        y += _ROW
+    return Panel(width, y + 4, tuple(parts))
+
+
+def _legend(name: str, width: float, parts: list[svg.Element]) -> float:
+    """Boxes with their words, on as many lines as they need; the height below them."""
+    x, y = 0.0, 0.0
+    for _, word, fill in PARTS:
+        room = 18 + text_width(word, 12) + 12
+        if x + room - 12 > width:
+            x, y = 0.0, y + 20
+        parts += [*block(name, x + 0.5, y + 4.5, 12, 11, fill), label(x + 18, y + 14, word, "tk")]
+        x += room
+    return y + 30
+
+
+def _bar(name: str, pairs: Sequence[int], y: float, width: float) -> list[svg.Element]:
+    total = sum(pairs)
+    if not total:
+        return []
+    parts: list[svg.Element] = []
+    labels: list[tuple[float, str]] = []
+    x = 0.5
+    for (_, _, fill), n in zip(PARTS, pairs, strict=True):
+        size = (width - 1) * n / total
+        if n:
+            parts += block(name, x, y, size, _BAR, fill)
+            labels.append((x + size / 2, count(n)))
+        x += size
+    centres = _apart([at for at, _ in labels], [text_width(text, 12) + 6 for _, text in labels], width)
+    parts += [
+        label(at, y + _BAR + 15, text, "tk", "middle") for at, (_, text) in zip(centres, labels, strict=True)
+    ]
+    return parts
+
+
+def _apart(centres: Sequence[float], widths: Sequence[float], width: float) -> list[float]:
+    """Centres moved as little as needed so that no two labels touch and none leaves the figure.
+
+    >>> [round(x) for x in _apart([5, 8, 90], [10, 10, 10], 100)]
+    [5, 15, 90]
+    """
+    found: list[float] = []
+    edge = 0.0
+    for centre, size in zip(centres, widths, strict=True):
+        at = max(centre, edge + size / 2)
+        found.append(at)
+        edge = at + size / 2
+    edge = width
+    for k in range(len(found) - 1, -1, -1):
+        found[k] = min(found[k], edge - widths[k] / 2)
+        edge = found[k] - widths[k] / 2
+    return found

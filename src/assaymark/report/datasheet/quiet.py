@@ -1,0 +1,254 @@
+"""What a judge does when it should not choose: vacuum, equal texts, nearly equal texts, filler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import chain
+
+from assaymark.records import Measurement
+from assaymark.report.datasheet.figures import (
+    PARTS,
+    DotRow,
+    Heads,
+    MapPoint,
+    StackRow,
+    axis_of,
+    dots,
+    share_map,
+    stacks,
+)
+from assaymark.report.datasheet.plots import Missing, Plot
+from assaymark.report.datasheet.reading import Opened, bounds, hits, known, of_n
+from assaymark.report.datasheet.wording import (
+    interval_words,
+    missing_words,
+    n_words,
+    share_words,
+    value_words,
+    variant_words,
+)
+from assaymark.report.formats import count, interval, listing, number, percent, sentence, state_words
+from assaymark.report.tables import Table
+
+_RIGHT = frozenset({1, 2, 3, 4, 5, 6})
+
+
+def axes_plot(sheets: Sequence[Opened], name: str = "axes") -> Plot | Missing:
+    """Dark current against stable cross-sensitivity; the first sheet is the one that the page is about."""
+    title = "Nothing to choose, and only wording to choose by"
+    pairs = [(s, known(s.base_one("dark_current")), known(s.part("stable"))) for s in sheets]
+    points = _map_points([(s.name, at, dark, stable) for at, (s, dark, stable) in enumerate(pairs)], len(sheets))
+    if pairs[0][1] is None:
+        return Missing(title, missing_words(sheets[0].base_one("dark_current"), "dark current"))
+    if pairs[0][2] is None:
+        return Missing(title, missing_words(sheets[0].part("stable"), "stable cross-sensitivity"))
+    heads = Heads("Dark current: chooses when there is nothing to choose", "Swayed by wording alone (stable)")
+    return Plot(
+        name=name,
+        title=title,
+        caption=f"Lower left is quiet. Crosses are {_level(pairs[0][1])} intervals.",
+        desc=_map_desc(pairs, "dark current", "stable cross-sensitivity"),
+        draw=lambda _, width: share_map(points, heads, width),
+        table=_map_table(pairs, "Dark current", "Stable cross-sensitivity"),
+    )
+
+
+def scatter_plot(sheets: Sequence[Opened], name: str = "scatter") -> Plot | Missing:
+    """Positional against stable pairs: where a preference between equal texts comes from."""
+    log = sheets[0].is_log
+    title = "By place, or by text?" if log else "By place, or by wording?"
+    pairs = [(s, known(s.part("positional")), known(s.part("stable"))) for s in sheets]
+    if pairs[0][1] is None or pairs[0][2] is None:
+        return Missing(title, missing_words(sheets[0].part("stable"), "the decomposition"))
+    points = _map_points([(s.name, at, x, y) for at, (s, x, y) in enumerate(pairs)], len(sheets))
+    heads = Heads("Same slot wins in both orders", "Same text wins in both orders")
+    says = "The texts of a log may differ in quality: the upper left is then what a steady judge looks like."
+    return Plot(
+        name=name,
+        title=title,
+        caption=f"Shares of pairs shown in both orders, with {_level(pairs[0][1])} intervals.",
+        desc=_map_desc(pairs, "positional", "stable"),
+        draw=lambda _, width: share_map(points, heads, width),
+        table=_map_table(pairs, "Same slot", "Same text"),
+        note=says if log else "",
+    )
+
+
+def parts_plot(sheets: Sequence[Opened], name: str = "parts") -> Plot | Missing:
+    """The decomposition: each judge's pairs by class."""
+    log = sheets[0].is_log
+    title = "What becomes of a pair in both orders" if log else "Where false preference comes from"
+    if known(sheets[0].part("stable")) is None:
+        return Missing(title, missing_words(sheets[0].part("stable"), "the decomposition"))
+    rows = [
+        StackRow(s.name, pair_counts(s), _raw_head(s), at) for at, s in enumerate(sheets) if known(s.part("stable"))
+    ]
+    heads = ("Judge", *(word[0].upper() + word[1:] for _, word, _ in PARTS), "Pairs")
+    cells = [(row.name, *(count(n) for n in row.pairs), count(sum(row.pairs))) for row in rows]
+    pairs = count(sum(rows[0].pairs))
+    what = "pairs of the log" if log else "pairs of equal texts"
+    return Plot(
+        name=name,
+        title=title,
+        caption=f"{pairs} {what}, each in both orders. Figures are pairs.",
+        desc="; ".join(_parts_desc(row) for row in rows),
+        draw=lambda key, width: stacks(key, rows, width),
+        table=Table(heads, tuple(cells), _RIGHT),
+        note=identity(sheets[0]),
+    )
+
+
+def near_plot(sheet: Opened, name: str = "near") -> Plot | Missing:
+    """Each kind of vacuum, nearly identical texts and filler: how often a slot was named although nothing differs."""
+    title = "How little is enough for a choice?"
+    found = _near(sheet)
+    if not any(known(m) for _, m in found):
+        return Missing(title, missing_words(found[0][1] if found else None, "preference between nearly equal texts"))
+    rows = [DotRow(words, m.value, bounds(m), _near_text(m)) for words, m in found]
+    cells = [(words, value_words(m), interval_words(m), n_words(m)) for words, m in found]
+    return Plot(
+        name=name,
+        title=title,
+        caption="Share of calls that named one of two texts, with Wilson intervals. Filler: chose the padded text.",
+        desc="; ".join(f"{row.title}: {row.text}" for row in rows),
+        draw=lambda _, width: dots(rows, axis_of(rows, shares=True), width),
+        table=Table(("Texts", "Share", "Interval", "n"), tuple(cells), frozenset({1, 2, 3})),
+        note=_filler_note(sheet),
+    )
+
+
+def pair_counts(sheet: Opened) -> tuple[int, ...]:
+    """How many pairs are in each class of `PARTS`; classes that were not measured have none."""
+    parts = (known(sheet.part(name)) for name, _, _ in PARTS)
+    return tuple(0 if m is None else int(m.detail.get("pairs") or round((m.value or 0) * m.n)) for m in parts)
+
+
+def identity(sheet: Opened) -> str:
+    """In words and numbers, that the parts of the decomposition make up the calls that named a slot."""
+    stable, other = known(sheet.part("stable")), known(sheet.part("other"))
+    if stable is None:
+        return ""
+    both = pair_counts(sheet)
+    rest = round((0.0 if other is None or other.value is None else other.value) * 2 * stable.n)
+    calls = [2 * both[0], 2 * both[1], both[2], rest]
+    what = "Preference" if sheet.is_log else "False preference"
+    formula = f"{what} = stable + positional + one-sided / 2 + other, in shares of pairs."
+    total = f"In calls: {' + '.join(map(count, calls))} = {count(sum(calls))} of {count(2 * stable.n)}."
+    share = f"{what} is {number(sum(calls) / (2 * stable.n), 3)}." if stable.n else ""
+    return f"{formula} {total} {share}".rstrip()
+
+
+def flip_note(sheet: Opened) -> str:
+    """The number that other tools print, with what it hides."""
+    flips = sheet.part("flip_rate")
+    if flips is None:
+        return ""
+    one_sided = flips.detail.get("one_sided_pairs")
+    alone = f"the {count(one_sided)} pairs" if isinstance(one_sided, int) else "pairs"
+    hides = f"it hides {alone} with a preference in one order only"
+    if flips.value is None:
+        return sentence(f"Flip rate among decided pairs, the number other tools print, is {state_words(flips)}; {hides}")
+    shown = f"{of_n(flips)} ({number(flips.value)})"
+    return sentence(f"Flip rate among decided pairs, the number other tools print, is {shown}; {hides}")
+
+
+def slot_note(sheet: Opened) -> str:
+    """Which slot won where one slot won in both orders."""
+    slot = known(sheet.part("slot_1_share"))
+    return "" if slot is None else f"Where one slot won in both orders, it was slot 1 in {of_n(slot)} pairs."
+
+
+def quiet_answer(sheet: Opened) -> str:
+    """One sentence for the head of the section."""
+    dark, raw = known(sheet.base_one("dark_current")), known(sheet.part("raw"))
+    parts = []
+    if dark:
+        parts.append(f"in {of_n(dark)} calls with nothing to choose between")
+    if raw:
+        parts.append(f"in {of_n(raw)} calls on {'the pairs of the log' if sheet.is_log else 'equal texts'}")
+    return f"It named a text {listing(parts)}." if parts else "Nothing of this was measured."
+
+
+# --- parts ----------------------------------------------------------------------------------------------------------
+
+
+def _map_points(
+    found: Sequence[tuple[str, int, Measurement | None, Measurement | None]], judges: int
+) -> tuple[MapPoint, ...]:
+    return tuple(
+        MapPoint(name, x.value or 0.0, y.value or 0.0, bounds(x), bounds(y), at, _this(at, judges))
+        for name, at, x, y in found
+        if x is not None and y is not None
+    )
+
+
+def _this(at: int, judges: int) -> str:
+    return "this judge" if at == 0 and judges > 1 else ""
+
+
+def _level(measurement: Measurement) -> str:
+    return percent(measurement.level) if measurement.level is not None else "stated"
+
+
+def _map_desc(found: Sequence[tuple[Opened, Measurement | None, Measurement | None]], x: str, y: str) -> str:
+    said = partial(interval, digits=3)
+    return "; ".join(
+        f"{sheet.name}: {x} {said(a.value or 0.0, a.low, a.high)}, {y} {said(b.value or 0.0, b.low, b.high)}"
+        for sheet, a, b in found
+        if a is not None and b is not None
+    )
+
+
+def _map_table(found: Sequence[tuple[Opened, Measurement | None, Measurement | None]], x: str, y: str) -> Table:
+    rows = [(sheet.name, *_cells(a), *_cells(b)) for sheet, a, b in found]
+    return Table(("Judge", x, "Interval", y, "Interval"), tuple(rows), frozenset({1, 2, 3, 4}))
+
+
+def _cells(measurement: Measurement | None) -> tuple[str, str]:
+    if measurement is None:
+        return "not measured", "none"
+    return value_words(measurement), interval_words(measurement)
+
+
+def _raw_head(sheet: Opened) -> str:
+    raw = known(sheet.part("raw"))
+    if raw is None:
+        return ""
+    what = "preference" if sheet.is_log else "false preference"
+    return f"{what} {of_n(raw)} calls = {number(raw.value or 0.0)}"
+
+
+def _parts_desc(row: StackRow) -> str:
+    told = ", ".join(f"{count(n)} {word}" for (_, word, _), n in zip(PARTS, row.pairs, strict=True))
+    return f"{row.name}: {told}, of {count(sum(row.pairs))} pairs"
+
+
+def _near(sheet: Opened) -> list[tuple[str, Measurement]]:
+    """What the figure shows, top to bottom: vacuum by kind (or as a whole), nearly identical texts, filler."""
+    dark = [m for m in sheet.every("dark_current") if m.labels.get("prompt") == sheet.base]
+    kinds = [m for m in dark if "variant" in m.labels] or dark
+    graded = [m for m in sheet.every("graded_vacuum") if m.labels.get("prompt") == sheet.base]
+    found = [(_near_title(m), m) for m in chain(kinds, graded)]
+    filler = sheet.base_one("filler.preference")
+    return found if filler is None else [*found, ("Filler: more words, nothing met", filler)]
+
+
+def _near_title(measurement: Measurement) -> str:
+    words = variant_words(measurement.labels.get("variant", "vacuum"))
+    return words[0].upper() + words[1:]
+
+
+def _near_text(measurement: Measurement) -> str:
+    if measurement.value is None:
+        return state_words(measurement)
+    return f"{of_n(measurement)}, {share_words(measurement)}"
+
+
+def _filler_note(sheet: Opened) -> str:
+    filler = known(sheet.base_one("filler.preference"))
+    if filler is None:
+        return ""
+    against = filler.detail.get("against")
+    left = f"; {count(against)} preferred the shorter text" if isinstance(against, int) else ""
+    return f"Filler: {count(hits(filler))} of {count(filler.n)} calls preferred the padded text{left}."

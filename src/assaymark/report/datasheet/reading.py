@@ -1,0 +1,150 @@
+"""A datasheet, opened: measurements by name and labels without the judge, and the counts behind each share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
+from assaymark.records import Measurement, measurement_id, sha256_text
+from assaymark.report.formats import clean, count
+
+SAME: Final = "same_subset"
+_NOT_XML: Final = re.compile("[\ufffe\uffff]")
+_PLAIN: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
+_HASHED: Final = re.compile(r".*-[0-9a-f]{8}")
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A `Datasheet` with its look-ups. Build one with `Opened.of`.
+
+    ``base`` is the arm that the figures show, ``condition`` the one whose pairs are decomposed: texts that differ in
+    wording only, where there are any.
+    """
+
+    sheet: Datasheet
+    name: str
+    base: str
+    condition: str
+    found: Mapping[str, Measurement]
+
+    @classmethod
+    def of(cls, sheet: Datasheet) -> Opened:
+        """Index a datasheet once."""
+        raw = [m.labels for m in sheet.measurements if m.name == "delta0.raw" and m.value is not None]
+        prompts = {m.labels["prompt"] for m in sheet.measurements if "prompt" in m.labels}
+        base = BASE if BASE in prompts or not prompts else min(prompts - {STRICT} or prompts)
+        conditions = {labels.get("condition", "") for labels in raw if labels.get("prompt", base) == base}
+        return cls(
+            sheet=sheet,
+            name=shown_name(sheet.judge),
+            base=base,
+            condition=SAME if SAME in conditions or not conditions else min(conditions),
+            found={_key(m): m for m in sheet.measurements},
+        )
+
+    @property
+    def is_log(self) -> bool:
+        """Whether the verdicts were made elsewhere, on texts of unknown quality."""
+        return self.sheet.source == "log"
+
+    def one(self, name: str, **labels: str) -> Measurement | None:
+        """The measurement with exactly these labels beside the judge."""
+        return self.found.get(measurement_id(name, labels))
+
+    def base_one(self, name: str, **labels: str) -> Measurement | None:
+        """The same under the base arm."""
+        return self.one(name, prompt=self.base, **labels)
+
+    def value(self, name: str, **labels: str) -> float | None:
+        """The value of a measurement; None where it is undefined or was not made."""
+        found = self.one(name, **labels)
+        return None if found is None else found.value
+
+    def part(self, name: str, prompt: str | None = None) -> Measurement | None:
+        """A part of the decomposition on the pairs that the figures show."""
+        return self.one(f"delta0.{name}", prompt=prompt or self.base, condition=self.condition)
+
+    def every(self, name: str) -> Iterator[Measurement]:
+        """All measurements of a name, in the order of the datasheet."""
+        return (m for m in self.sheet.measurements if m.name == name)
+
+    def steps(self, name: str, prompt: str) -> dict[float, Measurement]:
+        """What was measured along the ladder of an arm, by step, in ascending order."""
+        found = {
+            float(m.labels["delta"]): m
+            for m in self.every(name)
+            if m.labels.get("prompt") == prompt and m.value is not None and "delta" in m.labels
+        }
+        return dict(sorted(found.items()))
+
+
+def opened(sheets: Sequence[Datasheet]) -> tuple[Opened, ...]:
+    """All datasheets, by name: no page is ordered by a value."""
+    return tuple(Opened.of(sheet) for sheet in sorted(sheets, key=lambda s: s.judge))
+
+
+def comparable(first: Datasheet, second: Datasheet) -> bool:
+    """Whether two judges saw the same texts under the same base prompt, so that one figure may hold both.
+
+    Two logs are taken to be of one collection: whoever puts them together says so.
+    """
+    same = (first.source, first.manifest) == (second.source, second.manifest)
+    return same and first.prompts.get(BASE) == second.prompts.get(BASE)
+
+
+def shown_name(judge: str) -> str:
+    """A judge's name as it is set: one line, at most 80 characters, nothing that XML forbids.
+
+    >>> shown_name("quay\\n<b>")
+    'quay <b>'
+    """
+    return _NOT_XML.sub("\ufffd", clean(judge, 80)) or "(no name)"
+
+
+def datasheet_path(judge: str) -> str:
+    """Where a judge's page lies. Names that are no safe file name keep what is safe, and get a hash.
+
+    >>> datasheet_path("quay-j"), datasheet_path("../Quay J")
+    ('datasheet/quay-j.html', 'datasheet/quay-j-d1c1a56b.html')
+    """
+    if _PLAIN.fullmatch(judge) and not _HASHED.fullmatch(judge):
+        return f"datasheet/{judge}.html"
+    safe = re.sub(r"[^a-z0-9]+", "-", judge.lower()).strip("-")[:40].strip("-")
+    return f"datasheet/{f'{safe}-' if safe else ''}{sha256_text(judge)[:8]}.html"
+
+
+def hits(measurement: Measurement) -> int:
+    """How many of ``n`` a share counts."""
+    counted = measurement.detail.get("count")
+    return int(counted) if isinstance(counted, int) else round((measurement.value or 0.0) * measurement.n)
+
+
+def of_n(measurement: Measurement, *, none: str = "none") -> str:
+    """A share as its counts.
+
+    >>> of_n(Measurement(name="x", labels={}, value=0.1, n=60, n_of="pairs", method=""))
+    '6 of 60'
+    """
+    found = hits(measurement)
+    return f"{count(found) if found else none} of {count(measurement.n)}"
+
+
+def bounds(measurement: Measurement | None) -> tuple[float, float] | None:
+    """The interval of a measurement, where it has one."""
+    if measurement is None or measurement.low is None or measurement.high is None:
+        return None
+    return measurement.low, measurement.high
+
+
+def known(measurement: Measurement | None) -> Measurement | None:
+    """A measurement that has a value."""
+    return measurement if measurement is not None and measurement.value is not None else None
+
+
+def _key(measurement: Measurement) -> str:
+    labels = {key: value for key, value in measurement.labels.items() if key != "judge"}
+    return measurement_id(measurement.name, labels)

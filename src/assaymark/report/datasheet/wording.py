@@ -1,0 +1,251 @@
+"""How the pages of a datasheet call things: measurements, conditions, steps and arms, and every value with its form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from assaymark.metrology.datasheet import BASE, STRICT
+from assaymark.records import Measurement
+from assaymark.report.datasheet.reading import bounds
+from assaymark.report.formats import (
+    NBSP,
+    clean,
+    count,
+    number,
+    percent,
+    prose,
+    signed,
+    span,
+    state_words,
+    words,
+)
+
+_TITLES: Final[Mapping[str, tuple[str, str]]] = {
+    "dark_current": ("vacuum", "Dark current"),
+    "graded_vacuum": ("vacuum", "Preference, nearly identical texts"),
+    "delta0.raw": ("equal", "False preference"),
+    "delta0.tie_rate": ("equal", "Tie rate"),
+    "delta0.stable": ("equal", "Stable cross-sensitivity"),
+    "delta0.positional": ("equal", "Positional false preference"),
+    "delta0.one_sided": ("equal", "One-sided commit"),
+    "delta0.other": ("equal", "Other, in the sum"),
+    "delta0.no_preference": ("equal", "No preference in either order"),
+    "delta0.other_pairs": ("equal", "Pairs with an unusable reply"),
+    "delta0.flip_rate": ("equal", "Flip rate among decided pairs"),
+    "delta0.slot_1_share": ("equal", "Slot 1 among positional pairs"),
+    "sensitivity": ("ladder", "Sensitivity"),
+    "tie_rate": ("ladder", "Tie rate"),
+    "wrong_rate": ("ladder", "Wrong choice"),
+    "conditional_accuracy": ("ladder", "Accuracy of decided calls"),
+    "miss_by_tie": ("ladder", "Miss by tie"),
+    "d_prime": ("ladder", "d′"),
+    "threshold": ("ladder", "Detection threshold, 75 %"),
+    "criterion.shift": ("strict", "Criterion shift, strict minus tie allowed"),
+    "filler.preference": ("other", "Filler preferred"),
+    "pair.invalid_share": ("other", "Unusable replies"),
+    "repeat.stability": ("other", "Repeat stability"),
+    "between.kappa": ("other", "Agreement with another judge, κ"),
+    "point.vacuum_score": ("point", "Score of a text without content"),
+    "point.slope": ("point", "Points per requirement"),
+    "point.order": ("point", "Neighbouring steps in the right order"),
+    "drift": ("drift", "Drift, new minus old"),
+    "drift.verdict": ("drift", "Drift verdict"),
+}
+_LOG_TITLES: Final = {"delta0.raw": "Preference", "delta0.stable": "Same text in both orders",
+                      "delta0.positional": "Same slot in both orders"}  # fmt: skip
+GROUPS: Final[Mapping[str, str]] = {
+    "vacuum": "Vacuum",
+    "equal": "Equal texts",
+    "ladder": "Ladder",
+    "strict": "Strict prompt",
+    "other": "Filler, replies, repeats",
+    "point": "One text at a time",
+    "drift": "Drift",
+    "more": "Further",
+}
+"""The groups of the table of every measurement, in its order."""
+
+ARMS: Final[Mapping[str, str]] = {BASE: "ties allowed", STRICT: "strict about ties"}
+_CONDITIONS: Final = {
+    "same_subset": "equal texts, other wording",
+    "different_subset": "equally many requirements, other ones",
+    "graded_vacuum": "nearly identical texts",
+    "vacuum": "nothing to choose between",
+    "ladder": "ladder",
+    "filler": "filler",
+}
+_VARIANTS: Final = {
+    "empty": "empty texts",
+    "whitespace": "white space only",
+    "identical": "identical texts",
+    "typo": "one typing error",
+    "unit": "one unit written otherwise",
+    "synonym": "one synonym",
+}
+_SIGNED: Final = ("criterion.shift", "drift")
+_TWO: Final = ("d_prime", "threshold", "point.vacuum_score", "point.slope")
+
+
+def group_of(name: str) -> str:
+    """The group of a measurement's name in the table of all."""
+    return _TITLES.get(name, ("more", ""))[0]
+
+
+def rank_of(name: str) -> int:
+    """The place of a measurement's name in the table of all; unknown names stand last."""
+    return list(_TITLES).index(name) if name in _TITLES else len(_TITLES)
+
+
+def title_of(name: str, *, log: bool = False) -> str:
+    """How a page calls a measurement. A log's texts are not known to be equal, so nothing there is called false.
+
+    >>> title_of("delta0.raw"), title_of("delta0.raw", log=True), title_of("own.number")
+    ('False preference', 'Preference', 'own.number')
+    """
+    if log and name in _LOG_TITLES:
+        return _LOG_TITLES[name]
+    return _TITLES.get(name, ("", clean(name, 60)))[1]
+
+
+def about(measurement: Measurement, *, log: bool = False) -> str:
+    """What a measurement is about, beside its title and its judge.
+
+    >>> about(Measurement(name="sensitivity", labels={"judge": "j", "prompt": "strict", "delta": "0.5"}, value=None,
+    ...                   n=0, n_of="", method=""))
+    'half a requirement apart; strict about ties'
+    """
+    labels = measurement.labels
+    parts = []
+    if "delta" in labels:
+        parts.append(f"{step_words(labels['delta'])} apart")
+    elif "condition" in labels:
+        parts.append("pairs of the log" if log else condition_words(labels["condition"]))
+    if "variant" in labels:
+        parts.append(_VARIANTS.get(labels["variant"], clean(labels["variant"], 60)))
+    if "prompt" in labels:
+        parts.append(arm_words(labels["prompt"]))
+    known = ("judge", "delta", "condition", "variant", "prompt")
+    parts += [
+        clean(value.replace("_", " ") if key == "dimension" else value, 80)
+        for key, value in sorted(labels.items())
+        if key not in known
+    ]
+    return "; ".join(parts)
+
+
+def arm_words(prompt: str) -> str:
+    """How an instruction is called."""
+    return ARMS.get(prompt, clean(prompt, 60))
+
+
+def condition_words(condition: str) -> str:
+    """How a kind of pairs is called."""
+    return _CONDITIONS.get(condition, clean(condition.replace("_", " "), 60))
+
+
+def variant_words(variant: str) -> str:
+    """How a kind of vacuum is called."""
+    return _VARIANTS.get(variant, clean(variant.replace("_", " "), 60))
+
+
+def step_words(delta: str | float) -> str:
+    """A step of the ladder in words.
+
+    >>> step_words("1"), step_words(0.5), step_words("3"), step_words("1.5")
+    ('one requirement', 'half a requirement', 'three requirements', '1.5 requirements')
+    """
+    try:
+        size = float(delta)
+    except ValueError:
+        return clean(str(delta), 20)
+    if size == 0.5:
+        return "half a requirement"
+    if size == int(size):
+        return f"{words(int(size))} requirement{'' if size == 1 else 's'}"
+    return f"{size:g} requirements"
+
+
+def bound_words(text: str) -> str:
+    """A bound as it is set.
+
+    >>> bound_words("<= 1"), bound_words("> 5"), bound_words("0.833")
+    ('≤ 1', '> 5', '0.833')
+    """
+    return text.replace("<= ", f"≤{NBSP}").replace("> ", f">{NBSP}").replace(NBSP, " ")
+
+
+def value_words(measurement: Measurement) -> str:
+    """The value in its form, or in words why there is none."""
+    name, value = measurement.name, measurement.value
+    if name == "drift.verdict":
+        return prose(str(measurement.detail.get("verdict", "not measured")), 60)
+    if value is None:
+        return state_words(measurement)
+    if name == "threshold":
+        return threshold_words(measurement)
+    if name in _SIGNED:
+        return signed(value, 3)
+    return number(value, 2 if name in _TWO else 3)
+
+
+def threshold_words(measurement: Measurement) -> str:
+    """A detection threshold, as a bound where it is censored.
+
+    >>> threshold_words(Measurement(name="threshold", labels={}, value=5.0, n=9, n_of="calls", method="",
+    ...                             detail={"censored": "right", "text": "> 5"}))
+    '> 5'
+    """
+    if measurement.value is None:
+        return state_words(measurement)
+    censored = measurement.detail.get("censored")
+    if censored in ("left", "right"):
+        return f"{'≤' if censored == 'left' else '>'} {measurement.value:g}"
+    return number(measurement.value)
+
+
+def interval_words(measurement: Measurement) -> str:
+    """The interval in its form; the ends of a threshold say where they are only bounds."""
+    ends = bounds(measurement)
+    if ends is None:
+        return "no interval"
+    if measurement.name == "threshold":
+        low, high = (measurement.detail.get(key) for key in ("low_text", "high_text"))
+        if low is not None and high is not None:
+            return f"{_end(str(low), ends[0])} to {_end(str(high), ends[1])}"
+    return span(*ends, 2 if measurement.name in _TWO else 3)
+
+
+def _end(text: str, value: float) -> str:
+    return bound_words(text) if text[:1] in "<>" else number(value)
+
+
+def share_words(measurement: Measurement) -> str:
+    """A share with its interval, in percent.
+
+    >>> m = Measurement(name="x", labels={}, value=0.433, n=120, n_of="calls", method="", low=0.35, high=0.52)
+    >>> share_words(m).replace(NBSP, " ")
+    '43 % (35 to 52 %)'
+    """
+    if measurement.value is None:
+        return state_words(measurement)
+    ends = bounds(measurement)
+    if ends is None:
+        return percent(measurement.value)
+    low, high = (percent(end) for end in ends)
+    return f"{percent(measurement.value)} ({low.removesuffix(f'{NBSP}%')} to {high})"
+
+
+def n_words(measurement: Measurement) -> str:
+    """How many of what a value rests on."""
+    return f"{count(measurement.n)} {clean(measurement.n_of, 60)}".strip()
+
+
+def missing_words(measurement: Measurement | None, what: str) -> str:
+    """Why something is not shown.
+
+    >>> missing_words(None, "dark current")
+    'Dark current is not measured.'
+    """
+    why = "not measured" if measurement is None else state_words(measurement)
+    return f"{what[0].upper()}{what[1:]} is {why}{'' if why.endswith('.') else '.'}"
