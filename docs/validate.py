@@ -220,7 +220,7 @@ def _halo(size: int) -> Draws:
     composers = (replace(PLANTED.composers[0], family=own.family), *PLANTED.composers[1:])
     truth = replace(PLANTED, composers=composers, panel=(own, *PLANTED.panel[1:]), clusters=12)
     draws = [planted.halo_of(panel, own.family) for panel in planted.panels(truth, size, seed=108)]
-    return "halo of 0.6 of one judge in three, by leaving its family out", 0.2, draws
+    return "halo of 0.6 of one judge in three, leaving its family out", 0.2, draws
 
 
 def _terse(size: int) -> Draws:

@@ -179,7 +179,7 @@ def test_any_other_number_is_found(case):
 
 
 def entries(found, section, name):
-    return [at for at, entry in enumerate(found[section]) if entry["name"] == name]
+    return [at for at, entry in enumerate(found[section]) if entry["id"].startswith(f"{name}[")]
 
 
 @pytest.mark.parametrize("part", ["value", "p", "p_holm", "low", "high", "n", "outcome"])
@@ -262,13 +262,13 @@ def test_every_problem_of_a_malformed_certificate_is_named():
     found["agreement"][0]["tables"]["j0|j1"] = [[1, 2], [3]]
     found["contrasts"][0]["p"] = 1.5
     found["contrasts"][1]["surprise"] = 1
-    found["levels"][0]["labels"] = {"agent": "x"}
-    found["cells"][0]["name"] = "cell.other"
+    found["levels"][0]["id"] = "score.effect[agent=x]"
+    found["cells"][0]["id"] = "cell.other[cell=cell_a]"
     with pytest.raises(InputError) as error:
         verify(found)
     places = [problem.where for problem in error.value.problems]
     assert any(place.startswith("agreement.0.tables") for place in places)
-    assert {"contrasts.0.p", "contrasts.1.surprise", "levels.0.labels", "cells.0.name"} <= set(places)
+    assert {"contrasts.0.p", "contrasts.1.surprise", "levels.0.labels", "cells.0.id"} <= set(places)
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_every_problem_of_a_malformed_certificate_is_named():
         (lambda c: c["contrasts"].append(c["contrasts"][0]), "there twice"),
         (lambda c: c["contrasts"][0].update(value=None), "says why"),
         (lambda c: c["contrasts"][0].update(value=float("nan")), "no JSON form"),
-        (lambda c: c["contrasts"][0].update(id="contrast[other]"), "must be contrast"),
+        (lambda c: c["contrasts"][0].update(id="contrast[other]"), "must be dimension, high, low"),
         (lambda c: c["contrasts"][0]["cluster_sums"].update(x=[1.0, 0]), "cluster_sums"),
     ],
 )

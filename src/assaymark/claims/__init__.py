@@ -19,7 +19,7 @@ from assaymark.claims.candidates import (
     withheld_phrase,
 )
 from assaymark.claims.cells import cell_words
-from assaymark.claims.certificates import certificate, certificate_name
+from assaymark.claims.certificates import certificate, certificate_name, certificates
 from assaymark.claims.evidence import Index, index
 from assaymark.claims.gates import agreement_status, cell_b_outcome, publication_level
 from assaymark.claims.pairs import TieClass
@@ -40,6 +40,7 @@ __all__ = [
     "cell_words",
     "certificate",
     "certificate_name",
+    "certificates",
     "decide",
     "decide_claims",
     "first_claim",

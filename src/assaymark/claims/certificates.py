@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from assaymark import __version__
@@ -45,6 +45,13 @@ _CELLS: Final = ("cell.gate", "cell.drop", "cell.halo")
 _NO_INTERVAL: Final = ("score.effect", "lofo.effect", "lofo.contrast", "terse.share", "length_matched.contrast")
 
 
+def certificates(verdicts: Iterable[Verdict], known: Index, study: Study) -> Iterator[Mapping[str, JSON]]:
+    """The `certificate` of each verdict; what several of them hold is made once."""
+    made: dict[tuple[str, bool], Mapping[str, JSON]] = {}
+    for verdict in verdicts:
+        yield _certificate(verdict, known, study, made)
+
+
 def certificate(verdict: Verdict, known: Index, study: Study) -> Mapping[str, JSON]:
     """The certificate of one verdict, as plain JSON: `assaymark.claims.verify` recomputes the verdict from it alone.
 
@@ -66,9 +73,16 @@ def certificate(verdict: Verdict, known: Index, study: Study) -> Mapping[str, JS
     mapping of str to JSON
         Without any rationale text, time or random name: equal inputs give equal bytes.
     """
+    return _certificate(verdict, known, study, {})
+
+
+def _certificate(
+    verdict: Verdict, known: Index, study: Study, made: dict[tuple[str, bool], Mapping[str, JSON]]
+) -> Mapping[str, JSON]:
     kept = _needed(verdict, known)
     parts: dict[str, JSON] = {
-        section: [_entry(item, verdict) for item in kept if item.name in names] for section, names in SECTIONS.items()
+        section: [_entry(item, verdict, made) for item in kept if item.name in names]
+        for section, names in SECTIONS.items()
     }
     return {
         "format": FORMAT,
@@ -123,23 +137,26 @@ def _needed(verdict: Verdict, known: Index) -> list[Measurement]:
     ]
 
 
-def _entry(item: Measurement, verdict: Verdict) -> Mapping[str, JSON]:
+def _entry(item: Measurement, verdict: Verdict, made: dict[tuple[str, bool], Mapping[str, JSON]]) -> Mapping[str, JSON]:
     # Of a contrast that the claim does not rest on, the p-values are all that it needs.
     apart = item.name == "contrast" and item.id not in verdict.measurements
-    plain = apart or item.name in _NO_INTERVAL
-    entry: dict[str, JSON] = {
-        "id": item.id,
-        "name": item.name,
-        "labels": dict(item.labels),
-        "value": item.value,
-        "low": None if plain else item.low,
-        "high": None if plain else item.high,
-        "level": None if plain else item.level,
-        "n": item.n,
-        "n_of": item.n_of,
-        "method": item.method,
-        "state": item.state,
-    }
+    key = (item.id, apart)
+    if key not in made:
+        made[key] = _made(item, apart=apart)
+    return made[key]
+
+
+def _made(item: Measurement, *, apart: bool) -> Mapping[str, JSON]:
+    """One measurement as it stands in a certificate; what is absent is undefined, or not needed to check the rest."""
+    entry: dict[str, JSON] = {"id": item.id, "n": item.n}
+    if item.state != "ok":
+        entry["state"] = item.state
+    if item.value is not None:
+        entry["value"] = item.value
+    if not apart and item.name not in _NO_INTERVAL:
+        entry |= {"n_of": item.n_of, "method": item.method}
+        ends = {"low": item.low, "high": item.high, "level": item.level}
+        entry |= {part: value for part, value in ends.items() if value is not None}
     entry |= {part: to_json(item.detail[part]) for part in PARTS.get(item.name, ()) if part in item.detail}
     return {part: value for part, value in entry.items() if not (apart and part in ("clusters", "cluster_sums"))}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
@@ -153,7 +154,8 @@ _LABELS: Final[Mapping[str, tuple[frozenset[str], ...]]] = {
     "terse.share": (frozenset({"agent"}),),
     "length_matched.contrast": (frozenset({"dimension", "high", "low"}),),
 }
-_FIXED: Final = ("name", "labels", "value", "low", "high", "level", "n", "n_of", "method", "state")
+_FIXED: Final = ("value", "low", "high", "level", "n", "n_of", "method", "state")
+_ID: Final = re.compile(r"([a-z_.]+)\[(.*)\]", re.DOTALL)
 
 
 def read_certificate(certificate: Mapping[str, JSON]) -> Read:
@@ -207,9 +209,10 @@ def _as_written(where: str) -> str:
 
 def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[Measurement | None, list[Problem]]:
     """One measurement of a section, or what is wrong with it."""
-    name = entry.get("name")
+    name, labels = _parts_of(entry.get("id"))
     if name not in SECTIONS[section]:
-        return None, [Problem(f"{where}.name", f"must be one of {', '.join(SECTIONS[section])} (got {name!r:.80})")]
+        kinds = ", ".join(SECTIONS[section])
+        return None, [Problem(f"{where}.id", f"must name one of {kinds} (got {entry.get('id')!r:.80})")]
     detail = {key: value for key, value in entry.items() if key not in (*_FIXED, "id")}
     problems = [
         Problem(f"{where}.{key}", "is not a part of this measurement")
@@ -218,17 +221,31 @@ def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[M
     ]
     for key in detail.keys() & _DETAILS.keys():
         problems += _wrong_detail(key, detail[key], f"{where}.{key}")
-    fixed = {key: entry[key] for key in _FIXED if key in entry}
+    fixed = {"value": None, "n_of": "", "method": "", **{key: entry[key] for key in _FIXED if key in entry}}
+    stated = {**fixed, "name": name, "labels": labels, "detail": detail}
     try:
-        item = parse(Measurement, canonical_json({**fixed, "detail": detail}), source=where)
+        item = parse(Measurement, canonical_json(stated), source=where)
     except InputError as exc:
         return None, [*problems, *(Problem(f"{where}.{p.where}", p.what) for p in exc.problems)]
     problems += _wrong_labels(item, where)
-    if not problems and entry.get("id") != item.id:
-        problems.append(Problem(f"{where}.id", f"must be {item.id} (got {entry.get('id')!r:.80})"))
+    if not problems and entry["id"] != item.id:
+        problems.append(Problem(f"{where}.id", f"must be {item.id} (got {entry['id']!r:.80})"))
     if (item.value is None) == (item.state == "ok"):
         problems.append(Problem(f"{where}.state", f"a measurement without a value says why (got {item.state!r:.80})"))
     return (None if problems else item), problems
+
+
+def _parts_of(name: JSON) -> tuple[str, dict[str, str]]:
+    """The name and labels in a measurement's id, which hold none of the signs that part them; nothing of another text.
+
+    >>> _parts_of("contrast[dimension=aggregate,high=b,low=a]")
+    ('contrast', {'dimension': 'aggregate', 'high': 'b', 'low': 'a'})
+    """
+    match = _ID.fullmatch(name) if isinstance(name, str) else None
+    if match is None:
+        return "", {}
+    labels = (pair.partition("=") for pair in match[2].split(",") if pair)
+    return match[1], {key: value for key, _, value in labels}
 
 
 def _wrong_labels(item: Measurement, where: str) -> list[Problem]:

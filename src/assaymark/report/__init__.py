@@ -1,9 +1,10 @@
 """Rows to text: the pages of a run, their figures, and the summary for a terminal. Reads records, writes nothing.
 
-`render_pages` gives every page as text and `terminal_summary` the same verdicts for a terminal. Whoever calls them
-writes the files.
+`render_pages` gives every page as text and `terminal_summary` the same verdicts for a terminal; `render_datasheet` and
+`render_comparison` give the pages of judges measured as instruments. Whoever calls them writes the files.
 """
 
+from assaymark.report.datasheet import render_comparison, render_datasheet
 from assaymark.report.inputs import AssayRun, PlantedView, RubricView
 from assaymark.report.pages import content_security_policy, render_pages
 from assaymark.report.terminal import terminal_summary
@@ -13,6 +14,8 @@ __all__ = [
     "PlantedView",
     "RubricView",
     "content_security_policy",
+    "render_comparison",
+    "render_datasheet",
     "render_pages",
     "terminal_summary",
 ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from assaymark import __version__
-from assaymark.claims import certificate, certificate_name, decide_claims, index
+from assaymark.claims import certificate_name, certificates, decide_claims, index
 from assaymark.errors import LedgerError, PlanError
 from assaymark.metrology import contested
 from assaymark.records import JSON, Measurement, Verdict
@@ -69,10 +69,8 @@ def claim(folder: RunFolder) -> VerdictFile:
     known = index(measurements)
     basis = {"plan": locked.plan_hash, "judgments": store.digest(JUDGMENTS), "measurements": store.digest(MEASUREMENTS)}
     store.write(VERDICTS, verdicts, basis)
-    replace_files(
-        folder.certificates,
-        {certificate_name(verdict): json_text(certificate(verdict, known, locked.study)) for verdict in verdicts},
-    )
+    made = zip(verdicts, certificates(verdicts, known, locked.study), strict=True)
+    replace_files(folder.certificates, {certificate_name(verdict): json_text(one) for verdict, one in made})
     write_json(folder.verdicts, file)
     return file
 

@@ -119,7 +119,8 @@ def json_text(value: Any) -> str:
     ]
     }
     """
-    lines = [f"{json.dumps(key)}: {_entries(item)}" for key, item in sorted(to_json(value).items())]
+    plain = value if isinstance(value, dict) else to_json(value)
+    lines = [f"{json.dumps(key)}: {_entries(item)}" for key, item in sorted(plain.items())]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
@@ -127,7 +128,7 @@ def _entries(value: JSON) -> str:
     if isinstance(value, dict) and value:
         inner = ",\n".join(f"{json.dumps(key)}: {canonical_json(value[key])}" for key in sorted(value))
         return "{\n" + inner + "\n}"
-    if isinstance(value, list) and value:
+    if isinstance(value, (list, tuple)) and value:
         return "[\n" + ",\n".join(map(canonical_json, value)) + "\n]"
     return canonical_json(value)
 

@@ -2,50 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 from assaymark.engine import Ledger, Model, RunSummary, run_calls
 from assaymark.errors import LedgerError, ModelError
-from assaymark.judging import PlannedCall, Rubric, judgment
-from assaymark.protocol import EngineChoice
-from assaymark.records import Judgment
+from assaymark.judging import PlannedCall, Rubric, judgment, plan_calls
+from assaymark.protocol import JudgeSpec
+from assaymark.records import Context, Decision, Judgment
 from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.locking import Locked
 from assaymark.workflow.progress import Progress
+from assaymark.workflow.selection import Selection, select
+from assaymark.workflow.tables import DECISIONS, Store
 
 
-def grade(
-    folder: RunFolder,
-    planned: Sequence[PlannedCall],
-    models: Mapping[str, Model],
-    rubric: Rubric,
-    engine: EngineChoice,
-    *,
-    what: str,
-    progress: Progress,
-) -> tuple[list[Judgment], RunSummary]:
-    """Ask for every planned call that has no reply yet, and parse all replies strictly.
+@dataclass(frozen=True, eq=False)
+class Desk:
+    """A run folder, its plan, and whoever answers; decisions and contexts are read once, when they are needed."""
 
-    Raises
-    ------
-    ModelError
-        Calls failed for good, or the run was asked to stop; what was answered is kept, and the same command goes on.
-    LedgerError
-        A recorded reply cannot be found.
-    """
-    with Ledger.open(folder.ledger) as ledger:
-        ledger.plan(item.call for item in planned)
-        summary = run_calls(
-            ledger,
-            [item.call for item in planned],
-            models,
-            concurrency=engine.concurrency,
-            deadline_s=engine.deadline_s,
-            attempts=engine.attempts,
-            backoff_s=engine.backoff_s,
-            progress=lambda done, total: progress(what, done, total),
-        )
-        _complete(summary, folder)
-        return _parsed(planned, ledger, rubric), summary
+    folder: RunFolder
+    locked: Locked
+    models: Mapping[str, Model]
+    progress: Progress
+
+    @property
+    def store(self) -> Store:
+        """The tables of the run."""
+        return Store(self.folder)
+
+    @cached_property
+    def decisions(self) -> list[Decision]:
+        """All imported decisions: names of agents that the study leaves out have to be blinded as well."""
+        return self.store.read(DECISIONS)
+
+    @cached_property
+    def selection(self) -> Selection:
+        """The decisions that the study is about."""
+        return select(self.decisions, self.locked.study)
+
+    @cached_property
+    def contexts(self) -> dict[str, Context]:
+        """What the agents saw."""
+        return self.store.contexts()
+
+    def grade(
+        self,
+        rubric: Rubric,
+        *,
+        what: str,
+        judges: Sequence[JudgeSpec] | None = None,
+        only: Collection[str] | None = None,
+    ) -> tuple[list[Judgment], RunSummary]:
+        """Put decisions before judges under a rubric: ask what has no reply yet, and parse all replies strictly.
+
+        Raises
+        ------
+        ModelError
+            Calls failed for good, or the run was asked to stop; what was answered is kept, and the same command goes
+            on.
+        LedgerError
+            A recorded reply cannot be found.
+        """
+        study, engine = self.locked.study, self.locked.study.engine
+        planned = plan_calls(self.decisions, self.contexts, study, rubric, judges=judges, only=only)
+        with Ledger.open(self.folder.ledger) as ledger:
+            ledger.plan(item.call for item in planned)
+            summary = run_calls(
+                ledger,
+                [item.call for item in planned],
+                self.models,
+                concurrency=engine.concurrency,
+                deadline_s=engine.deadline_s,
+                attempts=engine.attempts,
+                backoff_s=engine.backoff_s,
+                progress=lambda done, total: self.progress(what, done, total),
+            )
+            _complete(summary, self.folder)
+            return _parsed(planned, ledger, rubric), summary
 
 
 def _complete(summary: RunSummary, folder: RunFolder) -> None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from assaymark.engine import Model, RunSummary, beside
-from assaymark.judging import numeric_ledger, plan_calls
+from assaymark.engine import Model, beside
+from assaymark.judging import numeric_ledger
 from assaymark.judging.evidence.material import Material
 from assaymark.protocol import Study
 from assaymark.records import Decision, Evidence, Judgment
 from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.grading import grade
-from assaymark.workflow.locking import Locked, open_locked
+from assaymark.workflow.grading import Desk
+from assaymark.workflow.locking import open_locked
 from assaymark.workflow.probing import ask_anchor, ask_probe
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.selection import select
@@ -37,33 +37,29 @@ class JudgeResult:
 def judge(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> JudgeResult:
     """Grade every selected decision with every judge of the locked plan, and ledger its numbers.
 
-    The anchor probe, if the plan has one, is judged with it. The outside judge is asked as soon as measurements say
-    that leaving a family out reverses a pair: run this again after `measure`. A call that has a reply in the ledger is
-    never made again. Replies that do not parse are recorded as invalid.
+    Then the anchor probe, if the plan has one, and the outside judge, if leaving a family out reverses a pair. A call
+    that has a reply in the ledger is never made again. Replies that do not parse are recorded as invalid.
 
     Raises
     ------
     ModelError
         Calls failed for good, or the run was asked to stop; what was answered is kept, and the same command goes on.
     """
-    locked = open_locked(folder)
-    store = Store(folder)
-    basis: dict[str, str | None] = {"plan": locked.plan_hash}
-    made = 0
+    desk = Desk(folder, open_locked(folder), models, progress)
+    store = desk.store
+    basis: dict[str, str | None] = {"plan": desk.locked.plan_hash}
+    made = reasked = 0
     wanted = {table for table in (JUDGMENTS, EVIDENCE) if not store.done(table, basis)}
-    if wanted:
-        decisions = store.read(DECISIONS)
-        both = wanted == {JUDGMENTS, EVIDENCE} and len(decisions) >= _WORTH_A_PROCESS
-        with beside(ledger_of, folder, locked.study, processes=both) as evidence:
-            if JUDGMENTS in wanted:
-                judgments, summary = _grade(folder, locked, decisions, models, progress)
-                store.write(JUDGMENTS, judgments, basis)
-                made = summary.made
-            if EVIDENCE in wanted:
-                store.write(EVIDENCE, evidence(), basis)
-    reasked = [ask(folder, locked, models, progress) for ask in (ask_anchor, ask_probe)]
-    extra = sum(summary.made for summary in reasked if summary is not None)
-    return JudgeResult(store.rows(JUDGMENTS), store.rows(EVIDENCE), made + extra, extra)
+    both = wanted == {JUDGMENTS, EVIDENCE} and len(desk.decisions) >= _WORTH_A_PROCESS
+    with beside(ledger_of, folder, desk.locked.study, processes=both) as evidence:
+        if JUDGMENTS in wanted:
+            judgments, summary = desk.grade(desk.locked.rubric, what="asking the judges")
+            store.write(JUDGMENTS, [*judgments, *_of_people(desk)], basis)
+            made = summary.made
+        reasked = ask_anchor(desk) + ask_probe(desk)
+        if EVIDENCE in wanted:
+            store.write(EVIDENCE, evidence(), basis)
+    return JudgeResult(store.rows(JUDGMENTS), store.rows(EVIDENCE), made + reasked, reasked)
 
 
 def ledger_of(folder: RunFolder, study: Study) -> list[Evidence]:
@@ -81,18 +77,10 @@ def ledger_of(folder: RunFolder, study: Study) -> list[Evidence]:
     return found
 
 
-def _grade(
-    folder: RunFolder, locked: Locked, decisions: Sequence[Decision], models: Mapping[str, Model], progress: Progress
-) -> tuple[list[Judgment], RunSummary]:
-    """The judgments of the whole panel: the models' replies, and what people graded."""
-    study, store = locked.study, Store(folder)
-    # All decisions, so that the names of agents that the study leaves out are blinded as well.
-    planned = plan_calls(decisions, store.contexts(), study, locked.rubric)
-    found, summary = grade(
-        folder, planned, models, locked.rubric, study.engine, what="asking the judges", progress=progress
-    )
-    people = {one.name for one in study.judges if one.human}
-    if people:
-        chosen = {decision.record_id for decision in select(decisions, study).decisions}
-        found += [one for one in store.read(HUMAN) if one.judge in people and one.trajectory in chosen]
-    return found, summary
+def _of_people(desk: Desk) -> list[Judgment]:
+    """What the people on the panel graded."""
+    people = {one.name for one in desk.locked.study.judges if one.human}
+    if not people:
+        return []
+    chosen = {decision.record_id for decision in desk.selection.decisions}
+    return [one for one in desk.store.read(HUMAN) if one.judge in people and one.trajectory in chosen]

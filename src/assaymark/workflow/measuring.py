@@ -9,33 +9,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assaymark.judging import judged_text, load_rubric, token_count
+from assaymark.judging import load_rubric
 from assaymark.judging.evidence import evidence_summary, forecast_mismatches
 from assaymark.judging.evidence.material import Material
 from assaymark.metrology import (
-    Cell,
     ScoreTable,
     analyse,
     anchor_measurements,
-    averaging,
     cell_measurements,
     contamination_measurements,
     contested,
-    gated,
     known_measurements,
     length_matched_contrasts,
     probe_measurements,
-    score_table,
     style_measurements,
 )
 from assaymark.protocol import Study
-from assaymark.records import AGGREGATE, Decision, DerivationKind, Judgment, Measurement
+from assaymark.records import AGGREGATE, Judgment, Measurement
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import Locked, open_locked
 from assaymark.workflow.probing import probe_basis
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.selection import Selection, select
-from assaymark.workflow.tables import ANCHOR, DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, PROBE, Store
+from assaymark.workflow.scores import Scores
+from assaymark.workflow.tables import ANCHOR, EVIDENCE, JUDGMENTS, MEASUREMENTS, PROBE, Store
 
 PARTS = 4
 """How many parts `analyse` announces."""
@@ -54,38 +50,17 @@ def measure(folder: RunFolder, *, progress: Progress = silent) -> int:
     tables = (JUDGMENTS, EVIDENCE, ANCHOR, PROBE)
     basis = {"plan": locked.plan_hash, **{table.name: store.digest(table) for table in tables}}
     if not store.done(MEASUREMENTS, basis):
-        store.write(MEASUREMENTS, _Run.of(store, locked).measured(progress), basis)
+        store.write(MEASUREMENTS, _Run(store, locked, Scores.of(store, locked)).measured(progress), basis)
     return store.rows(MEASUREMENTS)
-
-
-def honest_table(store: Store, locked: Locked) -> ScoreTable:
-    """The scores of the honest records of a judged run."""
-    return _Run.of(store, locked).honest
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """What is measured: the honest records as a table of scores, the control cells, and where they came from."""
+    """What is measured: the scores of a run, and everything else that its records hold."""
 
     store: Store
     locked: Locked
-    selection: Selection
-    judgments: Mapping[str, list[Judgment]]
-    honest: ScoreTable
-    cells: tuple[Cell, ...]
-
-    @classmethod
-    def of(cls, store: Store, locked: Locked) -> _Run:
-        selection = select(store.read(DECISIONS), locked.study)
-        judgments: dict[str, list[Judgment]] = defaultdict(list)
-        for one in store.read(JUDGMENTS):
-            judgments[one.trajectory].append(one)
-        study = locked.study
-        honest = _table(selection.honest, judgments, study)
-        # Whose trials may be averaged is found on honest records: inside a cell they hardly differ.
-        decided = averaging(honest, study)
-        cells = tuple(_cell(kind, selection.cell(kind), judgments, study, decided) for kind in study.cells_judged)
-        return cls(store, locked, selection, judgments, gated(honest, study, decided), cells)
+    scores: Scores
 
     @property
     def study(self) -> Study:
@@ -94,27 +69,31 @@ class _Run:
     def measured(self, progress: Progress) -> list[Measurement]:
         """Everything, the parts that the plan did not ask for named as not measured where a verdict needs them."""
         study = self.study
-        panel = analyse(self.honest, study, rng=np.random.default_rng([study.seed, 1]), progress=_counted(progress))
-        found = [*panel, *style_measurements(self.honest, study, rng=np.random.default_rng([study.seed, 4]))]
-        found += cell_measurements(self.honest, self.cells, study)
-        for cell in self.cells:
+        honest, cells = self.scores.honest, self.scores.cells
+        panel = analyse(honest, study, rng=np.random.default_rng([study.seed, 1]), progress=_counted(progress))
+        found = [*panel, *style_measurements(honest, study, rng=np.random.default_rng([study.seed, 4]))]
+        found += cell_measurements(honest, cells, study)
+        for cell in cells:
             if cell.kind == "length_matched":
-                found += length_matched_contrasts(cell, self.honest, study)
-        found += known_measurements([cell.table for cell in self.cells], self._known(), study)
+                found += length_matched_contrasts(cell, honest, study)
+        found += known_measurements([cell.table for cell in cells], self._known(), study)
         if study.contamination is not None:
-            found += contamination_measurements(self.honest, study, self._instruments())
+            found += contamination_measurements(honest, study, self._instruments())
         return [*found, *self._anchor(), *self._probe(panel), *self._evidence()]
 
     def _known(self) -> dict[str, Mapping[str, float]]:
         """What a faultless judge would give, where the construction of a control record fixes it."""
         return {
             one.record_id: one.derivation.known_scores
-            for one in self.selection.decisions
+            for one in self.scores.selection.decisions
             if one.derivation.known_scores
         }
 
     def _instruments(self) -> dict[str, frozenset[str]]:
-        return {one.record_id: frozenset(action.instrument for action in one.actions) for one in self.selection.honest}
+        return {
+            one.record_id: frozenset(action.instrument for action in one.actions)
+            for one in self.scores.selection.honest
+        }
 
     def _anchor(self) -> Iterator[Measurement]:
         """The same judge under two rubrics, on the trajectories where both of its grades can be used."""
@@ -122,9 +101,9 @@ class _Run:
         if wanted is None or self.store.digest(ANCHOR) is None:
             return
         after = _scores(self.store.read(ANCHOR))
-        before = _scores(one for found in self.judgments.values() for one in found if one.judge == wanted.judge)
+        before = _scores(one for found in self.scores.judgments.values() for one in found if one.judge == wanted.judge)
         both = sorted(before.keys() & after.keys())
-        by_id = {one.record_id: one for one in self.selection.honest}
+        by_id = {one.record_id: one for one in self.scores.selection.honest}
         yield from anchor_measurements(
             {name: before[name] for name in both},
             {name: after[name] for name in both},
@@ -140,8 +119,8 @@ class _Run:
         """What the outside judge said, or why it was not asked."""
         plan = contested(panel, self.study)
         asked = self.store.done(PROBE, probe_basis(self.locked, self.store, plan))
-        scores = _with_aggregate(_scores(self.store.read(PROBE)), self.honest) if asked else {}
-        honest = [one for one in self.selection.honest if one.record_id in scores]
+        scores = _with_aggregate(_scores(self.store.read(PROBE)), self.scores.honest) if asked else {}
+        honest = [one for one in self.scores.selection.honest if one.record_id in scores]
         yield from probe_measurements(
             plan,
             scores,
@@ -153,7 +132,7 @@ class _Run:
 
     def _evidence(self) -> list[Measurement]:
         """What the numeric ledger of a run measures; its material is needed to say what chance would support."""
-        decisions = self.selection.honest
+        decisions = self.scores.selection.honest
         used = {decision.context_id for decision in decisions}
         # Indexed one by one: all contexts and all their indices at once are what would take the most memory of a run.
         material = {name: Material.of(context) for name, context in self.store.each_context() if name in used}
@@ -161,30 +140,6 @@ class _Run:
         level = self.study.inference.level
         summary = evidence_summary(self.store.read(EVIDENCE), decisions, material, rng=rng, level=level)
         return [*summary, forecast_mismatches(decisions)]
-
-
-def _table(decisions: Sequence[Decision], judgments: Mapping[str, list[Judgment]], study: Study) -> ScoreTable:
-    """The scores of some decisions, with the length of each text as it was judged."""
-    lengths = {one.record_id: token_count(judged_text(one)) for one in decisions}
-    graded = (judgment for one in decisions for judgment in judgments.get(one.record_id, ()))
-    return score_table(graded, decisions, weights=study.rubric.weights, lengths=lengths)
-
-
-def _cell(
-    kind: DerivationKind,
-    decisions: Sequence[Decision],
-    judgments: Mapping[str, list[Judgment]],
-    study: Study,
-    averaged: Mapping[str, bool],
-) -> Cell:
-    table = gated(_table(decisions, judgments, study), study, averaged)
-    by_id = {one.record_id: one for one in decisions}
-    return Cell(
-        kind=kind,
-        table=table,
-        parents=tuple(by_id[name].derivation.parent for name in table.trajectories),
-        composers=tuple(by_id[name].agent.family for name in table.trajectories),
-    )
 
 
 def _scores(judgments: Iterable[Judgment]) -> dict[str, dict[str, float]]:

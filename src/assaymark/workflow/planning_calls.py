@@ -38,6 +38,7 @@ ASSUMPTIONS: Final = (
     "New cycles come in new clusters of the usual size, with the usual agents and judges.",
     "Another family is a judge as noisy as the average of this panel, with likings of its own.",
     "Where control cells are part of an option, the panel passes them; nothing in these records says that it will.",
+    "No outside judge is asked: an order that the loss of a judge family reverses stays judge-dependent.",
     "The extended study is locked again before the calls are made.",
     "A claim that is tested on every extension until it passes is tested at more than its level.",
 )
@@ -213,12 +214,7 @@ def lines(plan: CallPlan) -> list[str]:
         return [*found, target.state]
     for option in plan.options:
         found.append(f"  {option.name}: {option.words}; {_chance(plan, target, option)}")
-    chosen = plan.recommended()
-    found.append(
-        "No option reached it in any simulated study."
-        if chosen is None
-        else f"Cheapest of the best: {chosen.name}, {chosen.calls} calls."
-    )
+    found.append(_advice(plan, target))
     return [*found, *(f"Assumed: {line}" for line in plan.assumptions)]
 
 
@@ -226,6 +222,15 @@ def _withheld(claim: Claim) -> str:
     """What is not said, without the name of the agent that a focus on the leader would give away."""
     said = withheld_phrase(claim)
     return said.replace(f" for {claim.subjects[0]} ", " ") if len(claim.subjects) == 1 else said
+
+
+def _advice(plan: CallPlan, target: Target) -> str:
+    chosen = plan.recommended()
+    if chosen is None:
+        return "No option reached it in any simulated study."
+    unlikely = plan.prospects[target.claim.id, chosen.name].probability < 0.5
+    doubt = " More likely than not, even that does not reach it." if unlikely else ""
+    return f"Cheapest of the best: {chosen.name}, {chosen.calls} calls.{doubt}"
 
 
 def _chance(plan: CallPlan, target: Target, option: CallOption) -> str:

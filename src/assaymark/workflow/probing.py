@@ -3,43 +3,38 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from assaymark.engine import Model, RunSummary
-from assaymark.judging import load_rubric, plan_calls
-from assaymark.metrology import ProbePlan, contested, stratified
+from assaymark.judging import load_rubric
+from assaymark.metrology import ProbePlan, analyse, contested, stratified
 from assaymark.protocol import Study
 from assaymark.records import Decision, content_id
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.grading import grade
+from assaymark.workflow.grading import Desk
 from assaymark.workflow.locking import Locked
-from assaymark.workflow.progress import Progress
-from assaymark.workflow.selection import select
-from assaymark.workflow.tables import ANCHOR, DECISIONS, JUDGMENTS, MEASUREMENTS, PROBE, Store
+from assaymark.workflow.scores import honest_table
+from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE, Store
 
 
-def ask_anchor(folder: RunFolder, locked: Locked, models: Mapping[str, Model], progress: Progress) -> RunSummary | None:
+def ask_anchor(desk: Desk) -> int:
     """One judge again, on a stratified subsample, under the anchors of another rubric (section 5.6).
 
-    Returns None if the plan has no anchor probe, or it was asked already.
+    Returns the number of calls made; none if the plan has no anchor probe, or it was asked already.
     """
-    study, store = locked.study, Store(folder)
+    study, store = desk.locked.study, desk.store
     wanted = study.anchor_probe
-    basis: dict[str, str | None] = {"plan": locked.plan_hash}
+    basis: dict[str, str | None] = {"plan": desk.locked.plan_hash}
     if wanted is None or store.done(ANCHOR, basis):
-        return None
-    decisions = store.read(DECISIONS)
-    rubric = load_rubric(wanted.rubric)
-    judge = next(one for one in study.judges if one.name == wanted.judge)
-    sample = anchor_sample(select(decisions, study).honest, study)
-    planned = plan_calls(decisions, store.contexts(), study, rubric, judges=[judge], only=sample)
-    judgments, summary = grade(
-        folder, planned, models, rubric, study.engine, what="asking for the anchor probe", progress=progress
+        return 0
+    judgments, summary = desk.grade(
+        load_rubric(wanted.rubric),
+        what="asking for the anchor probe",
+        judges=[one for one in study.judges if one.name == wanted.judge],
+        only=anchor_sample(desk.selection.honest, study),
     )
     store.write(ANCHOR, judgments, basis)
-    return summary
+    return summary.made
 
 
 def anchor_sample(honest: Sequence[Decision], study: Study) -> frozenset[str]:
@@ -52,27 +47,35 @@ def anchor_sample(honest: Sequence[Decision], study: Study) -> frozenset[str]:
     return frozenset(stratified(strata, min(study.anchor_probe.sample, len(first)), rng))
 
 
-def ask_probe(folder: RunFolder, locked: Locked, models: Mapping[str, Model], progress: Progress) -> RunSummary | None:
+def ask_probe(desk: Desk) -> int:
     """The outside judge, on the agents of contested pairs and on nothing else (section 3.5).
 
-    Returns None if the plan commits none, no measurements say yet whether it is needed, it is not, or it was asked.
+    What is contested follows from the panel's judgments alone. Returns the number of calls made; none if the plan
+    commits no outside judge, it is not needed, or it was asked already.
     """
-    study, store = locked.study, Store(folder)
+    study, store = desk.locked.study, desk.store
     judge = study.stability.probe
-    if judge is None or store.digest(MEASUREMENTS) is None:
-        return None
-    plan = contested(store.read(MEASUREMENTS), study)
-    basis = probe_basis(locked, store, plan)
+    if judge is None:
+        return 0
+    plan = probe_plan(desk.locked, store)
+    basis = probe_basis(desk.locked, store, plan)
     if not plan.needed or store.done(PROBE, basis):
-        return None
-    decisions = store.read(DECISIONS)
-    only = probe_sample(select(decisions, study).honest, plan)
-    planned = plan_calls(decisions, store.contexts(), study, locked.rubric, judges=[judge], only=only)
-    judgments, summary = grade(
-        folder, planned, models, locked.rubric, study.engine, what="asking the outside judge", progress=progress
+        return 0
+    judgments, summary = desk.grade(
+        desk.locked.rubric,
+        what="asking the outside judge",
+        judges=[judge],
+        only=probe_sample(desk.selection.honest, plan),
     )
     store.write(PROBE, judgments, basis)
-    return summary
+    return summary.made
+
+
+def probe_plan(locked: Locked, store: Store) -> ProbePlan:
+    """Which pairs the panel's judgments leave contested."""
+    study = locked.study
+    panel = analyse(honest_table(store, locked), study, rng=np.random.default_rng([study.seed, 1]))
+    return contested(panel, study)
 
 
 def probe_basis(locked: Locked, store: Store, plan: ProbePlan) -> dict[str, str | None]:

@@ -14,10 +14,11 @@ from assaymark.workflow.folder import RunFolder, new_folder
 from assaymark.workflow.importing import import_grades, import_records, store_records
 from assaymark.workflow.judging_calls import JudgeResult, judge
 from assaymark.workflow.locking import Locked, lock, lock_lines, open_locked
-from assaymark.workflow.measuring import honest_table, measure
+from assaymark.workflow.measuring import measure
 from assaymark.workflow.planning_calls import lines, plan_calls_report
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.reporting import Reported, report
+from assaymark.workflow.scores import honest_table
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.verifying import verification_lines, verify_certificate
 
@@ -46,11 +47,9 @@ __all__ = [
 
 
 def finish(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> Reported:
-    """Judge, measure, ask the outside judge if that is needed, claim and report a locked run, as far as not done."""
+    """Judge, measure, claim and report a locked run, as far as they are not done."""
     judge(folder, models, progress=progress)
     measure(folder, progress=progress)
-    if judge(folder, models, progress=progress).reasked:
-        measure(folder, progress=progress)
     claim(folder)
     return report(folder)
 

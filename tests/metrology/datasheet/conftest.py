@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from scipy import stats
 
 from assaymark.metrology.datasheet import datasheet_measurements

@@ -48,7 +48,11 @@ class Findings:
             At most `LISTED` problems, and the number of the others.
         """
         ranked = sorted(
-            ((place, kind, problem) for kind, kept in enumerate(self._kinds.values()) for place, problem in enumerate(kept)),
+            (
+                (place, kind, problem)
+                for kind, kept in enumerate(self._kinds.values())
+                for place, problem in enumerate(kept)
+            ),
             key=lambda item: item[:2],
         )
         shown = [problem for _, _, problem in sorted(ranked[:LISTED], key=lambda item: (item[1], item[0]))]

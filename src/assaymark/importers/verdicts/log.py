@@ -24,7 +24,7 @@ Seen = Literal["all", "some", "none"]
 
 @dataclass(frozen=True, slots=True)
 class OrderCounts:
-    """How many pairs of a judge were asked in ``both`` orders, and how many in ``one`` only; trials count by themselves.
+    """How many pairs of a judge were asked in ``both`` orders, and how many in ``one`` only; each trial counts.
 
     >>> OrderCounts(both=2, one=1).seen
     'some'

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal
@@ -55,6 +56,7 @@ LABELS: Final[Mapping[SlotVerdict, tuple[str, ...]]] = MappingProxyType(
 """Words that are known as verdicts without a map; case, spaces and dashes are free."""
 
 _VERDICT_OF: Final[Mapping[str, SlotVerdict]] = {word: verdict for verdict, words in LABELS.items() for word in words}
+_JOINTS: Final = re.compile(r"[ -]+")
 _NEEDED: Final = ("judge", "question", "slot_1", "slot_2", "verdict")
 
 
@@ -237,4 +239,4 @@ def _plain(text: str) -> str:
     >>> _plain(" Slot-1 Model ")
     'slot_1_model'
     """
-    return "_".join(text.casefold().replace("-", " ").split())
+    return _JOINTS.sub("_", text.strip().lower())

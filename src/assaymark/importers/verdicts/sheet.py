@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -30,8 +31,10 @@ HEADER: Final = 1
 _BOM: Final = b"\xef\xbb\xbf"
 _DELIMITERS: Final = (",", ";", "\t", "|")
 _SNIFFED: Final = 1 << 16
+_DECODED: Final = 1 << 24
 _LARGEST_BLOCK: Final = (1 << 31) - 1
 _QUOTE: Final = 0x22
+_LARGEST_CODE: Final = (1 << 63) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,14 +89,28 @@ def open_sheet(name: str, data: bytes, delimiter: str | None = None) -> Sheet:
     if not start.removeprefix(_BOM).strip():
         raise InputError(name, ["is empty; a header row is needed"])
     body, start = body[blank:], start[blank:]
+    if len(body) == len(start):  # the fast reader wants an end of line even behind a header without rows
+        body = memoryview(start + b"\n")
     if start[:4] == b"PAR1" or start[:1] in (b"{", b"["):
         kind = "Parquet" if start[:4] == b"PAR1" else "JSON"
         raise InputError(name, [f"is {kind}; write the log as CSV, one row a verdict"])
+    _refuse_other_encodings(name, body)
     header, found = max(
         ((_header(name, start, choice), choice) for choice in ((delimiter,) if delimiter else _DELIMITERS)),
         key=lambda item: len(item[0]),
     )
     return Sheet(name, body, header, found)
+
+
+def _refuse_other_encodings(name: str, body: memoryview) -> None:
+    """Raise bytes that are no UTF-8; the fast reader notices them only in the columns that are read."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for start in range(0, len(body), _DECODED):
+            decoder.decode(body[start : start + _DECODED])
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        text_of(name, bytes(body))  # names the line
 
 
 def _header(name: str, start: bytes, delimiter: str) -> tuple[str, ...]:
@@ -103,8 +120,6 @@ def _header(name: str, start: bytes, delimiter: str) -> tuple[str, ...]:
         cells = tuple(next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), ()))
     except csv.Error as exc:
         raise InputError(name, [Problem("row 1", f"not CSV: {exc}")]) from None
-    if any("�" in cell for cell in cells):
-        text_of(name, start[: start.rfind(b"\n")])
     return cells
 
 
@@ -159,7 +174,6 @@ def _parse(
             if "straddling" in str(exc) and size < len(sheet.body):
                 broken.clear()
                 continue
-            text_of(sheet.name, bytes(sheet.body))  # names the line, if it is this
             raise InputError(sheet.name, [f"cannot be read as CSV: {str(exc).splitlines()[0]}"]) from None
     raise AssertionError
 
@@ -236,19 +250,17 @@ def dense(codes: Ints) -> tuple[Ints, Ints]:
     return numbers[order], rank[encoded.indices.to_numpy()]
 
 
-def joined(columns: Mapping[str, tuple[Ints, int]]) -> Ints:
+def joined(columns: Sequence[tuple[Ints, int]]) -> Ints:
     """Several codes as one that sorts as they do, the first column counting most; each comes with its number of codes.
 
-    >>> joined({"a": (np.array([0, 1]), 2), "b": (np.array([2, 0]), 3)}).tolist()
+    >>> joined([(np.array([0, 1]), 2), (np.array([2, 0]), 3)]).tolist()
     [2, 3]
     """
-    whole: Ints | None = None
-    room = 1
-    for codes, size in columns.values():
-        if whole is not None and room > (1 << 62) // max(size, 1):
+    whole, room = columns[0]
+    for codes, size in columns[1:]:
+        if room > _LARGEST_CODE // max(size, 1):
             numbers, whole = dense(whole)
             room = numbers.size
-        whole = codes if whole is None else whole * size + codes
-        room *= max(size, 1)
-    assert whole is not None
+        whole = whole * size + codes
+        room *= size
     return whole

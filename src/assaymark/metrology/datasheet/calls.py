@@ -163,7 +163,7 @@ def _problems(calls: Sequence[PairCall]) -> Iterable[Problem]:
         yield from (Problem(where, what) for what in _faults(call))
         asked = (call.judge, call.prompt, call.pair, call.order, call.trial)
         seen[asked] += 1
-        if seen[asked] == 2:
+        if seen[asked] > 1:
             yield Problem(where, f"asked twice: prompt {call.prompt}, order {call.order}, trial {call.trial}")
         at, earlier = first.setdefault((call.judge, call.pair), (i, call))
         for name in ("condition", "task", "delta", "better", "variant"):

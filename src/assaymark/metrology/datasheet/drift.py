@@ -171,7 +171,7 @@ def _paired(old: Datasheet, new: Datasheet, alpha: float) -> list[Shift]:
         test = cluster_t(second - first, tasks, level=1 - alpha)
         shares = float(first.mean()), float(second.mean())
         if test.low is None or test.high is None:
-            ends = _newcombe(*shares, len(units), len(units), alpha)
+            ends = difference_interval(*shares, len(units), len(units), alpha)
             method = f"paired by question, {test.method}; Newcombe interval"
         else:
             ends = max(-1.0, test.low), min(1.0, test.high)
@@ -238,7 +238,7 @@ def _from_counts(old: Datasheet, new: Datasheet, alpha: float) -> list[Shift]:
         sizes = np.array([max(1, round(m.detail.get("effective_n", m.n))) for m in (a, b)])
         hits = np.rint(np.array([a.value, b.value]) * sizes).astype(np.int64)
         p = float(stats.fisher_exact(np.stack([hits, sizes - hits])).pvalue)
-        ends = _newcombe(a.value, b.value, int(sizes[0]), int(sizes[1]), alpha)
+        ends = difference_interval(a.value, b.value, int(sizes[0]), int(sizes[1]), alpha)
         method = (
             f"two samples, Fisher's exact test and Newcombe interval on {sizes[0]} and {sizes[1]} independent units"
         )
@@ -250,7 +250,7 @@ def _compared(sheet: Datasheet) -> list[Measurement]:
     return [m for m in sheet.measurements if m.name in COMPARED and "variant" not in m.labels]
 
 
-def _newcombe(old: float, new: float, n_old: int, n_new: int, alpha: float) -> Ends:
+def difference_interval(old: float, new: float, n_old: int, n_new: int, alpha: float) -> Ends:
     """Newcombe's hybrid score interval of a difference of two shares (method 10)."""
     (l1, u1), (l2, u2) = (wilson_of_share(p, n, level=1 - alpha) for p, n in ((old, n_old), (new, n_new)))
     gap = new - old

@@ -148,7 +148,9 @@ def flip_note(sheet: Opened) -> str:
     alone = f"the {count(one_sided)} pairs" if isinstance(one_sided, int) else "pairs"
     hides = f"it hides {alone} with a preference in one order only"
     if flips.value is None:
-        return sentence(f"Flip rate among decided pairs, the number other tools print, is {state_words(flips)}; {hides}")
+        return sentence(
+            f"Flip rate among decided pairs, the number other tools print, is {state_words(flips)}; {hides}"
+        )
     shown = f"{of_n(flips)} ({number(flips.value)})"
     return sentence(f"Flip rate among decided pairs, the number other tools print, is {shown}; {hides}")
 

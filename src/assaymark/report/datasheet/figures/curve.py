@@ -1,9 +1,10 @@
-"""How big a difference a judge notices: joined points with Wilson bars, the 75 % line, and the foot of the threshold."""
+"""How big a difference a judge notices: joined points with Wilson bars, the 75 % line, the foot of the threshold."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, Literal
 
 import svg
@@ -108,7 +109,9 @@ def _foot(foot: Foot, at: int, across: Scale, up: Scale, taken: list[Box]) -> li
     if foot.censored:
         turn = -1 if foot.censored == "left" else 1
         start = x if turn < 0 else x - 14
-        parts.append(path(f"M{start:.1f} {floor - 9:.1f}h{turn * 14}m{-turn * 5} -4l{turn * 5} 4l{-turn * 5} 4", f"{hue}l"))
+        parts.append(
+            path(f"M{start:.1f} {floor - 9:.1f}h{turn * 14}m{-turn * 5} -4l{turn * 5} 4l{-turn * 5} 4", f"{hue}l")
+        )
     size = text_width(foot.words, 13)
     spot = Spot(x + 10, floor - 14, "start") if x + 10 + size < across.right + 10 else Spot(x - 10, floor - 14, "end")
     parts.append(label(spot.x, spot.y, foot.words, f"{hue}t halo", spot.anchor))
@@ -134,7 +137,7 @@ def _curve(
             taken.append(Box(x - 2, high, x + 2, low))
         parts += mark(x, y, curve.at, 5.5 if strong else 4.0)
         taken.append(Box(x - 6, y - 6, x + 6, y + 6))
-    for (x1, y1), (x2, y2) in zip(spots, spots[1:], strict=False):
+    for (x1, y1), (x2, y2) in pairwise(spots):
         for k in range(1, 8):  # a line is taken in small pieces, not as the box around it
             x, y = x1 + (x2 - x1) * k / 8, y1 + (y2 - y1) * k / 8
             taken.append(Box(x - 4, y - 3, x + 4, y + 3))
@@ -147,9 +150,7 @@ def _names(found: Sequence[Curve], across: Scale, up: Scale, taken: list[Box], w
     if len(shown) < 2:
         return []
     names = shortened([curve.name for curve in shown], width * 0.34, 13)
-    requests = [
-        Request((name,), tuple(_beside(curve, across, up))) for curve, name in zip(shown, names, strict=True)
-    ]
+    requests = [Request((name,), tuple(_beside(curve, across, up))) for curve, name in zip(shown, names, strict=True)]
     spots = placed(requests, taken, Box(44, _TOP - 16, width, up(0) - 22))
     return [
         label(spot.x, spot.y, name, f"{series(curve.at)[1]}t halo", spot.anchor)

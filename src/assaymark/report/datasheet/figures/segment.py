@@ -34,7 +34,10 @@ def segment(base: Operating, strict: Operating, at: int, width: float, height: f
     low, high = round(up.low * 5), 5
     for k in range(low, high + 1):
         y = up(k / 5)
-        parts += [line(44, y, width - 14, y, "hair" if k > low else "axis"), label(38, y + 4, f"{20 * k} %", "tk", "end")]
+        parts += [
+            line(44, y, width - 14, y, "hair" if k > low else "axis"),
+            label(38, y + 4, f"{20 * k} %", "tk", "end"),
+        ]
     step = 0.1 if across.high <= 0.6 else 0.2
     for k in range(round(across.high / step) + 1):
         x = across(k * step)

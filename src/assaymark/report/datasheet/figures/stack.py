@@ -65,9 +65,7 @@ def _bar(name: str, pairs: Sequence[int], y: float, width: float) -> list[svg.El
             labels.append((x + size / 2, count(n)))
         x += size
     centres = _apart([at for at, _ in labels], [text_width(text, 12) + 6 for _, text in labels], width)
-    parts += [
-        label(at, y + _BAR + 15, text, "tk", "middle") for at, (_, text) in zip(centres, labels, strict=True)
-    ]
+    parts += [label(at, y + _BAR + 15, text, "tk", "middle") for at, (_, text) in zip(centres, labels, strict=True)]
     return parts
 
 

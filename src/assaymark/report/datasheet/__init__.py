@@ -1,0 +1,9 @@
+"""The page of a judge's datasheet, its summary figure, and the page of several judges.
+
+`render_datasheet` and `render_comparison` read `Datasheet` records and give text; whoever calls them writes the files.
+"""
+
+from assaymark.report.datasheet.pages import COMPARISON, render_comparison, render_datasheet
+from assaymark.report.datasheet.reading import datasheet_path
+
+__all__ = ["COMPARISON", "datasheet_path", "render_comparison", "render_datasheet"]

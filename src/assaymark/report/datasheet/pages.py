@@ -1,0 +1,150 @@
+"""From datasheets to pages and figures: self-contained, escaped, silent on the network, ordered by name alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from assaymark import __version__
+from assaymark.errors import InputError, Problem
+from assaymark.metrology.datasheet import Datasheet
+from assaymark.records import Measurement
+from assaymark.report.datasheet.comparison import comparison_view
+from assaymark.report.datasheet.reading import Opened, comparable, datasheet_path, opened
+from assaymark.report.datasheet.sheet_view import sheet_view
+from assaymark.report.datasheet.summary import summary_svg
+from assaymark.report.formats import count
+from assaymark.report.pages import content_security_policy
+
+COMPARISON: Final = "datasheets.html"
+
+
+def render_datasheet(sheet: Datasheet, peers: Sequence[Datasheet] = ()) -> Mapping[str, str]:
+    """The page of one judge and its summary figure, as relative path -> text. Equal datasheets give equal bytes.
+
+    Parameters
+    ----------
+    sheet : Datasheet
+        The judge that the page is about. Drift measurements among its measurements get a section.
+    peers : sequence of Datasheet
+        Judges that the figures draw for scale, by name and at most four; those that were measured on other texts or
+        under another prompt are left out, and named. With peers the page links to ``datasheets.html``.
+
+    Returns
+    -------
+    mapping of str to str
+        ``datasheet/<judge>.html`` (at most 200 KB and 45 KB gzipped) and ``datasheet/<judge>.svg``, which stands
+        alone. A name that is no safe file name gets a safe one; see `datasheet_path`.
+
+    Examples
+    --------
+    >>> sheet = Datasheet(judge="quay-j", measurements=(), sketch=(), calls={"all": 0}, tasks=0, source="run")
+    >>> sorted(render_datasheet(sheet))
+    ['datasheet/quay-j.html', 'datasheet/quay-j.svg']
+    """
+    others = [peer for peer in peers if peer.judge != sheet.judge]
+    fit = opened([peer for peer in others if comparable(sheet, peer)])
+    unfit = opened([peer for peer in others if not comparable(sheet, peer)])
+    this = Opened.of(sheet)
+    view = sheet_view(this, fit, unfit)
+    page = datasheet_path(sheet.judge)
+    figure = page.removesuffix(".html") + ".svg"
+    html = _render(
+        "datasheet.html",
+        view.title,
+        root="../",
+        compare=f"../{COMPARISON}" if others else "",
+        figure=figure.rpartition("/")[2],
+        here="sheet",
+        hash=view.hash,
+        v=view,
+    )
+    return {page: html, figure: summary_svg(this, fit, _asset("datasheet-marks.css"), _asset("datasheet-figure.css"))}
+
+
+def render_comparison(sheets: Sequence[Datasheet], *, agreement: Sequence[Measurement] = ()) -> Mapping[str, str]:
+    """Several judges on one page, by name: small multiples and one table. Nothing on it ranks them.
+
+    Parameters
+    ----------
+    sheets : sequence of Datasheet
+        At least one, each judge once. Figures draw the first twelve by name; the tables hold all.
+    agreement : sequence of Measurement
+        ``between.kappa`` of pairs of judges; those among the measurements of a sheet are shown as well.
+
+    Returns
+    -------
+    mapping of str to str
+        ``datasheets.html``. It links to the page of each judge, as `render_datasheet` names it.
+
+    Raises
+    ------
+    InputError
+        No datasheet, or two of one judge.
+    """
+    names = [sheet.judge for sheet in sheets]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    problems = [
+        Problem("judge", f"{name!r} has two datasheets; a comparison needs one of each judge") for name in twice
+    ]
+    if not names:
+        problems = [Problem("", "no datasheets; at least one is needed")]
+    if problems:
+        raise InputError("comparison of datasheets", problems)
+    view = comparison_view(opened(sheets), agreement)
+    title = "Judges, measured as instruments"
+    return {
+        COMPARISON: _render(
+            "datasheet-comparison.html",
+            title,
+            root="",
+            compare=COMPARISON,
+            figure="",
+            here="all",
+            hash=f"{count(len(names))} judges",
+            v=view,
+        )
+    }
+
+
+@cache
+def _environment() -> Environment:
+    loader = PackageLoader("assaymark.report", "templates")
+    return Environment(
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+
+
+@cache
+def _asset(name: str) -> str:
+    """A style sheet or script, without the spaces that only its author needs."""
+    environment = _environment()
+    assert environment.loader is not None
+    source, _, _ = environment.loader.get_source(environment, name)
+    lines = (line.strip() for line in source.splitlines())
+    return re.sub(r"\n+", "\n", "\n".join(lines)).strip()
+
+
+def _render(template: str, title: str, **values: Any) -> str:
+    styles = (_asset(name) for name in ("page.css", "datasheet.css", "datasheet-marks.css"))
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            csp=content_security_policy(),
+            css="\n".join(styles),
+            js=_asset("page.js"),
+            title=title,
+            version=__version__,
+            **values,
+        )
+    )

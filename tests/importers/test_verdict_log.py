@@ -1,0 +1,557 @@
+"""Verdict logs of any tool: what must come out of them, and what must be refused, with its row."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import gzip
+import io
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_verdicts import write_verdicts
+
+from assaymark.errors import InputError, UnknownNameError
+from assaymark.importers.verdicts import (
+    CALLS_CONDITION,
+    LABELS,
+    SPELLINGS,
+    VERDICTS,
+    OrderCounts,
+    VerdictLog,
+    VerdictMap,
+    parse_verdict_map,
+    read_verdicts,
+    to_pair_calls,
+    verdict_map,
+)
+from assaymark.importers.verdicts.findings import LISTED
+from assaymark.importers.verdicts.sheet import dense, joined
+from assaymark.metrology.datasheet import CLASSES, decompose, decompose_arrays
+from assaymark.metrology.datasheet import VERDICTS as CODED
+
+HEAD = "judge,question_id,slot1_model,slot2_model,verdict\n"
+ONE = "j,q1,x,y,1\n"
+
+
+def read(text: str | bytes, mapping: VerdictMap | None = None, **fields) -> VerdictLog:
+    data = text.encode() if isinstance(text, str) else text
+    return read_verdicts("log.csv", data, verdict_map(**fields) if fields else mapping)
+
+
+def refused(text: str | bytes, **fields) -> str:
+    with pytest.raises(InputError) as caught:
+        read(text, **fields)
+    return str(caught.value)
+
+
+def calls(log: VerdictLog) -> list[tuple]:
+    """What a log says, without the places in the file."""
+    columns = zip(log.judge, log.question, log.slot_contents, log.trial, log.verdict, strict=True)
+    return [
+        (log.judges[j], log.questions[q], log.contents[a], log.contents[b], log.trials[t], VERDICTS[v])
+        for j, q, (a, b), t, v in columns
+    ]
+
+
+def preferred(log: VerdictLog) -> Counter:
+    """Which content each call prefers, or which verdict without preference it is."""
+    rows = zip(log.judge, log.pair, log.trial, log.chosen, log.verdict, strict=True)
+    return Counter(
+        (log.judges[j], log.pair_name(p), log.trials[t], log.contents[c] if c >= 0 else VERDICTS[v])
+        for j, p, t, c, v in rows
+    )
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_plain_log():
+    log = read(HEAD + "j,q2,y,x,2\nj,q1,x,y,1\nj,q1,y,x,tie\nk,q1,y,x,invalid\nk,q1,x,y,abstain\n")
+    assert calls(log) == [
+        ("j", "q1", "x", "y", 1, "1"),
+        ("j", "q1", "y", "x", 1, "tie"),
+        ("j", "q2", "y", "x", 1, "2"),
+        ("k", "q1", "x", "y", 1, "abstain"),
+        ("k", "q1", "y", "x", 1, "invalid"),
+    ]
+    assert log.row.tolist() == [3, 4, 2, 6, 5]
+    assert [log.contents[c] if c >= 0 else None for c in log.chosen] == ["x", None, "x", None, None]
+    assert (log.judges, log.questions, log.contents, log.trials) == (("j", "k"), ("q1", "q2"), ("x", "y"), (1,))
+    assert log.orders == {"j": OrderCounts(both=1, one=1), "k": OrderCounts(both=1, one=0)}
+    assert (log.both_orders, log.rows, log.filtered, log.duplicates) == ("some", 5, 0, 0)
+    assert log.condition == "log"
+    fields = ("judge", "question", "slot_1", "slot_2", "verdict")
+    assert log.columns == dict(zip(fields, HEAD.strip().split(","), strict=True))
+
+
+def test_the_codes_are_those_of_the_metrology():
+    assert VERDICTS == CODED
+
+
+@pytest.mark.parametrize("field", SPELLINGS)
+def test_every_spelling_of_a_column_is_known(field):
+    for k, spelled in enumerate(SPELLINGS[field]):
+        names = {name: spellings[0] for name, spellings in SPELLINGS.items()} | {
+            field: spelled.upper().replace("_", " ")
+        }
+        if field in ("slot_1", "slot_2"):
+            names |= {"slot_1": SPELLINGS["slot_1"][k], "slot_2": SPELLINGS["slot_2"][k]}
+        cells = {"judge": "j", "question": "q", "slot_1": "x", "slot_2": "y", "verdict": "1", "trial": "3", "pair": "p"}
+        log = read(",".join(names.values()) + "\n" + ",".join(cells[field] for field in names) + "\n")
+        assert calls(log) == [("j", "q", "x", "y", 3, "1")]
+        assert log.pair_name(0) == "p"
+
+
+@pytest.mark.parametrize("verdict", LABELS)
+def test_every_label_is_known(verdict):
+    for word in LABELS[verdict]:
+        for spelled in (word, word.upper(), f" {word.replace('_', ' ')} "):
+            log = read(HEAD + f"j,q,x,y,{spelled}\n")
+            assert VERDICTS[log.verdict[0]] == verdict
+            assert log.labels == {spelled.strip(): verdict}
+
+
+def test_the_content_that_won():
+    log = read(HEAD + "j,q1,gpt-4,other,gpt-4\nj,q1,other,gpt-4,gpt-4\nj,q2,other,gpt-4,tie\n")
+    assert [VERDICTS[v] for v in log.verdict] == ["1", "2", "tie"]
+    assert log.labels == {"tie": "tie"}
+
+
+def test_a_label_that_is_also_a_content():
+    log = HEAD + "j,q1,B,A,B\nj,q2,A,B,A\nj,q3,B,A,A\n"
+    assert "row 2, verdict: 'B' is a label and also a content of its row ('B', 'A') in another slot" in refused(log)
+    assert [VERDICTS[v] for v in read(log, verdict_names="contents").verdict] == ["1", "1", "2"]
+    assert [VERDICTS[v] for v in read(log, verdict_names="slots").verdict] == ["2", "1", "1"]
+    assert [VERDICTS[v] for v in read(log, labels={"A": "tie", "B": "invalid"}).verdict] == ["invalid", "tie", "tie"]
+    assert [VERDICTS[v] for v in read(HEAD + "j,q2,A,B,A\n").verdict] == ["1"]
+
+
+def test_labels_of_ones_own():
+    log = read(HEAD + "j,q1,x,y,<\nj,q2,x,y,>\nj,q3,x,y,\nj,q4,x,y,A\n", labels={"<": "1", ">": "2", "": "invalid"})
+    assert [VERDICTS[v] for v in log.verdict] == ["1", "2", "invalid", "1"]
+    assert log.labels == {"<": "1", ">": "2", "": "invalid", "A": "1"}
+
+
+def test_a_map_names_columns_and_rows():
+    text = "bench,run,who,what,l,r,said\nA,1,j,q,x,y,1\nB,1,j,q,x,y,nonsense\nA,2,j,q,y,x,2\n C ,2,j,q,x,y,2\n"
+    toml = """
+    judge = "who"
+    question = "what"
+    slot_1 = "l"
+    slot_2 = "r"
+    verdict = "said"
+    trial = "run"
+    [filter]
+    bench = ["A", "C"]
+    """
+    log = read(text, parse_verdict_map(toml))
+    assert calls(log) == [
+        ("j", "q", "x", "y", 1, "1"),
+        ("j", "q", "x", "y", 2, "2"),
+        ("j", "q", "y", "x", 2, "2"),
+    ]
+    assert (log.rows, log.filtered, log.row.tolist()) == (4, 1, [2, 5, 4])
+    assert len(read(text, parse_verdict_map(toml + "run = 2\n"))) == 2
+
+
+def test_a_log_of_one_judge_and_one_without_questions():
+    log = read("pair,model_a,model_b,winner\np,x,y,A\np,y,x,A\n", judge_name="me")
+    assert log.judges == ("me",)
+    assert log.questions == log.pair_ids == ("p",)
+    assert "judge_name: the log has a column 'judge' for the judge" in refused(HEAD + ONE, judge_name="me")
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_dialects(delimiter, end, mark, pack):
+    text = (HEAD + ONE + "\n" + 'j,q2,y,x,"2"\n').replace(",", delimiter).replace("\n", end)
+    log = read(pack(mark + text.encode()))
+    assert calls(log) == [("j", "q1", "x", "y", 1, "1"), ("j", "q2", "y", "x", 1, "2")]
+    assert log.row.tolist() == [2, 3]
+
+
+def test_a_delimiter_can_be_given():
+    text = "judge;question_id;slot1_model;slot2_model;verdict;a,b,c,d,e,f,g\nj;q;x;y;1;\n"
+    assert "no column" in refused(text)
+    assert len(read(text, delimiter=";")) == 1
+
+
+def test_quoted_newlines_and_long_cells():
+    why = '"first,\nsecond ""so""\n\n"'
+    long = "x" * 3_000_000
+    log = read(f'why,"judge\n",question_id,slot1_model,slot2_model,verdict\n{why},j,"q\n1",x,y,1\n{long},j,q2,x,y,2\n')
+    assert log.questions == ("q\n1", "q2")
+    assert log.row.tolist() == [2, 3]
+    assert "row 4: has 1 cells (the header has 6)" in refused(
+        f'why,"judge\n",question_id,slot1_model,slot2_model,verdict\n{why},j,"q\n1",x,y,1\n{long},j,q2,x,y,2\nz\n'
+    )
+
+
+def test_a_path(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text(HEAD + ONE)
+    assert read_verdicts(path).source == read_verdicts(str(path)).source == str(path)
+    assert read_verdicts("mine", path).source == "mine"
+    with pytest.raises(InputError, match=r"none\.csv: cannot be read: No such file"):
+        read_verdicts(tmp_path / "none.csv")
+
+
+def test_the_same_call_again():
+    log = read(HEAD + ONE * 3 + "j,q1,y,x,2\n")
+    assert (len(log), log.duplicates, log.row.tolist()) == (2, 2, [2, 5])
+    assert log.orders["j"] == OrderCounts(both=1, one=0)
+
+
+def test_trials():
+    text = "rep," + HEAD + "0,j,q,x,y,1\n2.0,j,q,x,y,2\n02,j,q,y,x,1\n10,j,q,x,y,1\n"
+    log = read(text)
+    assert (log.trials, log.trial.tolist()) == ((0, 2, 10), [0, 1, 1, 2])
+    assert log.orders["j"] == OrderCounts(both=1, one=2)
+
+
+@pytest.mark.parametrize(
+    "hostile", ["<script>alert(1)</script>", "[x=1,y|z]", "../../etc", "=SUM(A1)", "नमस्ते", "'; --"]
+)
+def test_hostile_names_are_data(hostile):
+    rows = [
+        ["judge", "question_id", "slot1_model", "slot2_model", "verdict"],
+        [hostile, hostile, hostile, "y", hostile],
+    ]
+    out = io.StringIO(newline="")
+    csv.writer(out).writerows(rows)
+    log = read(out.getvalue())
+    assert calls(log) == [(hostile, hostile, hostile, "y", 1, "1")]
+
+
+def test_pair_names_cannot_be_confused():
+    log = read(HEAD + 'j,"a"",""b",c,d,1\nj,a,"b"",""c",d,1\n')
+    assert len({log.pair_name(k) for k in range(2)}) == 2
+
+
+# --- one order, and what is refused -----------------------------------------------------------------------------------
+
+
+def test_a_log_with_one_order_is_read():
+    log = read(HEAD + ONE + "j,q2,y,x,tie\n")
+    assert (log.both_orders, log.orders) == ("none", {"j": OrderCounts(both=0, one=2)})
+    assert read(HEAD + ONE + "j,q1,y,x,1\n").both_orders == "all"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "log.csv: is empty; a header row is needed"),
+        ("\ufeff\n\r\n", "log.csv: is empty; a header row is needed"),
+        (HEAD, "log.csv: has a header and no rows"),
+        (HEAD.strip(), "log.csv: has a header and no rows"),
+        ('{"judge": "j"}\n', "log.csv: is JSON; write the log as CSV, one row a verdict"),
+        (b"PAR1\x00", "is Parquet; write the log as CSV"),
+        (b"\x1f\x8bxx", "damaged gzip"),
+        (HEAD.encode() + b"j,q\xff,x,y,1\n", "line 2: not UTF-8 (byte 0xff)"),
+        ("judge\n".encode("utf-16"), "not UTF-8 (byte 0xff)"),
+        (HEAD + ONE + "j,q1,x,y\nj,q1,x,y,1,2\n", "row 3: has 4 cells (the header has 5)\n  row 4: has 6 cells"),
+        (HEAD + ONE + 'j,q2,x,y,"1\nj,q3,x,y,1\n', "row 3: not CSV: a quote is opened here and never closed"),
+        (HEAD + ONE + 'j,q2,x,y,"1"2\nj,q3,x,y,1\n', "row 3: not CSV: ',' expected after '\"'"),
+        (HEAD.replace("judge", "jugde") + ONE, "is it 'jugde'?; name it in the map: judge = ..."),
+        (HEAD.replace("slot2_model", "slot2_modle") + ONE, "is it 'slot2_modle'?"),
+        ("winner," + HEAD + "1," + ONE, "verdict: could be any of verdict, winner; say which in the map"),
+        ("judge," + HEAD + "j," + ONE, "header: column 'judge' stands there more than once"),
+        (HEAD + "j,q1,x,y,win\nj,q2,x,y,win\n", "row 2, verdict: 'win' in 2 rows is no verdict; known are 1, 2, tie"),
+        (HEAD + "j,q1,x,y,z\nj,q2,x,z,1\n", "row 2, verdict: 'z' is no verdict"),
+        (HEAD + "j,q1,x,y,\n", "row 2, verdict: '' is no verdict"),
+        (HEAD + "j,q1,x,y,3\n", "row 2, verdict: '3' is no verdict"),
+        (HEAD + " ,q1,x,y,1\n", "row 2, judge: is empty; a value is needed"),
+        (HEAD + ONE + "j,q1,,y,1\n", "row 3, slot_1: is empty; a value is needed"),
+        (HEAD + "j,q1,x,x,1\n", "row 2: has 'x' in both slots; a pair needs two contents"),
+        (HEAD + "j\x1b[2J,q1,x,y,1\n", "row 2, judge: the name of a judge may hold no control characters"),
+        (HEAD + "j\u202e,q1,x,y,1\n", "(got 'j\\u202e', with 0x202e)"),
+        (HEAD + ONE + "j,q1,x,y,2\n", "row 3: is the call of row 2 again (judge 'j', question 'q1', 'x' in slot 1)"),
+        (HEAD + ONE + ONE + "j,q1,x,y,tie\n", "row 4: is the call of row 2 again"),
+        (HEAD + ONE + "j,q1,x,y,2\n", "with verdict 2, there 1; if calls were repeated, name the column that counts"),
+        ("rep," + HEAD + "one," + ONE, "row 2, trial: must be a whole number from 0 to 999999999 (got 'one')"),
+        ("rep," + HEAD + "1.5," + ONE, "(got '1.5')"),
+        ("rep," + HEAD + "," + ONE, "(got '')"),
+        ("rep," + HEAD + "\u0661," + ONE, "row 2, trial: must be a whole number"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(text, said):
+    assert said in refused(text)
+
+
+def test_a_pair_has_two_contents_and_one_question():
+    head = "pair_id," + HEAD
+    three = refused(head + "p,j,q1,x,y,1\np,k,q1,y,x,1\np,j,q1,z,x,1\n")
+    assert "row 4, pair: 'p' has the contents 'x' and 'z' here, 'x' and 'y' in row 2; a pair has two" in three
+    other = refused(head + "p,j,q1,x,y,1\np,j,q2,y,x,1\n")
+    assert "row 3, pair: 'p' belongs to question 'q2' here, to 'q1' in row 2; a pair has one" in other
+    assert "row 3, pair: is empty" in refused(head + "p,j,q1,x,y,1\n,j,q1,y,x,1\n")
+    assert len(read(head + "p,j,q1,x,y,1\nr,j,q1,y,x,1\n").pair_question) == 2
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"judge": "jugde"}, "judge: no column 'jugde' (the log has judge, question_id, slot1_model, "),
+        ({"judge": "jugde"}, "; is it 'judge'?"),
+        ({"filter": {"bench": "A"}}, "filter bench: no column 'bench'"),
+        ({"filter": {"judge": ["a", "b"]}}, "filter judge: no row has 'a' or 'b' (the column holds 'j')"),
+        ({"filter": {"judge": []}}, "filter judge: no row has any of no values"),
+        ({"judge": "judge", "judge_name": "me"}, "give one of them"),
+        ({"labels": {"A": "3"}}, "labels.A: must be '1', '2', 'tie', 'abstain' or 'invalid' (got '3')"),
+        ({"grader": "x"}, "grader: unknown key (allowed: version, judge, question"),
+    ],
+)  # fmt: skip
+def test_maps_that_do_not_fit(fields, said):
+    assert said in refused(HEAD + ONE, **fields)
+
+
+def test_filters_that_exclude_each_other():
+    text = "bench," + HEAD + "A," + ONE + "B,k,q,x,y,1\n"
+    assert "filter: no row passes every filter" in refused(text, filter={"bench": "B", "judge": "j"})
+
+
+def test_a_map_that_is_no_toml():
+    with pytest.raises(InputError, match=r"mine\.toml: not TOML"):
+        parse_verdict_map("judge = ", source="mine.toml")
+
+
+def test_all_problems_at_once_and_few_of_each_kind():
+    many = "".join(f"j,q{k},,y,1\n" for k in range(1000))
+    said = refused(HEAD + many + "j,q,x,y,what\nj,q,z,z,1\nj,p,x,y,1\nj,p,x,y,2\n")
+    assert len(said.splitlines()) == LISTED + 2
+    assert said.splitlines()[-1].strip() == f"and {1003 - LISTED} more"
+    for one in ("row 1002, verdict: 'what'", "row 1003: has 'z' in both", "row 1005: is the call of row 1004 again"):
+        assert one in said
+
+
+def test_problems_beyond_the_limit_are_counted():
+    said = refused(HEAD + "".join(f"j,q{k},x,y,w{k}\n" for k in range(50)))
+    assert said.splitlines()[-1].strip() == "and 30 more"
+    assert said.count("is no verdict") == LISTED
+    said = refused(HEAD + "j,q\n" * 30)
+    assert said.splitlines()[-1].strip() == "and 10 more"
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_are_a_log_or_refused(data):
+    for text in (data, HEAD.encode() + data):
+        with contextlib.suppress(InputError):
+            read(text)
+
+
+# --- laws -------------------------------------------------------------------------------------------------------------
+
+NAMES = st.text(
+    st.characters(codec="utf-8", exclude_characters="\x00\r", exclude_categories=["Cs"]), min_size=1, max_size=4
+)
+QUIET = NAMES.map(lambda name: "n" + "".join(c for c in name if c.isalnum()))
+ROWS = st.lists(
+    st.tuples(
+        st.integers(0, 2),
+        st.integers(0, 3),
+        st.sampled_from([(0, 1), (1, 0), (0, 2), (2, 0), (1, 2)]),
+        st.integers(0, 2),
+    ),
+    min_size=1, max_size=40, unique=True,
+)  # fmt: skip
+
+
+@st.composite
+def logs(draw) -> list[list[str]]:
+    """Rows of a log without errors: judge, question, two contents, verdict (a label or the content), trial."""
+    judges = draw(st.lists(QUIET, min_size=3, max_size=3, unique=True))
+    questions = draw(st.lists(NAMES.filter(str.strip), min_size=4, max_size=4, unique_by=_stripped))
+    contents = [f"cc{name}" for name in draw(st.lists(NAMES, min_size=3, max_size=3, unique_by=_stripped))]
+    rows = []
+    for judge, question, (a, b), trial in draw(ROWS):
+        one, two = contents[a], contents[b]
+        verdict = draw(st.sampled_from(["1", "2", "B", "[[A]]", "tie", "abstain", "invalid", one, two]))
+        rows.append([judges[judge], questions[question], one, two, verdict, str(trial)])
+    return rows + draw(st.lists(st.sampled_from(rows), max_size=3))
+
+
+def _stripped(name: str) -> str:
+    return name.strip(" \t\n\v\f\r")
+
+
+def as_csv(rows: list[list[str]]) -> str:
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["judge", "question_id", "slot1_model", "slot2_model", "verdict", "trial"])
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def slowly(text: str) -> list[tuple]:
+    """The calls of a log without errors: the definition, one row at a time."""
+    found = set()
+    for row in csv.DictReader(io.StringIO(text, newline="")):
+        judge, question, one, two, word, trial = (_stripped(cell) for cell in row.values())
+        slot = {one: "1", two: "2"}.get(word)
+        label = next((verdict for verdict, words in LABELS.items() if word.lower() in words), None)
+        found.add((judge, question, one, two, int(trial), slot or label))
+    return sorted(found, key=lambda c: (c[0], c[1], sorted(c[2:4]), c[4], c[2] > c[3]))
+
+
+@given(logs())
+def test_the_same_as_a_slow_reader(rows):
+    text = as_csv(rows)
+    log = read(text)
+    assert calls(log) == slowly(text)
+    assert log.duplicates == len(rows) - len(log)
+    units = Counter((judge, question, frozenset(two), trial) for judge, question, *two, trial, _ in calls(log))
+    wanted = {j: Counter(n for unit, n in units.items() if unit[0] == j) for j in log.judges}
+    assert log.orders == {j: OrderCounts(both=found[2], one=found[1]) for j, found in wanted.items()}
+
+
+@given(logs(), st.randoms(use_true_random=False))
+def test_the_sequence_of_the_rows_does_not_matter(rows, random):
+    shuffled = random.sample(rows, len(rows))
+    one, other = read(as_csv(rows)), read(as_csv(shuffled))
+    assert calls(one) == calls(other)
+    assert (one.digest, one.orders, one.labels) == (other.digest, other.orders, other.labels)
+    for name in ("judge", "pair", "trial", "order", "verdict", "pair_question", "pair_contents"):
+        assert np.array_equal(getattr(one, name), getattr(other, name))
+    held = [[*map(_stripped, row)] for row in shuffled]
+    for row, call in zip(other.row, calls(other), strict=True):
+        assert held[row - 2][:4] == list(call[:4])
+
+
+@given(logs())
+def test_swapped_slots_are_the_same_contents(rows):
+    turned = {"1": "2", "2": "1", "B": "[[A]]", "[[A]]": "B"}
+    swapped = [[j, q, two, one, turned.get(word, word), trial] for j, q, one, two, word, trial in rows]
+    one, other = read(as_csv(rows)), read(as_csv(swapped))
+    assert preferred(one) == preferred(other)
+    assert one.orders == other.orders
+    assert one.digest != other.digest
+
+
+@given(logs())
+def test_another_verdict_is_another_digest(rows):
+    log = read(as_csv(rows))
+    other = "1" if VERDICTS[log.verdict[0]] == "tie" else "tie"
+    changed = [[*row[:4], other, row[5]] if _is_first(row, log) else row for row in rows]
+    assert read(as_csv(changed)).digest != log.digest
+
+
+def _is_first(row: list[str], log: VerdictLog) -> bool:
+    judge, question, one, two, trial, _ = calls(log)[0]
+    return [_stripped(cell) for cell in (*row[:4], row[5])] == [judge, question, one, two, str(trial)]
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 2**31 - 1)] * 3), min_size=1, max_size=30))
+def test_joined_codes_sort_as_their_parts_do(rows):
+    parts = [np.array(column) for column in zip(*rows, strict=True)]
+    codes = joined(list(zip(parts, [2**31] * 3, strict=True)))
+    ranks = {row: rank for rank, row in enumerate(sorted(set(rows)))}
+    assert dense(codes)[1].tolist() == [ranks[row] for row in rows]
+
+
+# --- records, and many rows -------------------------------------------------------------------------------------------
+
+
+@given(logs())
+def test_the_calls_of_a_judge_as_records(rows):
+    log = read(as_csv(rows))
+    for code, judge in enumerate(log.judges):
+        made = to_pair_calls(log, judge)
+        assert {(c.judge, c.condition, c.delta, c.better) for c in made} == {(judge, CALLS_CONDITION, 0.0, None)}
+        assert [(c.task, c.trial, c.verdict) for c in made] == [
+            (q, t, v) for j, q, _, _, t, v in calls(log) if j == judge
+        ]
+        assert [c.order == "vu" for c in made] == (log.order[log.judge == code] == 1).tolist()
+        assert len({c.pair for c in made}) == np.unique(log.pair[log.judge == code]).size
+
+
+def test_a_judge_that_the_log_does_not_have():
+    with pytest.raises(UnknownNameError, match=r"unknown judge 'jj'\. Did you mean 'j'"):
+        to_pair_calls(read(HEAD + ONE), "jj")
+
+
+def test_records_and_columns_come_to_the_same_pairs(tmp_path):
+    write_verdicts(tmp_path / "log.csv", 8000, questions=20)
+    log = read_verdicts(tmp_path / "log.csv")
+    assert (len(log), log.both_orders, log.trials) == (8000, "all", (0,))
+    counts = decompose_arrays(log.judge, log.trial_of_pair, log.order, log.verdict, log.question)
+    for k, judge in enumerate(log.judges):
+        made = to_pair_calls(log, judge)
+        found = {order: {(c.pair, c.trial): c.verdict for c in made if c.order == order} for order in ("uv", "vu")}
+        whole = decompose(list(found["uv"].values()), [found["vu"][pair] for pair in found["uv"]])
+        pairs = counts.pairs[k].sum(axis=0)
+        assert whole.n_pairs == pairs.sum() == log.both[k] == 1000
+        assert whole.stable == pytest.approx(pairs[CLASSES.index("stable")] / 1000)
+
+
+def test_a_million_rows(tmp_path):
+    path = tmp_path / "log.csv"
+    write_verdicts(path, 1_000_000)
+    log = read_verdicts(path)
+    assert (len(log), log.rows, log.duplicates, log.both_orders) == (1_000_000, 1_000_000, 0, "all")
+    assert (len(log.judges), len(log.questions), len(log.contents), log.trials) == (4, 1000, 12, (0, 1))
+    assert np.array_equal(np.sort(log.row), np.arange(2, 1_000_002))
+    assert np.all(np.diff(log.judge * (log.call.max() + 1) + log.pair * 4 + log.trial * 2 + log.order) > 0)
+
+
+# --- real logs --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def verdict_files(shared) -> Path:
+    folder: Path = shared / "data" / "judge_verdicts"
+    if not folder.is_dir():
+        pytest.skip(f"needs real verdict logs: {folder} is not there")
+    return folder
+
+
+MT_BENCH = VerdictMap(filter={"bench": "MTBench"})
+
+
+def mt_bench(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return [row for row in csv.DictReader(file) if row["bench"] == "MTBench"]
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("name", "judges", "pairs", "trials"),
+    [("pba_full_verdicts.csv", 3, 2400, (0,)), ("pba_repetition_verdicts.csv", 9, 96 * 3, (1, 2, 3))],
+)
+def test_real_logs_in_both_orders(verdict_files, name, judges, pairs, trials):
+    log = read_verdicts(verdict_files / name, mapping=MT_BENCH)
+    assert (len(log.judges), log.trials, log.duplicates, log.both_orders) == (judges, trials, 0, "all")
+    assert set(log.orders.values()) == {OrderCounts(both=pairs, one=0)}
+    rows = mt_bench(verdict_files / name)
+    wanted = [
+        (r["judge"], r["question_id"], r["slot1_model"], r["slot2_model"], int(r["rep"]), r["verdict"]) for r in rows
+    ]
+    assert Counter(calls(log)) == Counter(wanted)
+
+
+@pytest.mark.shared
+def test_the_pairs_of_real_judges(verdict_files):
+    log = read_verdicts(verdict_files / "pba_full_verdicts.csv", mapping=MT_BENCH)
+    counts = decompose_arrays(log.judge, log.trial_of_pair, log.order, log.verdict, log.question).pairs.sum(axis=1)
+    found = {
+        judge: dict(zip(CLASSES, row.tolist(), strict=True)) for judge, row in zip(log.judges, counts, strict=True)
+    }
+    assert {judge: (row["stable"], row["one-sided"], row["no preference"]) for judge, row in found.items()} == {
+        "gemini-pro": (1347, 215, 18), "gpt-3.5-turbo-1106": (1637, 109, 20), "gpt-4-0613": (1740, 173, 216),
+    }  # fmt: skip
+
+
+@pytest.mark.shared
+def test_real_rows_that_were_never_parsed_do_not_matter_unless_asked_for(verdict_files):
+    whole = read_verdicts(verdict_files / "pba_full_verdicts.csv")
+    kept = read_verdicts(verdict_files / "pba_full_verdicts.csv", mapping=MT_BENCH)
+    assert whole.rows == kept.rows == len(kept) + kept.filtered == 25_600
+    assert re.fullmatch(r"[0-9a-f]{16}", kept.digest)
+    assert whole.digest != kept.digest

@@ -1,0 +1,322 @@
+"""From calls to measurements: arms, named states, one order, trials, invalid replies, and refusals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import groupby
+
+import numpy as np
+import pytest
+from statsmodels.stats.proportion import proportion_confint
+
+from assaymark.errors import InputError
+from assaymark.metrology.datasheet import call_table, datasheet_measurements, decompose, table_measurements
+from assaymark.records import PairCall, canonical_json, measurement_id
+
+EVERYTHING = frozenset({"vacuum", "graded_vacuum", "same_subset", "different_subset", "ladder", "filler"})
+PAIR_LEVEL = ["stable", "positional", "one_sided", "no_preference", "other", "other_pairs", "flip_rate", "slot_1_share"]
+
+
+def measured(calls, seed=1):
+    """Measurements by name and labels without the judge."""
+    found = {}
+    for m in datasheet_measurements(calls, rng=np.random.default_rng(seed)):
+        found[measurement_id(m.name, {k: v for k, v in m.labels.items() if k != "judge"})] = m
+    return found
+
+
+def call(pair="p", verdict="1", order="uv", condition="same_subset", **parts):
+    base = {"task": "t", "judge": "j"}
+    return PairCall(pair=pair, condition=condition, order=order, verdict=verdict, **(base | parts))
+
+
+@pytest.fixture(scope="module")
+def calls(draw, planted):
+    rng = np.random.default_rng(11)
+    base = draw(rng, planted(), conditions=EVERYTHING)
+    strict = draw(rng, planted(), conditions=frozenset({"same_subset", "ladder"}), prompt="strict")
+    return base + strict
+
+
+@pytest.fixture(scope="module")
+def found(calls):
+    return measured(calls)
+
+
+def test_every_arm_has_every_measurement_or_its_state(found):
+    for prompt in ("tie-allowed", "strict"):
+        label = f"prompt={prompt}"
+        assert f"dark_current[{label}]" in found
+        assert f"filler.preference[{label}]" in found
+        assert f"pair.invalid_share[{label}]" in found
+        assert f"threshold[{label}]" in found
+        for condition in ("same_subset", "different_subset"):
+            for name in ("raw", "tie_rate", *PAIR_LEVEL):
+                assert f"delta0.{name}[condition={condition},{label}]" in found
+        for delta in ("0.5", "1", "2", "3", "4", "5"):
+            for name in ("sensitivity", "tie_rate", "wrong_rate", "conditional_accuracy", "miss_by_tie", "d_prime"):
+                assert f"{name}[delta={delta},{label}]" in found
+    assert found["criterion.shift[condition=same_subset]"].value is not None
+    assert found["criterion.shift[condition=ladder,delta=0.5]"].value is not None
+    assert "criterion.shift[condition=different_subset]" not in found
+    assert len({m.id for m in found.values()}) == len(found)
+
+
+def test_what_was_not_run_says_so(found):
+    assert found["dark_current[prompt=strict]"].state == "not measured: vacuum was not run under strict"
+    assert found["filler.preference[prompt=strict]"].state == "not measured: filler was not run under strict"
+    assert (
+        found["delta0.stable[condition=different_subset,prompt=strict]"].state
+        == "not measured: no different-subset pairs were run"
+    )
+    assert found["repeat.stability[]"].state == "undefined: one trial, needs two"
+    only = measured([call(), call(order="vu")])
+    assert only["criterion.shift[condition=same_subset]"].state == "not measured: strict arm was not run"
+    assert only["sensitivity[delta=1,prompt=tie-allowed]"].state.startswith("not measured: the quality ladder")
+    assert only["graded_vacuum[prompt=tie-allowed,variant=typo]"].state.startswith("not measured: graded vacuum")
+
+
+def test_every_measurement_is_whole(found):
+    for m in found.values():
+        assert (m.value is None) == (m.state != "ok")
+        assert (m.low is None) == (m.high is None) == (m.level is None)
+        if m.value is not None:
+            assert math.isfinite(m.value)
+            assert m.n > 0
+            assert m.method
+        if m.low is not None:
+            assert m.low - 1e-12 <= m.value <= m.high + 1e-12
+            assert m.high > m.low, m.id
+        assert m.inputs
+        assert "NaN" not in canonical_json(m)
+
+
+def test_shares_of_calls_are_counts_with_wilson_intervals(calls, found):
+    dark = [c.verdict in "12" for c in calls if c.condition == "vacuum"]
+    m = found["dark_current[prompt=tie-allowed]"]
+    assert (m.value, m.n) == (sum(dark) / len(dark), 120)
+    assert (m.low, m.high) == pytest.approx(proportion_confint(sum(dark), 120, method="wilson"))
+    assert m.detail["count"] == sum(m.detail["verdicts"][slot] for slot in "12")
+    kinds = [found[f"dark_current[prompt=tie-allowed,variant={v}]"] for v in ("empty", "whitespace", "identical")]
+    assert sum(k.detail["count"] for k in kinds) == sum(dark)
+
+
+def test_pair_shares_are_the_decomposition(calls, found):
+    for condition in ("same_subset", "different_subset"):
+        chosen = [c for c in calls if c.condition == condition and c.prompt == "tie-allowed"]
+        both = [[c.verdict for c in pair] for _, pair in groupby(chosen, key=lambda c: c.pair)]
+        expected = decompose(*zip(*both, strict=True))
+        label = f"[condition={condition},prompt=tie-allowed]"
+        for name in ("stable", "positional", "one_sided", "no_preference", "other", "other_pairs"):
+            assert found[f"delta0.{name}{label}"].value == pytest.approx(getattr(expected, name))
+        raw = found[f"delta0.raw{label}"]
+        assert raw.value == pytest.approx(expected.raw_false_preference)
+        assert raw.detail["of_pairs"] == pytest.approx(raw.value)
+        assert found[f"delta0.stable{label}"].n == 60
+        flips = found[f"delta0.flip_rate{label}"]
+        assert flips.value == pytest.approx(expected.positional / (expected.positional + expected.stable))
+        assert flips.detail["one_sided_pairs"] == round(60 * expected.one_sided)
+        assert "one order only" in flips.detail["hides"]
+
+
+def test_right_tied_wrong_and_invalid_calls_make_all(calls, found):
+    for delta in ("0.5", "1", "5"):
+        label = f"[delta={delta},prompt=tie-allowed]"
+        right, tied, wrong = (found[name + label].value for name in ("sensitivity", "tie_rate", "wrong_rate"))
+        assert right + tied + wrong == pytest.approx(1)
+        assert found[f"miss_by_tie{label}"].value == tied
+        assert found[f"conditional_accuracy{label}"].value == pytest.approx(right / (right + wrong))
+        chosen = [c for c in calls if c.condition == "ladder" and f"{c.delta:g}" == delta and c.prompt == "tie-allowed"]
+        hits = sum(c.verdict in "12" and c.order[int(c.verdict) - 1] == c.better for c in chosen)
+        assert right == hits / len(chosen)
+
+
+def test_the_sequence_of_the_calls_does_not_matter(calls, found):
+    order = np.random.default_rng(2).permutation(len(calls))
+    assert measured([calls[i] for i in order]) == found
+
+
+def test_the_same_seed_gives_the_same_numbers(calls, found):
+    assert measured(calls) == found
+    assert measured(calls, seed=2) != found
+
+
+def test_columns_are_measured_like_calls(calls, found):
+    again = table_measurements(call_table(calls), rng=np.random.default_rng(1))
+    assert [m.value for m in again] == [m.value for m in found.values()]
+
+
+def test_one_order_refuses_what_needs_both_and_measures_the_rest(calls):
+    half = measured([c for c in calls if c.order == "uv"])
+    for name in PAIR_LEVEL:
+        m = half[f"delta0.{name}[condition=same_subset,prompt=tie-allowed]"]
+        assert m.state == "not measured: every pair was shown in one order only, needs both"
+        assert m.detail["one_order_pairs"] == 60
+    assert half["delta0.raw[condition=same_subset,prompt=tie-allowed]"].n == 60
+    assert half["dark_current[prompt=tie-allowed]"].n == 60
+    assert half["sensitivity[delta=1,prompt=tie-allowed]"].value is not None
+    assert half["threshold[prompt=tie-allowed]"].value is not None
+
+
+def test_d_prime_needs_the_better_text_in_both_slots():
+    ladder = [
+        call(f"p{i}", "1", condition="ladder", delta=1.0, better="u", task=f"t{i}") for i in range(6)
+    ]  # fmt: skip
+    m = measured(ladder)["d_prime[delta=1,prompt=tie-allowed]"]
+    assert m.state == "undefined: no usable call had the better text in slot 2"
+
+
+def test_some_pairs_in_one_order_are_counted_and_left_out(calls):
+    lone = next(c for c in calls if c.condition == "same_subset" and c.order == "vu" and c.prompt == "tie-allowed")
+    fewer = measured([c for c in calls if c is not lone])
+    stable = fewer["delta0.stable[condition=same_subset,prompt=tie-allowed]"]
+    assert (stable.n, stable.detail["one_order_pairs"]) == (59, 1)
+    assert fewer["delta0.raw[condition=same_subset,prompt=tie-allowed]"].n == 119
+
+
+def test_invalid_replies_are_their_own_category():
+    calls = [
+        call(f"p{i}", verdict, order, task=f"t{i}", reason="two verdicts" if verdict == "invalid" else None)
+        for i in range(10)
+        for order, verdict in (("uv", "invalid" if i < 2 else "1"), ("vu", "2"))
+    ]
+    found = measured(calls)
+    label = "[condition=same_subset,prompt=tie-allowed]"
+    assert found[f"delta0.other_pairs{label}"].value == pytest.approx(0.2)
+    assert found[f"delta0.other{label}"].value == pytest.approx(0.1)
+    assert found[f"delta0.raw{label}"].value == pytest.approx(18 / 20)
+    assert found[f"delta0.tie_rate{label}"].value == 0
+    invalid = found["pair.invalid_share[prompt=tie-allowed]"]
+    assert (invalid.value, invalid.n, invalid.detail["reasons"]) == (0.1, 20, {"two verdicts": 2})
+
+
+def test_an_abstention_is_no_preference_anywhere():
+    def answers(word):
+        return [
+            call(f"v{i}", word, order, "vacuum", task=f"t{i}", variant="empty")
+            for i in range(6)
+            for order in ("uv", "vu")
+        ] + [
+            call(f"l{i}", word, order, "ladder", task=f"t{i}", delta=1.0, better="v")
+            for i in range(6)
+            for order in ("uv", "vu")
+        ]
+
+    tied, abstained = measured(answers("tie")), measured(answers("abstain"))
+    assert {k: (m.value, m.low, m.state) for k, m in tied.items()} == {
+        k: (m.value, m.low, m.state) for k, m in abstained.items()
+    }
+    assert tied["conditional_accuracy[delta=1,prompt=tie-allowed]"].state == "undefined: no call had a preference"
+
+
+def test_trials_are_averaged_and_do_not_narrow_the_intervals(draw, planted):
+    once = draw(np.random.default_rng(5), planted())
+    thrice = [replace(c, trial=t) for t in (1, 2, 3) for c in once]
+    first, again = measured(once), measured(thrice)
+    for name in ("dark_current[prompt=tie-allowed]", "sensitivity[delta=1,prompt=tie-allowed]"):
+        assert again[name].n == 3 * first[name].n
+        assert (again[name].value, again[name].low) == pytest.approx((first[name].value, first[name].low))
+        assert "different questions" in again[name].method
+    name = "delta0.stable[condition=same_subset,prompt=tie-allowed]"
+    assert again[name].n == 180
+    assert again[name].detail["dirichlet"] == pytest.approx(first[name].detail["dirichlet"])
+    assert again["repeat.stability[]"].value == 1.0
+    assert again["repeat.stability[]"].low < 1.0
+
+
+def test_a_judge_that_always_chooses_slot_1_is_all_positional():
+    calls = [call(f"p{i}", "1", order, task=f"t{i % 10}") for i in range(60) for order in ("uv", "vu")]
+    found = measured(calls)
+    label = "[condition=same_subset,prompt=tie-allowed]"
+    assert found[f"delta0.positional{label}"].value == 1
+    assert found[f"delta0.slot_1_share{label}"].value == 1
+    assert found[f"delta0.flip_rate{label}"].value == 1
+    positional = found[f"delta0.positional{label}"]
+    # All resamples are 1: the bootstrap would have no width.
+    assert positional.detail["bootstrap"] is None
+    assert "Dirichlet" in positional.method
+    assert positional.low < 1
+    none = measured([replace(c, verdict="tie") for c in calls])
+    assert none[f"delta0.flip_rate{label}"].state == "undefined: no pair was decided in both orders"
+    assert none[f"delta0.slot_1_share{label}"].state == "undefined: no positional pairs"
+
+
+def test_filler_is_in_v_and_what_goes_against_it_is_counted():
+    calls = [
+        call(f"f{i}", verdict, order, "filler", task=f"t{i}")
+        for i in range(10)
+        for order, verdict in (("uv", "2"), ("vu", "1" if i < 4 else "2"))
+    ]
+    m = measured(calls)["filler.preference[prompt=tie-allowed]"]
+    assert (m.value, m.detail["against"]) == (14 / 20, 6)
+
+
+def test_a_right_censored_threshold_is_a_bound():
+    calls = [
+        call(f"l{d}.{i}", "tie", order, "ladder", task=f"t{i % 10}", delta=float(d), better="u")
+        for d in (1, 2, 3)
+        for i in range(10)
+        for order in ("uv", "vu")
+    ]
+    m = measured(calls)["threshold[prompt=tie-allowed]"]
+    assert (m.value, m.detail["censored"], m.detail["text"]) == (3.0, "right", "> 3")
+    assert m.low is None
+
+
+def test_threshold_ends_that_are_bounds_are_written_as_bounds(draw, planted):
+    steps = {d: (0.6 + 0.04 * d, 0.1) for d in (1.0, 2.0, 3.0, 4.0, 5.0)}
+    m = measured(draw(np.random.default_rng(3), planted(ladder=steps)))["threshold[prompt=tie-allowed]"]
+    share = m.detail["resamples_censored"]
+    assert share["left"] >= 0
+    assert share["right"] > 0
+    assert m.detail["high_text"] == "> 5" if m.high == 5 else m.detail["high_text"] == f"{m.high:.3g}"
+    assert [delta for delta, _ in m.detail["knots"]] == [1, 2, 3, 4, 5]
+
+
+def test_the_strict_arm_is_compared_on_common_questions_only():
+    base = [call(f"p{i}", "1", order, task=f"t{i}") for i in range(12) for order in ("uv", "vu")]
+    strict = [replace(c, prompt="strict", verdict="tie") for c in base[:8]]
+    m = measured(base + strict)["criterion.shift[condition=same_subset]"]
+    assert (m.value, m.n, m.detail["only_one_arm"]) == (1.0, 8, 16)
+    assert (m.detail["tie-allowed"], m.detail["strict"]) == (0.0, 1.0)
+    assert m.low < 1.0
+    apart = measured(base[:8] + [replace(c, prompt="strict") for c in base[8:]])
+    assert apart["criterion.shift[condition=same_subset]"].state.startswith("not measured: the strict arm shares no")
+    alone = measured([replace(c, prompt="strict") for c in base])
+    assert alone["criterion.shift[condition=same_subset]"].state == "not measured: base arm was not run"
+
+
+@pytest.mark.parametrize(
+    ("calls", "message"),
+    [
+        ([], "no calls"),
+        ([call(), call(judge="k")], "a datasheet is of one judge .got j, k."),
+        ([call(), call()], "call 2 .pair p.: asked twice: prompt tie-allowed, order uv, trial 1"),
+        ([call(), call(order="vu", task="s")], "task 's' contradicts 't' in call 1 of the same pair"),
+        ([call(), call(order="vu", condition="vacuum")], "condition 'vacuum' contradicts 'same_subset'"),
+        ([call(verdict="A")], "verdict must be one of 1, 2, tie, abstain, invalid .got 'A'."),
+        ([call(order="uw")], "order must be uv or vu: a pair has two contents .got 'uw'."),
+        ([call(better="w", delta=1.0, condition="ladder")], "a pair has two contents .got 'w'."),
+        ([call(condition="odd")], "condition must be one of vacuum"),
+        ([call(better="u")], "a better text needs a delta above 0"),
+        ([call(condition="ladder")], "ladder pairs, and no others"),
+        ([call(delta=math.nan)], "delta must be a number"),
+        ([call(trial=0)], "trial must be at least 1"),
+    ],
+)
+def test_calls_that_make_no_sense_are_refused(calls, message):
+    with pytest.raises(InputError, match=message):
+        datasheet_measurements(calls, rng=np.random.default_rng(1))
+
+
+def test_all_problems_are_named_at_once():
+    bad = [call(verdict="A"), call(order="uw"), call("q", task="x"), call("q", task="y"), call("q", task="x")]
+    with pytest.raises(InputError) as caught:
+        datasheet_measurements(bad, rng=np.random.default_rng(1))
+    assert len(caught.value.problems) == 5
+
+
+def test_the_level_must_be_a_probability():
+    with pytest.raises(InputError, match="level"):
+        datasheet_measurements([call()], level=1.5, rng=np.random.default_rng(1))
