@@ -195,6 +195,10 @@ def test_quoted_newlines_and_long_cells():
     )
 
 
+def test_quotes_inside_a_cell_are_characters():
+    assert read(HEAD + 'j,19" or 24"?,x,y,1\n').questions == ('19" or 24"?',)
+
+
 def test_a_path(tmp_path):
     path = tmp_path / "log.csv"
     path.write_text(HEAD + ONE)
@@ -327,6 +331,7 @@ def test_all_problems_at_once_and_few_of_each_kind():
     many = "".join(f"j,q{k},,y,1\n" for k in range(1000))
     said = refused(HEAD + many + "j,q,x,y,what\nj,q,z,z,1\nj,p,x,y,1\nj,p,x,y,2\n")
     assert len(said.splitlines()) == LISTED + 2
+    assert said.splitlines()[0] == "log.csv: 1003 problems"
     assert said.splitlines()[-1].strip() == f"and {1003 - LISTED} more"
     for one in ("row 1002, verdict: 'what'", "row 1003: has 'z' in both", "row 1005: is the call of row 1004 again"):
         assert one in said

@@ -103,16 +103,20 @@ def test_two_runs_are_byte_equal(finished, tmp_path):
 
 def test_the_verbs_one_by_one_end_where_run_ends(finished, imported, capsys):
     assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
-    for verb in ("judge", "measure"):
-        assert main([verb, str(imported)]) == 0, capsys.readouterr().err
-    assert main(["claim", str(imported)]) == 1
-    assert "the outside judge that the plan commits was not asked" in capsys.readouterr().err
     for verb in ("judge", "measure", "claim", "report"):
         assert main([verb, str(imported)]) == 0, capsys.readouterr().err
     assert digests(imported) == digests(finished)
 
 
-@pytest.mark.parametrize("lost", ["judgments", "evidence", "measurements", "verdicts"])
+def test_nothing_is_claimed_before_the_outside_judge_was_heard(run, capsys):
+    (run / "tables" / "probe.parquet").unlink()
+    before = (run / "verdicts.json").read_bytes()
+    assert main(["claim", str(run)]) == 1
+    assert "the outside judge that the plan commits was not asked" in capsys.readouterr().err
+    assert (run / "verdicts.json").read_bytes() == before
+
+
+@pytest.mark.parametrize("lost", ["judgments", "evidence", "anchor", "probe", "measurements", "verdicts"])
 def test_a_lost_table_is_rebuilt_from_the_ledger_without_asking_again(run, lost):
     before, asked = digests(run), attempts(run)
     (run / "tables" / f"{lost}.parquet").unlink()

@@ -218,6 +218,9 @@ def test_trials_are_averaged_and_do_not_narrow_the_intervals(draw, planted):
         assert again[name].n == 3 * first[name].n
         assert (again[name].value, again[name].low) == pytest.approx((first[name].value, first[name].low))
         assert "different questions" in again[name].method
+    name = "d_prime[delta=4,prompt=tie-allowed]"
+    assert "delta method" in first[name].method
+    assert (again[name].high - again[name].low) >= 0.9 * (first[name].high - first[name].low)
     name = "delta0.stable[condition=same_subset,prompt=tie-allowed]"
     assert again[name].n == 180
     assert again[name].detail["dirichlet"] == pytest.approx(first[name].detail["dirichlet"])

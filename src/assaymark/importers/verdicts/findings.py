@@ -57,5 +57,9 @@ class Findings:
         )
         shown = [problem for _, _, problem in sorted(ranked[:LISTED], key=lambda item: (item[1], item[0]))]
         rest = len(ranked) - len(shown) + self._more
-        if shown:
-            raise InputError(source, [*shown, Problem("", f"and {rest} more")] if rest else shown)
+        if not shown:
+            return
+        error = InputError(source, [*shown, Problem("", f"and {rest} more")] if rest else shown)
+        if rest:  # all problems are counted, the line that counts the rest is none
+            error.args = ("\n  ".join([f"{source}: {len(shown) + rest} problems", *map(str, error.problems)]),)
+        raise error

@@ -122,7 +122,7 @@ def _d_prime(table: CallTable, recorder: Recorder, labels: dict[str, str], rows:
         slot = 1 if not counts[1] else 2
         state = f"undefined: no usable call had the better text in slot {slot}"
         return recorder.missing("d_prime", labels, state, detail=detail)
-    ends, method = _d_prime_ends(sums, recorder)
+    ends, method = _d_prime_ends(sums, recorder, table.questions(rows) / rows.size)
     return recorder.number(
         "d_prime",
         labels,
@@ -136,7 +136,7 @@ def _d_prime(table: CallTable, recorder: Recorder, labels: dict[str, str], rows:
     )
 
 
-def _d_prime_ends(sums: Floats, recorder: Recorder) -> tuple[tuple[float, float] | None, str]:
+def _d_prime_ends(sums: Floats, recorder: Recorder, information: float) -> tuple[tuple[float, float] | None, str]:
     """Task-cluster bootstrap of d' where no count is near its edge, else the delta method; nothing at ceiling."""
     counts = sums.sum(axis=0)
     yes, no = counts[[0, 2]], counts[[1, 3]] - counts[[0, 2]]
@@ -144,11 +144,11 @@ def _d_prime_ends(sums: Floats, recorder: Recorder) -> tuple[tuple[float, float]
         return None, "no interval at ceiling: the correction sets the value"
     tasks = sums.shape[0]
     ends = recorder.bootstrap.ends(sums, d_primes)
-    if ends is not None and tasks >= ENOUGH_TASKS and min(yes.min(), no.min()) >= LEAST_PAIRS:
+    if ends is not None and tasks >= ENOUGH_TASKS and min(yes.min(), no.min()) * information >= LEAST_PAIRS:
         return ends, recorder.bootstrap.words(tasks)
     kinds = [np.stack([sums[:, k], sums[:, k + 1] - sums[:, k]], axis=1) for k in (0, 2)]
-    spread = max(dispersion(kind) for kind in kinds)
-    error = d_prime_error(counts) * np.sqrt(spread)
+    spread = max(dispersion(kind * information) for kind in kinds)
+    error = d_prime_error(counts) * np.sqrt(spread / information)
     half = normal_quantile(0.5 + recorder.level / 2) * error
     value = float(d_primes(counts))
     return (float(value - half), float(value + half)), f"delta method, dispersion {spread:.2f} over {tasks} tasks"

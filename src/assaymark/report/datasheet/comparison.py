@@ -86,16 +86,12 @@ def comparison_view(sheets: Sequence[Opened], agreement: Sequence[Measurement] =
         notices.append(f"Figures draw the first twelve judges by name; the tables hold all {len(sheets)}.")
     kappas = {m.id: m for s in sheets for m in s.every("between.kappa")} | {m.id: m for m in agreement}
     whole = any(not s.is_log for s in sheets)
-    maps = (
-        (axes_plot(drawn), scatter_plot(drawn), parts_plot(drawn))
-        if whole
-        else (parts_plot(drawn), scatter_plot(drawn))
-    )
+    maps: tuple[Plot | Missing, ...] = (parts_plot(drawn, focus=False), scatter_plot(drawn, focus=False))
     return ComparisonView(
         lede=f"{counted(len(sheets), 'judge')} in alphabetical order. A datasheet describes; nothing here ranks.",
         notices=tuple(notices),
         judges=tuple(_line(sheet) for sheet in sheets),
-        maps=maps,
+        maps=(axes_plot(drawn, focus=False), *maps) if whole else maps,
         grids=_grids(drawn) if whole else (),
         table=_table(sheets),
         agreement=_agreement([kappas[key] for key in sorted(kappas)]),

@@ -138,7 +138,14 @@ def _order(measurement: Measurement) -> tuple[object, ...]:
     delta = labels.get("delta", "")
     step = float(delta) if delta.replace(".", "", 1).isdigit() else 0.0
     strict = labels.get("prompt") == STRICT
-    return (strict, rank_of(measurement.name), labels.get("condition", "") != "same_subset", step, measurement.id)
+    return (
+        strict,
+        rank_of(measurement.name),
+        labels.get("condition", "") != "same_subset",
+        "variant" in labels,
+        step,
+        measurement.id,
+    )
 
 
 def _never_in_a_log(measurement: Measurement) -> bool:

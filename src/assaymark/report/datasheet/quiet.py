@@ -31,14 +31,17 @@ from assaymark.report.datasheet.wording import (
 from assaymark.report.formats import count, interval, listing, number, percent, sentence, state_words
 from assaymark.report.tables import Table
 
+_FORMULA = "False preference = stable + positional + one-sided / 2 + other, in shares of pairs."
 _RIGHT = frozenset({1, 2, 3, 4, 5, 6})
 
 
-def axes_plot(sheets: Sequence[Opened], name: str = "axes") -> Plot | Missing:
-    """Dark current against stable cross-sensitivity; the first sheet is the one that the page is about."""
+def axes_plot(sheets: Sequence[Opened], name: str = "axes", *, focus: bool = True) -> Plot | Missing:
+    """Dark current against stable cross-sensitivity; with ``focus`` the page is about the first sheet."""
     title = "Nothing to choose, and only wording to choose by"
     pairs = [(s, known(s.base_one("dark_current")), known(s.part("stable"))) for s in sheets]
-    points = _map_points([(s.name, at, dark, stable) for at, (s, dark, stable) in enumerate(pairs)], len(sheets))
+    points = _map_points(
+        [(s.name, at, dark, stable) for at, (s, dark, stable) in enumerate(pairs)], focus and len(sheets) > 1
+    )
     if pairs[0][1] is None:
         return Missing(title, missing_words(sheets[0].base_one("dark_current"), "dark current"))
     if pairs[0][2] is None:
@@ -54,14 +57,14 @@ def axes_plot(sheets: Sequence[Opened], name: str = "axes") -> Plot | Missing:
     )
 
 
-def scatter_plot(sheets: Sequence[Opened], name: str = "scatter") -> Plot | Missing:
+def scatter_plot(sheets: Sequence[Opened], name: str = "scatter", *, focus: bool = True) -> Plot | Missing:
     """Positional against stable pairs: where a preference between equal texts comes from."""
     log = sheets[0].is_log
     title = "By place, or by text?" if log else "By place, or by wording?"
     pairs = [(s, known(s.part("positional")), known(s.part("stable"))) for s in sheets]
     if pairs[0][1] is None or pairs[0][2] is None:
         return Missing(title, missing_words(sheets[0].part("stable"), "the decomposition"))
-    points = _map_points([(s.name, at, x, y) for at, (s, x, y) in enumerate(pairs)], len(sheets))
+    points = _map_points([(s.name, at, x, y) for at, (s, x, y) in enumerate(pairs)], focus and len(sheets) > 1)
     heads = Heads("Same slot wins in both orders", "Same text wins in both orders")
     says = "The texts of a log may differ in quality: the upper left is then what a steady judge looks like."
     return Plot(
@@ -75,14 +78,16 @@ def scatter_plot(sheets: Sequence[Opened], name: str = "scatter") -> Plot | Miss
     )
 
 
-def parts_plot(sheets: Sequence[Opened], name: str = "parts") -> Plot | Missing:
+def parts_plot(sheets: Sequence[Opened], name: str = "parts", *, focus: bool = True) -> Plot | Missing:
     """The decomposition: each judge's pairs by class."""
     log = sheets[0].is_log
     title = "What becomes of a pair in both orders" if log else "Where false preference comes from"
     if known(sheets[0].part("stable")) is None:
         return Missing(title, missing_words(sheets[0].part("stable"), "the decomposition"))
     rows = [
-        StackRow(s.name, pair_counts(s), _raw_head(s), at) for at, s in enumerate(sheets) if known(s.part("stable"))
+        StackRow(s.name, pair_counts(s), _raw_head(s), focus and not at)
+        for at, s in enumerate(sheets)
+        if known(s.part("stable"))
     ]
     heads = ("Judge", *(word[0].upper() + word[1:] for _, word, _ in PARTS), "Pairs")
     cells = [(row.name, *(count(n) for n in row.pairs), count(sum(row.pairs))) for row in rows]
@@ -95,7 +100,7 @@ def parts_plot(sheets: Sequence[Opened], name: str = "parts") -> Plot | Missing:
         desc="; ".join(_parts_desc(row) for row in rows),
         draw=lambda key, width: stacks(key, rows, width),
         table=Table(heads, tuple(cells), _RIGHT),
-        note=identity(sheets[0]),
+        note=identity(sheets[0]) if focus else _FORMULA,
     )
 
 
@@ -133,7 +138,7 @@ def identity(sheet: Opened) -> str:
     rest = round((0.0 if other is None or other.value is None else other.value) * 2 * stable.n)
     calls = [2 * both[0], 2 * both[1], both[2], rest]
     what = "Preference" if sheet.is_log else "False preference"
-    formula = f"{what} = stable + positional + one-sided / 2 + other, in shares of pairs."
+    formula = _FORMULA.replace("False preference", what)
     total = f"In calls: {' + '.join(map(count, calls))} = {count(sum(calls))} of {count(2 * stable.n)}."
     share = f"{what} is {number(sum(calls) / (2 * stable.n), 3)}." if stable.n else ""
     return f"{formula} {total} {share}".rstrip()
@@ -176,17 +181,15 @@ def quiet_answer(sheet: Opened) -> str:
 
 
 def _map_points(
-    found: Sequence[tuple[str, int, Measurement | None, Measurement | None]], judges: int
+    found: Sequence[tuple[str, int, Measurement | None, Measurement | None]], focus: bool
 ) -> tuple[MapPoint, ...]:
     return tuple(
-        MapPoint(name, x.value or 0.0, y.value or 0.0, bounds(x), bounds(y), at, _this(at, judges))
+        MapPoint(
+            name, x.value or 0.0, y.value or 0.0, bounds(x), bounds(y), at, "this judge" if focus and not at else ""
+        )
         for name, at, x, y in found
         if x is not None and y is not None
     )
-
-
-def _this(at: int, judges: int) -> str:
-    return "this judge" if at == 0 and judges > 1 else ""
 
 
 def _level(measurement: Measurement) -> str:
@@ -218,7 +221,7 @@ def _raw_head(sheet: Opened) -> str:
     if raw is None:
         return ""
     what = "preference" if sheet.is_log else "false preference"
-    return f"{what} {of_n(raw)} calls = {number(raw.value or 0.0)}"
+    return f"{what} {of_n(raw, none='0')} calls = {number(raw.value or 0.0)}"
 
 
 def _parts_desc(row: StackRow) -> str:

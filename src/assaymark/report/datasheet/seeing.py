@@ -126,8 +126,14 @@ def seeing_answer(sheet: Opened) -> str:
     if known(threshold) is None:
         return missing_words(threshold, "the detection threshold")
     assert threshold is not None
+    assert threshold.value is not None
+    censored, step = threshold.detail.get("censored"), step_words(threshold.value)
+    if censored == "left":
+        return f"At the smallest difference shown, {step}, three calls of four are right already."
+    if censored == "right":
+        return f"At no difference shown, up to {step}, are three calls of four right."
     said = threshold_words(threshold)
-    return f"Three calls of four are right at a difference of {said} requirement{'' if said == '1' else 's'}."
+    return f"Three calls of four are right at a difference of {said} requirement{'' if said == '1.00' else 's'}."
 
 
 def threshold_line(sheet: Opened) -> str:

@@ -12,7 +12,6 @@ from assaymark.report.datasheet.plots import Missing, Plot
 from assaymark.report.datasheet.profile import Profile, profile_of
 from assaymark.report.datasheet.quiet import (
     axes_plot,
-    flip_note,
     near_plot,
     parts_plot,
     quiet_answer,
@@ -79,7 +78,7 @@ def sheet_view(sheet: Opened, fit: Sequence[Opened], unfit: Sequence[Opened]) ->
         profile=profile_of(sheet),
         quiet_answer=quiet_answer(sheet),
         quiet=quiet,
-        quiet_notes=tuple(filter(None, (flip_note(sheet), slot_note(sheet), *_peer_notes(sheet, fit, unfit)))),
+        quiet_notes=tuple(filter(None, (slot_note(sheet), *_peer_notes(sheet, fit, unfit)))),
         seeing_answer=seeing_answer(sheet),
         seeing=seeing,
         ladder=ladder_table(sheet),

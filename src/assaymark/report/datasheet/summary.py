@@ -32,13 +32,17 @@ def summary_svg(sheet: Opened, peers: Sequence[Opened], marks: str, page: str) -
     since not every reader of SVG knows CSS variables.
     """
     plots = _plots(sheet, (sheet, *peers[:_PEERS]))
-    parts: list[svg.Element] = [svg.Style(text=_plain_style(page, marks)), rect(0, 0, 9999, 9999, "paper")]
+    parts: list[svg.Element] = [
+        svg.Style(text=_plain_style(page, marks)),
+        rect(-_MARGIN, -_MARGIN, 9999, 9999, "paper"),
+    ]
     y = _title(sheet, parts)
     told = []
     for left, right in zip(plots[::2], plots[1::2], strict=True):
         heights = []
+        lines = max(len(_caption(plot)) for _, plot in (left, right))
         for x, (key, plot) in zip(_COLUMNS, (left, right), strict=True):
-            heights.append(_place(key, plot, x, y, parts))
+            heights.append(_place(key, plot, x, y, lines, parts))
             told.append(f"{plot.title}: {plot.desc if isinstance(plot, Plot) else plot.why}")
         y += max(heights) + 28
     foot = (
@@ -95,18 +99,23 @@ def _title(sheet: Opened, parts: list[svg.Element]) -> float:
     return y + 14
 
 
-def _place(key: str, plot: Plot | Missing, x: float, y: float, parts: list[svg.Element]) -> float:
-    """A figure with its head at a place; its height."""
+def _place(key: str, plot: Plot | Missing, x: float, y: float, lines: int, parts: list[svg.Element]) -> float:
+    """A figure with its head at a place, below as many lines of caption as its neighbour needs; its height."""
     parts += [line(x, y, x + HALF, y, "rule2"), label(x, y + 20, fit(plot.title, HALF, 15), "head")]
     if isinstance(plot, Missing):
         parts.append(rect(x + 1, y + 34, HALF - 2, 60, "void"))
         for at, row in enumerate(_wrapped(plot.why, HALF - 32, 13)[:3]):
             parts.append(label(x + 16, y + 58 + 17 * at, row, "t2"))
         return 110.0
-    parts.append(label(x, y + 38, fit(plot.caption, HALF, 12), "tk"))
+    parts += [label(x, y + 38 + 16 * at, row, "tk") for at, row in enumerate(_caption(plot))]
     panel: Panel = plot.draw(f"s-{key}", HALF)
-    parts.append(svg.G(transform=[svg.Translate(num(x), num(y + _HEAD + 6))], elements=list(panel.parts)))
-    return panel.height + _HEAD + 6
+    head = _HEAD + 16 * lines - 10
+    parts.append(svg.G(transform=[svg.Translate(num(x), num(y + head))], elements=list(panel.parts)))
+    return panel.height + head
+
+
+def _caption(plot: Plot | Missing) -> list[str]:
+    return _wrapped(plot.caption, HALF, 12) if isinstance(plot, Plot) else []
 
 
 def _wrapped(text: str, width: float, size: float) -> list[str]:

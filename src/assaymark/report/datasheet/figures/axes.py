@@ -78,7 +78,7 @@ def _points(points: Sequence[MapPoint], across: Scale, up: Scale, width: float) 
     for point, name in zip(points, names, strict=True):
         spots = [*around(across(point.x), up(point.y)), *_past_arms(point, across, up)]
         requests.append(Request((name, point.note) if point.note else (name,), tuple(spots)))
-    found = placed(requests, taken, Box(30, _TOP - 14, width, across.left + up.left))
+    found = placed(requests, taken, Box(30, _TOP - 14, width, up(0) - 2))
     texts: list[svg.Element] = []
     for point, name, spot in zip(points, names, found, strict=True):
         texts += _label(point, name, spot, across(point.x), up(point.y))

@@ -62,7 +62,7 @@ def curves(found: Sequence[Curve], width: float, height: float = 320.0) -> Panel
         ]
     parts += _steps(found, across, height)
     parts.append(label(width - 10, height - 8, "Requirements the better text has and the other lacks →", "tk", "end"))
-    taken: list[Box] = []
+    taken: list[Box] = [Box(44, up(TARGET) - 2, width, up(TARGET) + 2)]
     for curve in found:
         if curve.foot:
             parts += _foot(curve.foot, curve.at, across, up, taken)

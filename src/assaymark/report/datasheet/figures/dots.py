@@ -12,7 +12,7 @@ from assaymark.report.datasheet.figures.marks import Panel, mark, series
 from assaymark.report.figures.canvas import Scale, label, line, rect
 from assaymark.report.formats import fit, number, percent, text_width
 
-_ROW = 46.0
+_ROW, _NUMBERS = 46.0, 17.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +38,15 @@ class DotAxis:
 
 
 def dots(rows: Sequence[DotRow], axis: DotAxis, width: float, at: int = 0) -> Panel:
-    """All rows: title and numbers on one line, the mark on its axis below."""
+    """All rows: title and numbers on one line where both fit, the mark on its axis below."""
     scale = Scale(axis.low, axis.high, 8, width - 8)
     parts: list[svg.Element] = []
     y = 0.0
     for row in rows:
-        numbers = fit(row.text, width * 0.72, 12)
-        room = width - text_width(numbers, 12) - 12
-        parts += [label(0, y + 14, fit(row.title, room, 13), ""), label(width, y + 14, numbers, "tk", "end")]
+        parts.append(label(0, y + 14, fit(row.title, width, 13)))
+        if text_width(row.title, 13) + text_width(row.text, 12) + 12 > width:
+            y += _NUMBERS
+        parts.append(label(width, y + 14, fit(row.text, width, 12), "tk", "end"))
         parts += _mark(row, axis, scale, y + 28, at)
         y += _ROW
     parts += _axis(axis, scale, y - 2)

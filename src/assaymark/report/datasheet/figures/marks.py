@@ -11,7 +11,7 @@ from assaymark.report.figures.canvas import frame, line, num, path, rect
 
 Shape = Literal["circle", "square", "triangle", "diamond", "wedge"]
 _SHAPES: Final[tuple[Shape, ...]] = ("circle", "square", "triangle", "diamond", "wedge")
-_HUES: Final = ("k1", "k2", "k3")
+_HUES: Final = ("k2", "k3", "k4")
 
 PARTS: Final = (
     ("stable", "stable", "grey"),
@@ -37,12 +37,12 @@ class Panel:
 
 
 def series(at: int) -> tuple[Shape, str]:
-    """Shape and hue of the judge at a place; the first is the one that a page is about.
+    """Shape and hue of the judge at a place; the first has a hue of its own: it is the one that a page is about.
 
     >>> series(0), series(1), len({series(at) for at in range(15)})
     (('circle', 'k1'), ('square', 'k2'), 15)
     """
-    return _SHAPES[at % len(_SHAPES)], _HUES[at % len(_HUES)]
+    return _SHAPES[at % len(_SHAPES)], _HUES[(at - 1) % len(_HUES)] if at else "k1"
 
 
 def mark(x: float, y: float, at: int, size: float = 6.0, *, empty: bool = False) -> list[svg.Element]:

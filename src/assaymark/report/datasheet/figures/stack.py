@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import svg
 
-from assaymark.report.datasheet.figures.marks import PARTS, Panel, block, patterns, series
+from assaymark.report.datasheet.figures.marks import PARTS, Panel, block, patterns
 from assaymark.report.figures.canvas import label
 from assaymark.report.formats import count, shortened, text_width
 
@@ -16,22 +16,25 @@ _BAR, _ROW = 28.0, 68.0
 
 @dataclass(frozen=True, slots=True)
 class StackRow:
-    """A judge: its pairs by class, in the order of `PARTS`, and the words above its bar."""
+    """A judge: its pairs by class, in the order of `PARTS`, and the words above its bar; ``strong`` if it is the
+    judge of the page.
+    """
 
     name: str
     pairs: tuple[int, ...]
     head: str
-    at: int
+    strong: bool = False
 
 
 def stacks(name: str, rows: Sequence[StackRow], width: float) -> Panel:
     """All judges, one bar each; every bar is all pairs of that judge."""
     parts: list[svg.Element] = [patterns(name)]
     y = _legend(name, width, parts)
-    names = shortened([row.name for row in rows], width * 0.42, 13)
+    room = width - max((text_width(row.head, 12) for row in rows), default=0.0) - 12
+    names = shortened([row.name for row in rows], room, 13)
     for row, title in zip(rows, names, strict=True):
         parts += [
-            label(0, y + 14, title, f"{series(row.at)[1]}t" if row.at == 0 else "tb"),
+            label(0, y + 14, title, "k1t" if row.strong else "tb"),
             label(width, y + 14, row.head, "tk", "end"),
         ]
         parts += _bar(name, row.pairs, y + 20, width)
