@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from assaymark.judging.blinding import Anonymised, anonymise, blinding_names
 from assaymark.judging.evidence import numeric_ledger
-from assaymark.judging.prompts import PlannedCall, eligible, left_out, plan_calls, plan_texts
+from assaymark.judging.prompts import PlannedCall, eligible, left_out, plan_calls, plan_texts, user_messages
 from assaymark.judging.reference import (
     PLANTED,
     Planted,
@@ -46,4 +46,5 @@ __all__ = [
     "reply_schema",
     "rubric_names",
     "token_count",
+    "user_messages",
 ]

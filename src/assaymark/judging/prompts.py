@@ -166,6 +166,7 @@ def plan_calls(
     *,
     judges: Sequence[JudgeSpec] | None = None,
     only: Collection[str] | None = None,
+    shown: Mapping[str, Message] | None = None,
 ) -> list[PlannedCall]:
     """Every judge call of a study, by decision, then judge, then trial.
 
@@ -180,6 +181,9 @@ def plan_calls(
         Who is asked; default: the judges of the panel that are models.
     only : collection of record ids, optional
         Which of the study's decisions are put before them; default: all.
+    shown : mapping of record id to Message, optional
+        From `user_messages`, when several rubrics or judges are asked about the same decisions; ``contexts`` is then
+        not read.
 
     Raises
     ------
@@ -187,11 +191,9 @@ def plan_calls(
         A decision's context is missing, or holds anything from after the decision.
     """
     chosen = [one for one in eligible(decisions, study.records) if only is None or one.record_id in only]
-    _require_contexts(chosen, contexts)
-    names = blinding_names(decision.agent for decision in decisions)
+    users = user_messages(decisions, contexts.items(), study) if shown is None else shown
     system = Text.of(system_text(rubric))
     schema = Text.of(_schema_text(rubric))
-    users = _user_messages(chosen, contexts, names, study.records.keep_names)
     return [
         _planned(decision, judge, trial, (Message("system", (system,)), users[decision.record_id]), schema)
         for decision in chosen
@@ -200,31 +202,37 @@ def plan_calls(
     ]
 
 
-def _require_contexts(decisions: Sequence[Decision], contexts: Mapping[str, Context]) -> None:
-    """Every decision needs its context."""
-    lost = [decision for decision in decisions if decision.context_id not in contexts]
-    if lost:
-        problems = [
-            Problem(f"record {d.record_id}", f"its context {d.context_id[:12]} is not among them") for d in lost
-        ]
-        raise InputError("contexts", problems)
-
-
-def _user_messages(
-    decisions: Sequence[Decision], contexts: Mapping[str, Context], names: Sequence[str], keep_names: Sequence[str]
+def user_messages(
+    decisions: Sequence[Decision], contexts: Iterable[tuple[str, Context]], study: Study
 ) -> dict[str, Message]:
-    """The user message of every decision by record id; material is rendered once for a context."""
-    by_context: dict[str, list[Decision]] = {}
-    for decision in decisions:
-        by_context.setdefault(decision.context_id, []).append(decision)
+    """What a judge is shown of every decision that the study includes, by record id; see `plan_calls`.
+
+    The contexts may come one after the other: each is rendered once, and not kept.
+
+    Raises
+    ------
+    InputError
+        A decision's context is missing, or holds anything from after the decision.
+    """
+    names = blinding_names(decision.agent for decision in decisions)
+    waiting: dict[str, list[Decision]] = {}
+    for decision in eligible(decisions, study.records):
+        waiting.setdefault(decision.context_id, []).append(decision)
     messages = {}
-    for context_id, members in by_context.items():
-        context = contexts[context_id]
+    for context_id, context in contexts:
+        members = waiting.pop(context_id, [])
+        if not members:
+            continue
         _refuse_future(members, context)
-        out = hidden(members, context, names, keep_names)
+        out = hidden(members, context, names, study.records.keep_names)
         material = Text.of(material_text(context, out))
         for decision in members:
             messages[decision.record_id] = Message("user", (material, Text.of(decision_text(decision, out))))
+    if waiting:
+        lost = sorted((d.record_id, d.context_id) for members in waiting.values() for d in members)
+        raise InputError(
+            "contexts", [Problem(f"record {name}", f"its context {one[:12]} is not among them") for name, one in lost]
+        )
     return messages
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -12,6 +12,9 @@ from assaymark.errors import InputError, Problem
 from assaymark.metrology.columns import KNOWN
 from assaymark.metrology.counting import NotStreamableError
 from assaymark.metrology.score_files import LISTED, listed
+
+if TYPE_CHECKING:
+    import duckdb
 
 _MEMORY = "1GB"
 _THREADS = 2
@@ -31,6 +34,8 @@ def ordered_copy(source: Path, target: Path, scratch: Path) -> None:
     InputError
         Columns of other types, or a trajectory in two cycles: rows of it would not meet in any order.
     """
+    import duckdb  # here, because it costs every command 30 MB and 80 ms, and one needs it
+
     schema = pq.read_schema(source)
     dimensions = [name for name in schema.names if name not in KNOWN]
     with duckdb.connect(config={"threads": _THREADS, "memory_limit": _MEMORY, "temp_directory": str(scratch)}) as db:

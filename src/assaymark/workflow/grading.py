@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from assaymark.engine import Ledger, Model, RunSummary, run_calls
+from assaymark.engine import Ledger, Message, Model, RunSummary, run_calls
 from assaymark.errors import LedgerError, ModelError
-from assaymark.judging import PlannedCall, Rubric, judgment, plan_calls
+from assaymark.judging import PlannedCall, Rubric, judgment, plan_calls, user_messages
 from assaymark.protocol import JudgeSpec
-from assaymark.records import Context, Decision, Judgment
+from assaymark.records import Decision, Judgment
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import Locked
 from assaymark.workflow.progress import Progress
@@ -20,7 +20,7 @@ from assaymark.workflow.tables import DECISIONS, Store
 
 @dataclass(frozen=True, eq=False)
 class Desk:
-    """A run folder, its plan, and whoever answers; decisions and contexts are read once, when they are needed."""
+    """A run folder, its plan, and whoever answers; decisions are read and rendered once, when they are needed."""
 
     folder: RunFolder
     locked: Locked
@@ -43,9 +43,9 @@ class Desk:
         return select(self.decisions, self.locked.study)
 
     @cached_property
-    def contexts(self) -> dict[str, Context]:
-        """What the agents saw."""
-        return self.store.contexts()
+    def shown(self) -> dict[str, Message]:
+        """What every judge is shown of each decision: rendered once, whoever is asked and under whichever rubric."""
+        return user_messages(self.decisions, self.store.each_context(), self.locked.study)
 
     def grade(
         self,
@@ -66,7 +66,7 @@ class Desk:
             A recorded reply cannot be found.
         """
         study, engine = self.locked.study, self.locked.study.engine
-        planned = plan_calls(self.decisions, self.contexts, study, rubric, judges=judges, only=only)
+        planned = plan_calls(self.decisions, {}, study, rubric, judges=judges, only=only, shown=self.shown)
         with Ledger.open(self.folder.ledger) as ledger:
             ledger.plan(item.call for item in planned)
             summary = run_calls(

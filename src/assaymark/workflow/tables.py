@@ -322,7 +322,7 @@ class Store:
         """
         if self.digest(table) is None:
             raise LedgerError(f"{self._path(table)} is not there; make it with {MADE_BY[table.name]}")
-        return table.from_arrow(pq.read_table(self._path(table), page_checksum_verification=True))
+        return table.from_arrow(self._file(table).read())
 
     def contexts(self) -> dict[str, Context]:
         """The contexts by their content id, each checked against it."""
@@ -333,8 +333,7 @@ class Store:
         if self.digest(CONTEXTS) is None:
             raise LedgerError(f"{self._path(CONTEXTS)} is not there; make it with {MADE_BY[CONTEXTS.name]}")
         # A few at a time: the JSON of a context takes several times the memory of its records.
-        file = pq.ParquetFile(self._path(CONTEXTS), page_checksum_verification=True)
-        for batch in file.iter_batches(batch_size=_CONTEXTS_AT_ONCE, columns=["context_id", "record"]):
+        for batch in self._file(CONTEXTS).iter_batches(batch_size=_CONTEXTS_AT_ONCE, columns=["context_id", "record"]):
             for row in batch.to_pylist():
                 name = row["context_id"]
                 if sha256_text(row["record"]) != name:
@@ -345,8 +344,7 @@ class Store:
         """Some columns of a table, a dict a row; far cheaper than its records."""
         if self.digest(table) is None:
             raise LedgerError(f"{self._path(table)} is not there; make it with {MADE_BY[table.name]}")
-        rows = pq.read_table(self._path(table), columns=list(names), page_checksum_verification=True).to_pylist()
-        return [dict(row) for row in rows]
+        return [dict(row) for row in self._file(table).read(columns=list(names)).to_pylist()]
 
     def rows(self, table: Table[Any]) -> int:
         """How many records a whole table has."""
@@ -355,6 +353,10 @@ class Store:
     def content(self, table: Table[Any]) -> str | None:
         """sha256 of the records of a whole table, whatever library version wrote its bytes."""
         return None if self.digest(table) is None else str(self._manifest()[table.name]["content"])
+
+    def _file(self, table: Table[Any]) -> pq.ParquetFile:
+        # Not read_table: it reads through datasets, which bring pandas in where there is one.
+        return pq.ParquetFile(self._path(table), page_checksum_verification=True)
 
     def _path(self, table: Table[Any]) -> Path:
         return self.folder.tables / f"{table.name}.parquet"

@@ -242,9 +242,14 @@ def quay(judge="quay-j", *, planted=True):
         "sensitivity": 0.82,
         "threshold": 0.9,
     }
-    ids = {m.id: true[m.name] for m in found if m.name in true and m.labels.get("prompt") == BASE
-           and "variant" not in m.labels and m.labels.get("delta", "1") == "1" and m.labels.get("condition") != "different_subset"}  # fmt: skip
+    ids = {m.id: true[m.name] for m in found if m.name in true and is_main(m.labels)}
     return sheet(judge, found, planted={**ids, "made.up[judge=x]": 0.5} if planted else None, fingerprint="f" * 40)
+
+
+def is_main(labels):
+    """The base arm, one requirement apart, texts that differ in wording only."""
+    expected = {"prompt": BASE, "delta": "1", "condition": "same_subset"}
+    return "variant" not in labels and all(labels.get(key, value) == value for key, value in expected.items())
 
 
 def north(judge="north-j"):

@@ -61,8 +61,8 @@ def every_rows(sheet: Opened) -> tuple[EveryRow, ...]:
             key=group_of(m.name),
             title=title_of(m.name, log=sheet.is_log),
             about=about(m, log=sheet.is_log),
-            value=value_words(m),
-            interval=interval_words(m) if m.value is not None else "none",
+            value=value_words(m) if m.value is not None else _no_value(m)[0],
+            interval=interval_words(m) if m.value is not None else _no_value(m)[1],
             n=n_words(m),
             method=_method(m),
             planted=_planted_words(m, planted),
@@ -150,7 +150,14 @@ def _order(measurement: Measurement) -> tuple[object, ...]:
 
 def _never_in_a_log(measurement: Measurement) -> bool:
     """What only built texts can give: said once in words, not row by row."""
-    return measurement.value is None and group_of(measurement.name) in ("vacuum", "ladder", "strict")
+    built = group_of(measurement.name) in ("vacuum", "ladder", "strict") or measurement.name == "filler.preference"
+    return measurement.value is None and built
+
+
+def _no_value(measurement: Measurement) -> tuple[str, str]:
+    """That there is no value, and why, as two cells."""
+    said, _, why = state_words(measurement).partition(": ")
+    return said, why or "no reason given"
 
 
 def _method(measurement: Measurement) -> str:

@@ -24,6 +24,8 @@ from assaymark.report.formats import clean, count, interval, listing, number, p_
 from assaymark.report.tables import Table
 
 _OF: Final = re.compile(r"([^\[]+)(?:\[(.*)\])?", re.DOTALL)
+_ROWS: Final = 12
+_LESS: Final = ("different_subset", "delta=2", "delta=3", "delta=4")
 _VERDICTS: Final = {
     "same instrument": "No shift was found",
     "shifted": "The judge has shifted",
@@ -56,17 +58,14 @@ def pointwise_section(sheet: Opened) -> Section | None:
         )
         if plot is not None
     )
-    rows = [
-        (title_of(m.name), _dimension(m), value_words(m), interval_words(m), n_words(m))
-        for m in (*floors, *slopes, *orders)
-    ]
+    rows = [(title_of(m.name), _dimension(m), value_words(m), interval_words(m), n_words(m)) for m in orders]
     heads = ("Quantity", "Dimension", "Estimate", "Interval", "n")
     return Section(
         id="pointwise",
         title="How does it score one text at a time?",
         answer=_point_answer(floors, slopes),
         plots=plots,
-        table=Table(heads, tuple(rows), frozenset({2, 3, 4})),
+        table=Table(heads, tuple(rows), frozenset({2, 3, 4})) if rows else None,
         notes=tuple(_order_notes(orders)),
     )
 
@@ -98,7 +97,8 @@ def drift_section(sheet: Opened) -> Section | None:
     if not shifts and verdict is None:
         return None
     moved = _moved(verdict)
-    rows = [_drift_row(m, moved) for m in shifts]
+    told = _drawn(shifts, moved)
+    rows = [_drift_row(m, moved) for m in told]
     plots: tuple[Plot, ...] = ()
     if any(row.value is not None for row in rows):
         plots = (
@@ -115,7 +115,9 @@ def drift_section(sheet: Opened) -> Section | None:
                 ),
             ),
         )
-    return Section("drift", "Is it still the same instrument?", _drift_answer(verdict, moved), plots)
+    left = f"The figure draws {len(told)} of {len(shifts)}: all that shifted come first; the table has the rest."
+    notes = (left,) if len(told) < len(shifts) else ()
+    return Section("drift", "Is it still the same instrument?", _drift_answer(verdict, moved), plots, notes=notes)
 
 
 def of_words(of: str) -> str:
@@ -191,6 +193,17 @@ def _dimension(measurement: Measurement) -> str:
 def _moved(verdict: Measurement | None) -> frozenset[str]:
     listed = verdict.detail.get("shifted", []) if verdict is not None else []
     return frozenset(str(name) for name in listed) if isinstance(listed, (list, tuple)) else frozenset()
+
+
+def _drawn(shifts: Sequence[Measurement], moved: frozenset[str]) -> list[Measurement]:
+    """What the figure has room for: what shifted, then the base arm on texts that differ in wording only."""
+
+    def rank(measurement: Measurement) -> tuple[bool, bool, bool]:
+        of = measurement.labels.get("of", "")
+        return of not in moved, "prompt=" in of, any(word in of for word in _LESS)
+
+    chosen = sorted(shifts, key=rank)[:_ROWS]
+    return [m for m in shifts if m in chosen]
 
 
 def _drift_row(measurement: Measurement, moved: frozenset[str]) -> DotRow:

@@ -14,7 +14,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import Measurement
 from assaymark.report.datasheet.comparison import comparison_view
-from assaymark.report.datasheet.reading import Opened, comparable, datasheet_path, opened
+from assaymark.report.datasheet.reading import MORE, Opened, comparable, datasheet_path, opened, xml_safe
 from assaymark.report.datasheet.sheet_view import sheet_view
 from assaymark.report.datasheet.summary import summary_svg
 from assaymark.report.formats import count
@@ -38,7 +38,8 @@ def render_datasheet(sheet: Datasheet, peers: Sequence[Datasheet] = ()) -> Mappi
     -------
     mapping of str to str
         ``datasheet/<judge>.html`` (at most 200 KB and 45 KB gzipped) and ``datasheet/<judge>.svg``, which stands
-        alone. A name that is no safe file name gets a safe one; see `datasheet_path`.
+        alone; more than 230 measurements stand in ``datasheet/<judge>-measurements.html``. A name that is no safe file
+        name gets a safe one; see `datasheet_path`.
 
     Examples
     --------
@@ -53,17 +54,20 @@ def render_datasheet(sheet: Datasheet, peers: Sequence[Datasheet] = ()) -> Mappi
     view = sheet_view(this, fit, unfit)
     page = datasheet_path(sheet.judge)
     figure = page.removesuffix(".html") + ".svg"
-    html = _render(
-        "datasheet.html",
-        view.title,
-        root="../",
-        compare=f"../{COMPARISON}" if others else "",
-        figure=figure.rpartition("/")[2],
-        here="sheet",
-        hash=view.hash,
-        v=view,
-    )
-    return {page: html, figure: summary_svg(this, fit, _asset("datasheet-marks.css"), _asset("datasheet-figure.css"))}
+    more = page.removesuffix(".html") + f"{MORE}.html"
+    values = {
+        "compare": f"../{COMPARISON}" if others else "",
+        "figure": _leaf(figure),
+        "page": _leaf(page),
+        "more": _leaf(more),
+        "hash": view.hash,
+        "v": view,
+    }
+    made = {page: _render("datasheet.html", view.title, **values)}
+    if view.apart:
+        made[more] = _render("datasheet-measurements.html", f"{this.name}, every measurement", **values)
+    made[figure] = xml_safe(summary_svg(this, fit, _asset("datasheet-marks.css"), _asset("datasheet-figure.css")))
+    return made
 
 
 def render_comparison(sheets: Sequence[Datasheet], *, agreement: Sequence[Measurement] = ()) -> Mapping[str, str]:
@@ -101,14 +105,15 @@ def render_comparison(sheets: Sequence[Datasheet], *, agreement: Sequence[Measur
         COMPARISON: _render(
             "datasheet-comparison.html",
             title,
-            root="",
-            compare=COMPARISON,
-            figure="",
-            here="all",
             hash=f"{count(len(names))} judges",
             v=view,
         )
     }
+
+
+def _leaf(path: str) -> str:
+    """A page seen from another one of its folder."""
+    return path.rpartition("/")[2]
 
 
 @cache
@@ -136,7 +141,7 @@ def _asset(name: str) -> str:
 
 def _render(template: str, title: str, **values: Any) -> str:
     styles = (_asset(name) for name in ("page.css", "datasheet.css", "datasheet-marks.css"))
-    return (
+    html = (
         _environment()
         .get_template(template)
         .render(
@@ -148,3 +153,4 @@ def _render(template: str, title: str, **values: Any) -> str:
             **values,
         )
     )
+    return xml_safe(html)

@@ -56,7 +56,9 @@ def facts_of(sheet: Opened) -> tuple[Fact, ...]:
     print_ = f"fingerprint {short_hash(clean(record.fingerprint))}" if record.fingerprint else "no fingerprint given"
     family = f"family {clean(record.family, 60)}, " if record.family else ""
     facts = [Fact("Model", clean(record.model, 80) or "not stated", f"{family}{print_}")]
-    for arm in record.arms or tuple(record.prompts):
+    if sheet.is_log:
+        facts.append(Fact("Prompt", "that of the log", "not stated"))
+    for arm in () if sheet.is_log else record.arms or tuple(record.prompts):
         digest = record.prompts.get(arm, "")
         facts.append(Fact("Prompt", arm_words(arm), short_hash(clean(digest)) if digest else "no hash given"))
     tasks = counted(record.tasks, "question" if sheet.is_log else "task")

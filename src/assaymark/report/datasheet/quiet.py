@@ -28,7 +28,7 @@ from assaymark.report.datasheet.wording import (
     value_words,
     variant_words,
 )
-from assaymark.report.formats import count, interval, listing, number, percent, sentence, state_words
+from assaymark.report.formats import count, counted, interval, listing, number, percent, sentence, state_words
 from assaymark.report.tables import Table
 
 _FORMULA = "False preference = stable + positional + one-sided / 2 + other, in shares of pairs."
@@ -46,7 +46,7 @@ def axes_plot(sheets: Sequence[Opened], name: str = "axes", *, focus: bool = Tru
         return Missing(title, missing_words(sheets[0].base_one("dark_current"), "dark current"))
     if pairs[0][2] is None:
         return Missing(title, missing_words(sheets[0].part("stable"), "stable cross-sensitivity"))
-    heads = Heads("Dark current: chooses when there is nothing to choose", "Swayed by wording alone (stable)")
+    heads = Heads("Dark current: chooses with nothing to choose", "Swayed by wording alone (stable)")
     return Plot(
         name=name,
         title=title,
@@ -115,7 +115,7 @@ def near_plot(sheet: Opened, name: str = "near") -> Plot | Missing:
     return Plot(
         name=name,
         title=title,
-        caption="Share of calls that named one of two texts, with Wilson intervals. Filler: chose the padded text.",
+        caption="Share of calls that named one of two texts (filler: the padded one), with Wilson intervals.",
         desc="; ".join(f"{row.title}: {row.text}" for row in rows),
         draw=lambda _, width: dots(rows, axis_of(rows, shares=True), width),
         table=Table(("Texts", "Share", "Interval", "n"), tuple(cells), frozenset({1, 2, 3})),
@@ -150,8 +150,10 @@ def flip_note(sheet: Opened) -> str:
     if flips is None:
         return ""
     one_sided = flips.detail.get("one_sided_pairs")
-    alone = f"the {count(one_sided)} pairs" if isinstance(one_sided, int) else "pairs"
+    alone = f"the {counted(one_sided, 'pair')}" if isinstance(one_sided, int) else "pairs"
     hides = f"it hides {alone} with a preference in one order only"
+    if one_sided == 0:
+        hides = "it would hide pairs with a preference in one order only; here are none"
     if flips.value is None:
         return sentence(
             f"Flip rate among decided pairs, the number other tools print, is {state_words(flips)}; {hides}"

@@ -12,6 +12,8 @@ from assaymark.records import Measurement, measurement_id, sha256_text
 from assaymark.report.formats import clean, count
 
 SAME: Final = "same_subset"
+MORE: Final = "-measurements"
+"""What the name of a page ends with that holds the measurements of a long datasheet."""
 _NOT_XML: Final = re.compile("[\ufffe\uffff]")
 _PLAIN: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
 _HASHED: Final = re.compile(r".*-[0-9a-f]{8}")
@@ -102,7 +104,16 @@ def shown_name(judge: str) -> str:
     >>> shown_name("quay\\n<b>")
     'quay <b>'
     """
-    return _NOT_XML.sub("\ufffd", clean(judge, 80)) or "(no name)"
+    return xml_safe(clean(judge, 80)) or "(no name)"
+
+
+def xml_safe(text: str) -> str:
+    """A text without the two characters that `clean` leaves and XML forbids.
+
+    >>> xml_safe("a\\ufffeb") == "a\\ufffdb"
+    True
+    """
+    return _NOT_XML.sub("\ufffd", text)
 
 
 def datasheet_path(judge: str) -> str:
@@ -111,7 +122,7 @@ def datasheet_path(judge: str) -> str:
     >>> datasheet_path("quay-j"), datasheet_path("../Quay J")
     ('datasheet/quay-j.html', 'datasheet/quay-j-d1c1a56b.html')
     """
-    if _PLAIN.fullmatch(judge) and not _HASHED.fullmatch(judge):
+    if _PLAIN.fullmatch(judge) and not _HASHED.fullmatch(judge) and not judge.endswith(MORE):
         return f"datasheet/{judge}.html"
     safe = re.sub(r"[^a-z0-9]+", "-", judge.lower()).strip("-")[:40].strip("-")
     return f"datasheet/{f'{safe}-' if safe else ''}{sha256_text(judge)[:8]}.html"

@@ -7,7 +7,7 @@ from typing import Literal, cast
 
 from assaymark.metrology.datasheet import STRICT
 from assaymark.records import Measurement
-from assaymark.report.datasheet.figures import Curve, CurvePoint, Foot, Operating, curves, segment
+from assaymark.report.datasheet.figures import BARRED, Curve, CurvePoint, Foot, Operating, curves, segment
 from assaymark.report.datasheet.plots import Missing, Plot
 from assaymark.report.datasheet.reading import Opened, bounds, hits, known, of_n
 from assaymark.report.datasheet.wording import (
@@ -38,6 +38,7 @@ def curve_plot(sheets: Sequence[Opened], name: str = "curve") -> Plot | Missing:
     if not found[0].points:
         return Missing(title, missing_words(_first(sheets[0], "sensitivity"), "sensitivity"))
     shown = [curve for curve in found if curve.points]
+    of_whom = f" of {sheets[0].name}" if len(shown) > BARRED else ""
     rows = [
         (s.name, step_words(delta), value_words(m), interval_words(m), of_n(m, none="0"))
         for s in sheets
@@ -47,7 +48,7 @@ def curve_plot(sheets: Sequence[Opened], name: str = "curve") -> Plot | Missing:
     return Plot(
         name=name,
         title=title,
-        caption="Bars: Wilson intervals. Dashed line: the 75 % level that defines the threshold.",
+        caption=f"Bars: Wilson intervals{of_whom}. Dashed line: the 75 % level that defines the threshold.",
         desc=_desc(sheets),
         draw=lambda _, width: curves(shown, width),
         table=Table(heads, tuple(rows), frozenset({2, 3, 4})),

@@ -25,6 +25,8 @@ from assaymark.report.formats import clean, counted, listing, prose, short_hash
 from assaymark.report.tables import Table
 
 PEERS: Final = 4
+TOGETHER: Final = 230
+"""More measurements than this get a page of their own, so that the datasheet stays within its size."""
 _ABSENT: Final = (
     ("dark_current", "Dark current", "the log has no calls in which there was nothing to choose between"),
     ("graded_vacuum", "Preference between nearly identical texts", "no such pairs were shown"),
@@ -57,6 +59,7 @@ class SheetView:
     absent: tuple[tuple[str, str], ...]
     planted: PlantedView | None
     rows: tuple[EveryRow, ...]
+    apart: bool
     filters: tuple[Filter, ...]
     total: str
     level: str
@@ -86,6 +89,7 @@ def sheet_view(sheet: Opened, fit: Sequence[Opened], unfit: Sequence[Opened]) ->
         absent=_absent(sheet),
         planted=planted,
         rows=rows,
+        apart=len(rows) > TOGETHER,
         filters=filters(rows),
         total=counted(len(rows), "measurement"),
         level=level_words(sheet),

@@ -68,7 +68,7 @@ GROUPS: Final[Mapping[str, str]] = {
 
 ARMS: Final[Mapping[str, str]] = {BASE: "ties allowed", STRICT: "strict about ties"}
 _CONDITIONS: Final = {
-    "same_subset": "equal texts, other wording",
+    "same_subset": "equal texts",
     "different_subset": "equally many requirements, other ones",
     "graded_vacuum": "nearly identical texts",
     "vacuum": "nothing to choose between",
@@ -123,7 +123,7 @@ def about(measurement: Measurement, *, log: bool = False) -> str:
         parts.append("pairs of the log" if log else condition_words(labels["condition"]))
     if "variant" in labels:
         parts.append(_VARIANTS.get(labels["variant"], clean(labels["variant"], 60)))
-    if "prompt" in labels:
+    if "prompt" in labels and not log:
         parts.append(arm_words(labels["prompt"]))
     known = ("judge", "delta", "condition", "variant", "prompt")
     parts += [

@@ -15,7 +15,9 @@ from assaymark.report.figures.canvas import Scale, label, line, num, path, rect
 from assaymark.report.formats import shortened, text_width
 
 TARGET: Final = 0.75
-_TOP, _FOOT = 40.0, 44.0
+BARRED: Final = 3
+"""Up to so many judges all intervals are drawn; with more, those of the first."""
+_TOP, _FOOT = 54.0, 44.0
 _OFFSETS: Final = (0.0, -5.0, 5.0, -8.0, 8.0)
 
 
@@ -48,7 +50,7 @@ class Curve:
     foot: Foot | None = None
 
 
-def curves(found: Sequence[Curve], width: float, height: float = 320.0) -> Panel:
+def curves(found: Sequence[Curve], width: float, height: float = 330.0) -> Panel:
     """All judges on one pair of axes. The first is drawn strong; the others thin, dashed and a little aside."""
     most = max((point.delta for curve in found for point in curve.points), default=5.0)
     across, up = Scale(0, most, 44, width - 18), Scale(0, 1, height - _FOOT, _TOP)
@@ -67,7 +69,7 @@ def curves(found: Sequence[Curve], width: float, height: float = 320.0) -> Panel
         if curve.foot:
             parts += _foot(curve.foot, curve.at, across, up, taken)
     for curve in reversed(found):
-        parts += _curve(curve, across, up, strong=curve is found[0], bars=len(found) <= 3, taken=taken)
+        parts += _curve(curve, across, up, strong=curve is found[0], bars=len(found) <= BARRED, taken=taken)
     parts += _names(found, across, up, taken, width)
     return Panel(width, height, tuple(parts))
 
@@ -151,7 +153,7 @@ def _names(found: Sequence[Curve], across: Scale, up: Scale, taken: list[Box], w
         return []
     names = shortened([curve.name for curve in shown], width * 0.34, 13)
     requests = [Request((name,), tuple(_beside(curve, across, up))) for curve, name in zip(shown, names, strict=True)]
-    spots = placed(requests, taken, Box(44, _TOP - 16, width, up(0) - 22))
+    spots = placed(requests, taken, Box(44, _TOP - 28, width, up(0) - 22))
     return [
         label(spot.x, spot.y, name, f"{series(curve.at)[1]}t halo", spot.anchor)
         for curve, name, spot in zip(shown, names, spots, strict=True)

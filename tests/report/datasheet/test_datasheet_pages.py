@@ -1,0 +1,432 @@
+"""The pages of judges: what they hold, that nothing breaks out of its place, and their budgets."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import html
+import random
+import re
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import judged_sheets as sheets
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assaymark.errors import InputError
+from assaymark.metrology.datasheet import NON_CLAIMS
+from assaymark.report import content_security_policy, render_comparison, render_datasheet
+from assaymark.report.datasheet import COMPARISON, datasheet_path
+
+ALL = ("quay", "north", "strand", "clean", "log", "one_order_log", "empty", "hostile")
+KB = 1000
+
+
+@cache
+def made(name: str) -> dict[str, str]:
+    """One judge's page and figure; runs have the other runs as peers."""
+    one = getattr(sheets, name)()
+    peers = (sheets.quay(), sheets.north(), sheets.strand()) if name in ("quay", "north", "strand", "clean") else ()
+    return dict(render_datasheet(one, peers))
+
+
+@cache
+def compared() -> dict[str, str]:
+    kappas = (sheets.kappa("north-j", "quay-j"),)
+    return dict(render_comparison((sheets.strand(), sheets.quay(), sheets.north(), sheets.clean()), agreement=kappas))
+
+
+def page(name: str) -> str:
+    return next(text for path, text in made(name).items() if path.endswith(".html"))
+
+
+def figure(name: str) -> str:
+    return next(text for path, text in made(name).items() if path.endswith(".svg"))
+
+
+def words(text: str) -> str:
+    text = re.sub(r"<(style|script)>.*?</\1>", " ", text, flags=re.S)
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", text))).replace("\u00a0", " ")
+
+
+def prose(text: str) -> str:
+    """The words of a page, with no space before a full stop that a tag left."""
+    return re.sub(r" ([.,;:)])", r"\1", words(text)).replace("( ", "(")
+
+
+def html_pages() -> list[str]:
+    mixed = render_comparison((sheets.log(), sheets.empty(), sheets.hostile()))
+    return [*(page(name) for name in ALL), compared()[COMPARISON], mixed[COMPARISON]]
+
+
+# --- the frame ------------------------------------------------------------------------------------------------------
+
+
+def test_every_page_is_within_its_budget():
+    for text in html_pages():
+        assert len(text.encode()) <= 200 * KB
+        assert len(gzip.compress(text.encode())) <= 45 * KB
+        (style,) = re.findall(r"<style>(.*?)</style>", text, flags=re.S)
+        assert len(style.encode()) <= 20 * KB
+
+
+def test_the_policy_allows_our_script_and_nothing_else():
+    for text in html_pages():
+        (script,) = re.findall(r"<script>(.*?)</script>", text, flags=re.S)
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', text)
+        assert policy is not None
+        assert html.unescape(policy[1]) == content_security_policy()
+        assert f"'sha256-{digest}'" in content_security_policy()
+
+
+def test_one_h1_a_skip_link_unique_ids_and_no_other_host():
+    for text in html_pages():
+        assert len(re.findall("<h1", text)) == 1
+        assert '<a class="skip" href="#main">' in text
+        ids = re.findall(r'\bid="([^"]+)"', text)
+        assert len(ids) == len(set(ids))
+        for attribute in ("aria-labelledby", "aria-describedby"):
+            for names in re.findall(rf'{attribute}="([^"]+)"', text):
+                assert set(names.split()) <= set(ids)
+        assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', text)) <= set(ids)
+        assert not re.findall(r"""(?:src|href|url)\s*[=(]\s*["']?\s*(?:https?:)?//""", text)
+
+
+def test_headings_go_down_by_one_level():
+    for text in html_pages():
+        levels = [int(n) for n in re.findall(r"<h([1-6])", text.split("<main")[1])]
+        assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_every_table_has_scopes_and_every_figure_its_words_and_its_table():
+    for text in html_pages():
+        for table in re.findall(r"<table.*?</table>", text, flags=re.S):
+            head, body = table.split("<tbody>")
+            assert len(re.findall(r'<th scope="col"', head)) == len(re.findall("<th", head)) - len(
+                re.findall("<thead", head)
+            )
+            assert (
+                len(re.findall(r'<th scope="row"', body))
+                == len(re.findall("<th", body))
+                == len(re.findall("<tr", body))
+            )
+        for plot in re.findall(r'<div class="plot">(.*?)</details>', text, flags=re.S):
+            drawn = re.findall(r'<svg[^>]*class="fig (wide|narrow)"', plot)
+            if drawn:
+                assert drawn == ["wide", "narrow"]
+                assert len(re.findall(r"<title id=[^>]+>[^<]+</title><desc id=[^>]+>[^<]+</desc>", plot)) == 2
+                assert "<table" in plot
+
+
+def test_the_pages_of_a_comparison_are_where_it_says():
+    links = re.findall(r'<a href="(datasheet/[^"]+)"', compared()[COMPARISON])
+    assert links == [datasheet_path(name) for name in ("north-j", "quay-j", "still-j", "strand-j")]
+    assert 'href="../datasheets.html"' in page("quay")
+    assert "datasheets.html" not in page("log")
+    assert 'href="quay-j.svg"' in page("quay")
+
+
+def test_equal_datasheets_give_equal_bytes_whatever_the_order():
+    one, rng = sheets.quay(), random.Random(3)
+    peers = [sheets.north(), sheets.strand(), sheets.quay()]
+    rng.shuffle(peers)
+    assert render_datasheet(one, peers) == made("quay")
+    assert render_comparison([sheets.clean(), *peers], agreement=(sheets.kappa("north-j", "quay-j"),)) == compared()
+
+
+def test_a_long_datasheet_keeps_its_page_small_and_loses_nothing():
+    one = sheets.quay()
+    more = [
+        sheets.share("dark_current", k % 40, 40, judge="quay-j", prompt="tie-allowed", variant=f"kind {k}")
+        for k in range(200)
+    ]
+    found = render_datasheet(replace(one, measurements=(*one.measurements, *more)))
+    assert sorted(found) == ["datasheet/quay-j-measurements.html", "datasheet/quay-j.html", "datasheet/quay-j.svg"]
+    assert 'href="quay-j-measurements.html"' in found["datasheet/quay-j.html"]
+    rows = re.findall(r"<tr data-k=", found["datasheet/quay-j-measurements.html"])
+    assert len(rows) == len(one.measurements) + 200
+    assert "<tr data-k=" not in found["datasheet/quay-j.html"]
+
+
+@pytest.mark.parametrize(
+    "name", ["", "..", "../../etc/passwd", "A", "a/b", "CON\x00", "ü", "x" * 300, "a-0123abcd", "a-measurements"]
+)
+def test_a_path_is_safe_and_of_one_judge(name):
+    path = datasheet_path(name)
+    assert re.fullmatch(r"datasheet/[a-z0-9][a-z0-9._-]*\.html", path)
+    assert path != datasheet_path(name + "!")
+    assert len(path) < 90
+
+
+def test_a_comparison_needs_judges_and_each_once():
+    with pytest.raises(InputError, match="at least one"):
+        render_comparison([])
+    with pytest.raises(InputError, match="has two datasheets"):
+        render_comparison([sheets.quay(), sheets.quay()])
+
+
+# --- what is said ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Given nothing to choose between, it still chose in 7 of 120 calls.",
+        "Between equal texts it preferred one in 51 of 120 calls, mostly for where it stood, not for how it was worded",
+        "(pairs: 14 by place, 6 by text, 10 in one order only)",
+        "It noticed one missing requirement in 84 of 100 calls.",
+        "it preferred one of two equal texts in 11 of 120 calls and noticed the missing requirement in 61 of 100.",
+        "is 14 of 20 (0.70); it hides the 10 pairs with a preference in one order only.",
+        "In calls: 12 + 28 + 10 + 1 = 51 of 120. False preference is 0.425.",
+        "Reference judge. Built in, with planted flaws. 5 of 5 planted values lie inside the measured interval",
+        "Three calls of four are right at a difference of 0.83 requirements.",
+        "quay-j: half a requirement 58 %",
+        "Thresholds of peers: north-j: ≤ 0.5 (≤ 0.5 to 0.61); strand-j: > 5 (3.50 to > 5).",
+        "39 ties and 0 wrong choices in 100 calls",
+        "This is not an ROC curve.",
+        "a text without content gets 1.00 to 2.20 points",
+        "Two trials of one question gave the same outcome in 92 % (88 to 94 %) of cases.",
+        "unweighted κ between trials is 0.86 (0.80 to 0.91)",
+        "The judge has shifted in Positional false preference, equal texts (4 quantities compared, level 0.05).",
+        "What this datasheet does not claim",
+        "5 of 5 passed",
+        "2 without a usable reply",
+        "manifest c03f6e18…9d0041bd",
+    ],
+)
+def test_the_page_of_a_reference_judge_says(said):
+    assert said in prose(page("quay"))
+
+
+def test_all_measurements_and_non_claims_are_there_and_undefined_ones_named():
+    text = page("quay")
+    assert len(re.findall(r"<tr data-k=", text)) == len(sheets.quay().measurements)
+    for claim in NON_CLAIMS:
+        assert claim.replace("'", "’") in words(text)
+    rows = re.findall(r'<tr data-k="vacuum"><th[^>]*>Dark current.*?</tr>', text)
+    (row,) = [row for row in rows if "not measured" in row]
+    assert "vacuum was not run under strict" in row
+    assert " nan" not in words(text).lower()
+    assert " None" not in words(text)
+
+
+def test_a_planted_value_outside_its_interval_is_marked_and_listed():
+    one = sheets.quay()
+    key = "dark_current[judge=quay-j,prompt=tie-allowed]"
+    text = words(next(iter(render_datasheet(replace(one, planted={key: 0.5})).values())))
+    assert "0 of 1 planted values lie inside" in text
+    assert "0.500 (outside)" in text
+    assert "Dark current, ties allowed 0.500 0.058 0.029 to 0.116 no" in text
+
+
+@pytest.mark.parametrize(
+    ("pairs", "said"),
+    [
+        ((3, 6, 0, 0, 51), "mostly for where it stood, not for how it was worded"),
+        ((6, 3, 0, 0, 51), "mostly for how it was worded, not for where it stood"),
+        ((5, 4, 0, 0, 51), "partly for where it stood and partly for how it was worded"),
+        ((2, 2, 9, 0, 47), "mostly in one of the two orders only"),
+    ],
+)
+def test_the_mechanism_follows_the_pairs(pairs, said):
+    one = sheets.sheet("j", sheets.decomposition("j", pairs))
+    assert said in prose(next(iter(render_datasheet(one).values())))
+
+
+def test_a_judge_at_every_edge_reads_well():
+    text = prose(page("clean"))
+    assert "it chose in none of 120 calls" in text
+    assert "it preferred one in none of 120 calls." in text
+    assert "At the smallest difference shown, half a requirement, three calls of four are right already." in text
+    assert "is not defined: no pair was decided in both orders; it would hide pairs" in text
+    assert "At no difference shown, up to five requirements" in prose(page("strand"))
+
+
+def test_what_was_not_run_is_said_in_the_place_of_its_figure():
+    assert "The criterion shift is not measured: strict arm was not run." in prose(page("north"))
+    assert "Repeat stability is not defined: one trial, needs two." in prose(page("north"))
+    text = prose(page("empty"))
+    for said in (
+        "Dark current is not measured.",
+        "Nothing of this was measured.",
+        "No measurement is in this datasheet.",
+    ):
+        assert said in text
+    assert len(re.findall(r'<p class="gone">', page("empty"))) == 6
+
+
+def test_drift_without_comparability_says_why():
+    state = "not measured: not comparable, the texts differ (another manifest)"
+    verdict = sheets.missing("drift.verdict", state, detail={"verdict": "not comparable"}, judge="j")
+    text = prose(next(iter(render_datasheet(sheets.sheet("j", [verdict])).values())))
+    assert "The two datasheets cannot be compared: the texts differ (another manifest)." in text
+    assert '<a href="#drift">' in next(iter(render_datasheet(sheets.sheet("j", [verdict])).values()))
+
+
+def test_peers_on_other_texts_are_named_and_not_drawn():
+    other = replace(sheets.north(), manifest="0" * 64)
+    text = next(iter(render_datasheet(sheets.quay(), (other, sheets.strand())).values()))
+    assert "so not drawn here: north-j." in prose(text)
+    assert "north-j" not in "".join(re.findall(r"<svg.*?</svg>", text, flags=re.S))
+
+
+def test_more_peers_than_the_figures_hold_are_named():
+    peers = [sheets.north(f"peer-{k}") for k in range(6)]
+    text = next(iter(render_datasheet(sheets.quay(), peers).values()))
+    assert "not drawn: peer-4 and peer-5." in prose(text)
+
+
+# --- logs -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_log_gives_what_it_can_and_says_what_it_cannot():
+    text = prose(page("log"))
+    assert "Of the pairs in the log it preferred one in 1,075 of 1,600 calls" in text
+    assert "not for where it stood (pairs: 96 by place, 412 by text, 52 in one order only)" in text
+    assert "is 96 of 508 (0.19); it hides the 52 pairs" in text
+    for what in ("Dark current", "Sensitivity and detection threshold", "Filler preference", "The effect of a strict"):
+        assert re.search(rf"{what}[a-z ]*: not measured, ", text)
+    assert "the upper left is then what a steady judge looks like" in text
+    assert "Gates not applied" in text
+
+
+def test_a_log_never_speaks_of_equal_texts_or_false_preference():
+    measured = page("log").split('id="non-claims"')[0]
+    for word in ("equal texts", "false preference", "planted", "position-led"):
+        assert word not in re.sub(r'<li><a href="#quiet">Equal texts</a></li>', "", words(measured)).lower().replace(
+            "equal texts differences", ""
+        ).replace("equal texts repeats", "").replace("equal texts 10", "")
+
+
+def test_a_log_with_one_order_keeps_the_rest():
+    text = prose(page("one_order_log"))
+    assert "it preferred one in 350 of 400 calls." in text
+    assert "every pair was shown in one order only, needs both" in text
+    assert len(re.findall(r"<svg[^>]*fig", page("one_order_log"))) == 0
+
+
+# --- comparison -----------------------------------------------------------------------------------------------------
+
+
+def test_a_comparison_stands_in_alphabetical_order_everywhere():
+    text = compared()[COMPARISON]
+    (table,) = re.findall(r'<section class="sec" id="table".*?</section>', text, flags=re.S)
+    heads = re.findall(r'<th scope="col"[^>]*>([^<]+)</th>', table)
+    assert heads == ["Quantity", "north-j", "quay-j", "still-j", "strand-j"]
+    for svg in re.findall(r'<svg[^>]*class="fig.*?</svg>', text, flags=re.S):
+        named = [
+            name for name in re.findall(r"<desc[^>]*>(.*?)</desc>", svg)[0].split("; ") if re.match(r"\w+-j:", name)
+        ]
+        firsts = list(dict.fromkeys(part.split(":")[0] for part in named))
+        assert firsts == sorted(firsts)
+        assert "this judge" not in svg
+    assert "nothing here ranks" in text
+
+
+def test_the_comparison_has_values_intervals_and_kappas():
+    text = words(compared()[COMPARISON])
+    assert (
+        "Dark current 0.017 (0.005 to 0.059) 0.058 (0.029 to 0.116) 0.000 (0.000 to 0.031) 0.342 (0.263 to 0.430)"
+        in text
+    )
+    assert "≤ 0.5 (≤ 0.5 to 0.61) 0.83 (0.66 to 0.97) ≤ 0.5 (no interval) > 5 (3.50 to > 5)" in text
+    assert "north-j and quay-j 0.410 0.300 to 0.520 1,020 common calls" in text
+    assert "not measured: strict arm was not run" in text
+    without = words(render_comparison((sheets.quay(), sheets.north()))[COMPARISON])
+    assert "answer the same calls alike" not in without
+
+
+def test_judges_on_different_texts_are_warned_about():
+    other = replace(sheets.north(), manifest="0" * 64)
+    text = words(render_comparison((sheets.quay(), other, sheets.strand()))[COMPARISON])
+    assert "Numbers compare within a group only: north-j; quay-j and strand-j." in text
+    assert "within a group" not in words(compared()[COMPARISON])
+
+
+def test_many_judges_stay_within_the_budget_and_all_are_in_the_table():
+    judges = [sheets.quay(f"judge-{k:02d}", planted=False) for k in range(30)]
+    text = render_comparison(judges)[COMPARISON]
+    assert len(text.encode()) <= 200 * KB
+    assert "Figures draw the first twelve judges by name; the tables hold all 30." in words(text)
+    (table,) = re.findall(r'<section class="sec" id="table".*?</section>', text, flags=re.S)
+    assert all(f"judge-{k:02d}" in table for k in range(30))
+
+
+# --- the summary figure ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_summary_is_one_self_contained_picture(name):
+    root = ElementTree.fromstring(figure(name))
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert 1120 <= float(root.attrib["width"]) <= 1200
+    title, desc = root[0], root[1]
+    assert title.text
+    assert desc.text
+    assert root.attrib["aria-labelledby"].split() == [title.attrib["id"], desc.attrib["id"]]
+    assert "var(--" not in figure(name)
+    assert not re.search(r"<script|<image|<foreignObject|@import|href=|onload=", figure(name))
+    ids = re.findall(r'\bid="([^"]+)"', figure(name))
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r"url\(#([^)]+)\)", figure(name))) <= set(ids)
+
+
+def test_the_summary_holds_all_figures_and_the_profile():
+    text = words(figure("quay"))
+    for said in (
+        "Nothing to choose, and only wording to choose by",
+        "How big a difference it notices",
+        "Where false preference comes from",
+        "What being strict about ties gives and takes",
+        "By place, or by wording?",
+        "Given nothing to choose between, it still chose in 7 of 120 calls.",
+    ):
+        assert said in text
+
+
+def test_no_text_of_the_summary_is_small():
+    sizes = [float(size) for size in re.findall(r"font(?:-size)?:([\d.]+)px", figure("quay"))]
+    assert min(sizes) >= 12
+
+
+# --- hostile records ------------------------------------------------------------------------------------------------
+
+
+def test_hostile_records_are_text_and_nothing_else():
+    mixed = render_comparison((sheets.hostile(), sheets.quay()))[COMPARISON]
+    for text in (page("hostile"), mixed):
+        assert len(re.findall("<script", text)) == 1
+        assert len(re.findall("</style>", text)) == 1
+        assert not re.findall(r"<img|<svg onload", text)
+    for text in (page("hostile"), mixed, figure("hostile")):
+        assert "{{7*7}}" in text
+        assert not re.search("[\x00-\x08\x0e-\x1f\u202e\ufffe]", text)
+    assert all(re.fullmatch(r"datasheet/[a-z0-9-]+\.(html|svg)", path) for path in made("hostile"))
+
+
+TEXT = st.text(max_size=40)
+
+
+@settings(max_examples=15, deadline=None)
+@given(name=TEXT.filter(str.strip), note=TEXT)
+def test_no_text_breaks_out_of_its_place(name, note):
+    one = replace(
+        sheets.sheet(name, [*sheets.vacuum(name, (1, 1, 1)), *sheets.decomposition(name, (3, 3, 3, 1, 50))]),
+        model=note,
+        sketch=(note,),
+        non_claims=(note,),
+    )
+    measured = (*one.measurements, sheets.missing("own", note or "undefined", note, judge=name, odd=note))
+    one = replace(one, measurements=measured)
+    for path, text in {**render_datasheet(one, (sheets.north(),)), **render_comparison((one,))}.items():
+        text.encode("utf-8")
+        if path.endswith(".svg"):
+            ElementTree.fromstring(text)
+        else:
+            assert len(re.findall("<script", text)) == 1
