@@ -24,7 +24,9 @@ from assaymark.engine import Model
 from assaymark.errors import AssayError
 from assaymark.importers import IMPORTERS, template
 from assaymark.judging import reference_judges
+from assaymark.judging.pairs import reference_pair_judges
 from assaymark.protocol import parse_study
+from assaymark.report.datasheet_terminal import datasheet_summary
 from assaymark.workflow import doctor as examination
 from assaymark.workflow import verbs
 from assaymark.workflow.bare_tables import measure_table
@@ -64,7 +66,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def models() -> Mapping[str, Model]:
     """Every model that can answer a call, by name."""
-    return {**reference_judges()}
+    return {**reference_judges(), **reference_pair_judges()}
 
 
 def _console() -> Console:
@@ -237,6 +239,47 @@ def plan_calls(
 def report(run: Run) -> None:
     """Write the pages and print the summary."""
     _finish(verbs.report(RunFolder(run)))
+
+
+@app.command()
+def datasheet(
+    judge: Annotated[
+        list[str] | None, typer.Option("--judge", help="Model to measure, as provider/name; can be repeated.")
+    ] = None,
+    log: Annotated[Path | None, typer.Option("--from", help="Somebody's log of pairwise verdicts (CSV).")] = None,
+    log_map: Annotated[Path | None, typer.Option("--map", help="For --from: which column is what (TOML).")] = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", help="For --from: COLUMN=VALUE, the rows to read; can be repeated.")
+    ] = None,
+    compare: Annotated[
+        list[Path] | None, typer.Option("--compare", help="An earlier datasheet (JSON): same instrument, or shifted?")
+    ] = None,
+    comparator: Annotated[
+        str | None, typer.Option("--comparator", help="A further judge beside the others: a ceiling, not the truth.")
+    ] = None,
+    tasks: Annotated[Path | None, typer.Option("--tasks", help="Tasks of your own (TOML); default: finance.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the stimuli and of the resampling.")] = 7,
+    trials: Annotated[int, typer.Option("--trials", min=1, max=50, help="How often each question is asked.")] = 1,
+    strict: Annotated[bool, typer.Option(help="Also ask under the strict instruction.")] = True,
+    out: Annotated[Path, typer.Option("--out", help="Folder to work in.", metavar="RUN")] = Path(
+        "assaymark-datasheets"
+    ),
+) -> None:
+    """Measure a judge as an instrument: what it does with nothing, with equal texts, with a known difference."""
+    if bool(judge) == (log is not None):
+        raise typer.BadParameter("give --judge MODEL, or --from LOG")
+    if log is not None:
+        mapping = verbs.log_map(log_map, only or ())
+        made = verbs.measure_log(RunFolder(out), log, mapping, seed=seed, old=compare or ())
+    else:
+        wanted = [*(judge or ()), *([comparator] if comparator else ())]
+        with _progress() as progress:
+            made = verbs.measure_judges(
+                RunFolder(out), verbs.judges_of(wanted, trials), models(),
+                tasks=tasks, seed=seed, strict=strict, old=compare or (), progress=progress,
+            )  # fmt: skip
+    _console().print(datasheet_summary(made.sheets, made.agreement))
+    _say(f"page: {made.page}")
 
 
 @app.command()

@@ -60,6 +60,11 @@ class RunFolder:
         return self.path / "amendments"
 
     @property
+    def datasheets(self) -> Path:
+        """One file a judge that was measured as an instrument."""
+        return self.path / "datasheets"
+
+    @property
     def report(self) -> Path:
         """The pages."""
         return self.path / "report"

@@ -9,6 +9,7 @@ from importlib.resources import files
 from assaymark.engine import Model
 from assaymark.workflow.amending import amend, amendment_lines
 from assaymark.workflow.claiming import VerdictFile, claim
+from assaymark.workflow.datasheets import judges_of, log_map, measure_judges, measure_log
 from assaymark.workflow.demo_records import demo_records
 from assaymark.workflow.folder import RunFolder, new_folder
 from assaymark.workflow.importing import import_grades, import_records, store_records
@@ -35,9 +36,13 @@ __all__ = [
     "import_grades",
     "import_records",
     "judge",
+    "judges_of",
     "lock",
     "lock_lines",
+    "log_map",
     "measure",
+    "measure_judges",
+    "measure_log",
     "open_locked",
     "plan_calls",
     "report",

@@ -5,6 +5,8 @@ Run as a script with a folder to write their pages and figures there.
 
 from __future__ import annotations
 
+import html
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -362,6 +364,16 @@ def pages():
         made.update({f"other/{path}": text for path, text in render_datasheet(other).items()})
     made.update({f"other/{p}": t for p, t in render_comparison((log(), one_order_log(), empty(), hostile())).items()})
     return made
+
+
+def words(text: str) -> str:
+    text = re.sub(r"<(style|script)>.*?</\1>", " ", text, flags=re.S)
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", text))).replace("\u00a0", " ")
+
+
+def prose(text: str) -> str:
+    """The words of a page, with no space before a full stop that a tag left."""
+    return re.sub(r" ([.,;:)])", r"\1", words(text)).replace("( ", "(")
 
 
 if __name__ == "__main__":

@@ -72,10 +72,14 @@ def every_rows(sheet: Opened) -> tuple[EveryRow, ...]:
     )
 
 
-def filters(rows: tuple[EveryRow, ...]) -> tuple[Filter, ...]:
+def filters(rows: tuple[EveryRow, ...], *, log: bool = False) -> tuple[Filter, ...]:
     """The buttons above the table, with their counts."""
     seen = Counter(row.key for row in rows)
-    groups = (Filter(key, word, count(seen[key])) for key, word in GROUPS.items() if seen[key])
+    groups = (
+        Filter(key, "Pairs" if log and key == "equal" else word, count(seen[key]))
+        for key, word in GROUPS.items()
+        if seen[key]
+    )
     return (Filter("", "All", count(len(rows))), *groups)
 
 

@@ -42,15 +42,16 @@ def axes_plot(sheets: Sequence[Opened], name: str = "axes", *, focus: bool = Tru
     points = _map_points(
         [(s.name, at, dark, stable) for at, (s, dark, stable) in enumerate(pairs)], focus and len(sheets) > 1
     )
-    if pairs[0][1] is None:
-        return Missing(title, missing_words(sheets[0].base_one("dark_current"), "dark current"))
-    if pairs[0][2] is None:
-        return Missing(title, missing_words(sheets[0].part("stable"), "stable cross-sensitivity"))
+    lead, dark, stable = _lead(pairs, focus)
+    if dark is None:
+        return Missing(title, missing_words(lead.base_one("dark_current"), "dark current"))
+    if stable is None:
+        return Missing(title, missing_words(lead.part("stable"), "stable cross-sensitivity"))
     heads = Heads("Dark current: chooses with nothing to choose", "Swayed by wording alone (stable)")
     return Plot(
         name=name,
         title=title,
-        caption=f"Lower left is quiet. Crosses are {_level(pairs[0][1])} intervals.",
+        caption=f"Lower left is quiet. Crosses are {_level(dark)} intervals.",
         desc=_map_desc(pairs, "dark current", "stable cross-sensitivity"),
         draw=lambda _, width: share_map(points, heads, width),
         table=_map_table(pairs, "Dark current", "Stable cross-sensitivity"),
@@ -59,18 +60,19 @@ def axes_plot(sheets: Sequence[Opened], name: str = "axes", *, focus: bool = Tru
 
 def scatter_plot(sheets: Sequence[Opened], name: str = "scatter", *, focus: bool = True) -> Plot | Missing:
     """Positional against stable pairs: where a preference between equal texts comes from."""
-    log = sheets[0].is_log
+    log = all(s.is_log for s in sheets)
     title = "By place, or by text?" if log else "By place, or by wording?"
     pairs = [(s, known(s.part("positional")), known(s.part("stable"))) for s in sheets]
-    if pairs[0][1] is None or pairs[0][2] is None:
-        return Missing(title, missing_words(sheets[0].part("stable"), "the decomposition"))
+    lead, positional, stable = _lead(pairs, focus)
+    if positional is None or stable is None:
+        return Missing(title, missing_words(lead.part("stable"), "the decomposition"))
     points = _map_points([(s.name, at, x, y) for at, (s, x, y) in enumerate(pairs)], focus and len(sheets) > 1)
     heads = Heads("Same slot wins in both orders", "Same text wins in both orders")
     says = "The texts of a log may differ in quality: the upper left is then what a steady judge looks like."
     return Plot(
         name=name,
         title=title,
-        caption=f"Shares of pairs shown in both orders, with {_level(pairs[0][1])} intervals.",
+        caption=f"Shares of pairs shown in both orders, with {_level(positional)} intervals.",
         desc=_map_desc(pairs, "positional", "stable"),
         draw=lambda _, width: share_map(points, heads, width),
         table=_map_table(pairs, "Same slot", "Same text"),
@@ -80,9 +82,9 @@ def scatter_plot(sheets: Sequence[Opened], name: str = "scatter", *, focus: bool
 
 def parts_plot(sheets: Sequence[Opened], name: str = "parts", *, focus: bool = True) -> Plot | Missing:
     """The decomposition: each judge's pairs by class."""
-    log = sheets[0].is_log
+    log = all(s.is_log for s in sheets)
     title = "What becomes of a pair in both orders" if log else "Where false preference comes from"
-    if known(sheets[0].part("stable")) is None:
+    if not any(known(s.part("stable")) for s in sheets[: 1 if focus else None]):
         return Missing(title, missing_words(sheets[0].part("stable"), "the decomposition"))
     rows = [
         StackRow(s.name, pair_counts(s), _raw_head(s), focus and not at)
@@ -182,6 +184,14 @@ def quiet_answer(sheet: Opened) -> str:
 # --- parts ----------------------------------------------------------------------------------------------------------
 
 
+Pair = tuple[Opened, Measurement | None, Measurement | None]
+
+
+def _lead(found: Sequence[Pair], focus: bool) -> Pair:
+    """The judge that decides whether a map can be drawn: that of the page, else the first that has both numbers."""
+    return found[0] if focus else next((pair for pair in found if pair[1] and pair[2]), found[0])
+
+
 def _map_points(
     found: Sequence[tuple[str, int, Measurement | None, Measurement | None]], focus: bool
 ) -> tuple[MapPoint, ...]:
@@ -198,7 +208,7 @@ def _level(measurement: Measurement) -> str:
     return percent(measurement.level) if measurement.level is not None else "stated"
 
 
-def _map_desc(found: Sequence[tuple[Opened, Measurement | None, Measurement | None]], x: str, y: str) -> str:
+def _map_desc(found: Sequence[Pair], x: str, y: str) -> str:
     said = partial(interval, digits=3)
     return "; ".join(
         f"{sheet.name}: {x} {said(a.value or 0.0, a.low, a.high)}, {y} {said(b.value or 0.0, b.low, b.high)}"
@@ -207,7 +217,7 @@ def _map_desc(found: Sequence[tuple[Opened, Measurement | None, Measurement | No
     )
 
 
-def _map_table(found: Sequence[tuple[Opened, Measurement | None, Measurement | None]], x: str, y: str) -> Table:
+def _map_table(found: Sequence[Pair], x: str, y: str) -> Table:
     rows = [(sheet.name, *_cells(a), *_cells(b)) for sheet, a, b in found]
     return Table(("Judge", x, "Interval", y, "Interval"), tuple(rows), frozenset({1, 2, 3, 4}))
 

@@ -120,7 +120,7 @@ def datasheet_path(judge: str) -> str:
     """Where a judge's page lies. Names that are no safe file name keep what is safe, and get a hash.
 
     >>> datasheet_path("quay-j"), datasheet_path("../Quay J")
-    ('datasheet/quay-j.html', 'datasheet/quay-j-d1c1a56b.html')
+    ('datasheet/quay-j.html', 'datasheet/quay-j-0a2715ab.html')
     """
     if _PLAIN.fullmatch(judge) and not _HASHED.fullmatch(judge) and not judge.endswith(MORE):
         return f"datasheet/{judge}.html"

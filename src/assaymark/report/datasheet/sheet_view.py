@@ -90,7 +90,7 @@ def sheet_view(sheet: Opened, fit: Sequence[Opened], unfit: Sequence[Opened]) ->
         planted=planted,
         rows=rows,
         apart=len(rows) > TOGETHER,
-        filters=filters(rows),
+        filters=filters(rows, log=sheet.is_log),
         total=counted(len(rows), "measurement"),
         level=level_words(sheet),
         non_claims=tuple(prose(text, 400) for text in sheet.sheet.non_claims),
