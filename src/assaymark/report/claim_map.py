@@ -5,6 +5,7 @@ A row holds no number of a withheld claim: correlations, agreements and counts s
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -27,6 +28,7 @@ from assaymark.report.formats import (
     state_words,
     words,
 )
+from assaymark.report.kinds import kind_of
 from assaymark.report.levels import LEVELS, TAGS
 from assaymark.report.map_controls import cell_row, halo_row, other_cells_row
 from assaymark.report.map_rows import NOT_RUN, MapRow
@@ -266,12 +268,24 @@ def _outside(book: Book) -> MapRow:
         f"{counted(len(pairs), 'pair')} judged; the interval contains zero for {count(zero)} and excludes it for "
         f"{count(len(pairs) - zero)}; n = {n} {clean(pairs[0].n_of, 40)} a pair"
     )
-    parts = []
-    if zero:
-        parts.append(f"{counted(zero, 'pair')}: a tie class, not a strict order.")
-    if zero < len(pairs):
-        parts.append(f"{counted(len(pairs) - zero, 'pair')}: judge-dependent, and withheld.")
-    return row.run(result, " ".join(parts), *ids)
+    return row.run(result, _settled(book, pairs), *ids)
+
+
+def _settled(book: Book, pairs: Sequence[Measurement]) -> str:
+    """What became of the pairs that were judged: a pair without evidence is a tie whatever the outside judge says."""
+    probed = {(m.labels.get("dimension", ""), frozenset((m.labels.get("high"), m.labels.get("low")))) for m in pairs}
+    stands = Counter(
+        verdict.stability_status
+        for verdict in book.run.verdicts
+        if (verdict.claim.dimension, frozenset(verdict.claim.subjects)) in probed and kind_of(verdict.claim) == "above"
+    )
+    said = {
+        "tie-class": "in a tie class, without a strict order",
+        "judge-dependent": "judge-dependent, and withheld",
+        "stable": "stable all the same",
+    }
+    parts = [f"{counted(stands[status], 'pair')}: {words}." for status, words in said.items() if stands[status]]
+    return " ".join(parts) or "None of these pairs was put to the gates."
 
 
 # --- the instrument and the texts -----------------------------------------------------------------------------------
