@@ -261,22 +261,30 @@ def datasheet(
     seed: Annotated[int, typer.Option("--seed", help="Of the stimuli and of the resampling.")] = 7,
     trials: Annotated[int, typer.Option("--trials", min=1, max=50, help="How often each question is asked.")] = 1,
     strict: Annotated[bool, typer.Option(help="Also ask under the strict instruction.")] = True,
+    pointwise: Annotated[
+        bool, typer.Option("--pointwise", help="Also show single texts, to be graded by a rubric.")
+    ] = False,
+    run: Annotated[
+        Path | None, typer.Option("--run", help="Measure every judge of the plan that is locked in this run folder.")
+    ] = None,
     out: Annotated[Path, typer.Option("--out", help="Folder to work in.", metavar="RUN")] = Path(
         "assaymark-datasheets"
     ),
 ) -> None:
     """Measure a judge as an instrument: what it does with nothing, with equal texts, with a known difference."""
-    if bool(judge) == (log is not None):
-        raise typer.BadParameter("give --judge MODEL, or --from LOG")
+    if sum((bool(judge), log is not None, run is not None)) != 1:
+        raise typer.BadParameter("give --judge MODEL, --run RUN, or --from LOG")
     if log is not None:
         mapping = verbs.log_map(log_map, only or ())
         made = verbs.measure_log(RunFolder(out), log, mapping, seed=seed, old=compare or ())
     else:
+        folder = RunFolder(out if run is None else run)
+        panel = [] if run is None else verbs.panel_of(folder)
         wanted = [*(judge or ()), *([comparator] if comparator else ())]
         with _progress() as progress:
             made = verbs.measure_judges(
-                RunFolder(out), verbs.judges_of(wanted, trials), models(),
-                tasks=tasks, seed=seed, strict=strict, old=compare or (), progress=progress,
+                folder, [*panel, *verbs.judges_of(wanted, trials)], models(), tasks=tasks, seed=seed, strict=strict,
+                pointwise=pointwise or run is not None, study=run is not None, old=compare or (), progress=progress,
             )  # fmt: skip
     _console().print(datasheet_summary(made.sheets, made.agreement))
     _say(f"page: {made.page}")

@@ -150,6 +150,32 @@ class AnchorProbe(Frozen):
     sample: int = Field(default=120, ge=10)
 
 
+class DatasheetLimits(Frozen):
+    """Limits that every judge's datasheet has to keep before claims rest on its grades; those not set are not asked.
+
+    ``dark_current``, ``positional`` and ``threshold`` are of pairs, ``vacuum_score`` and ``slope`` of single texts.
+    """
+
+    dark_current: float | None = Field(default=None, ge=0, le=1)
+    positional: float | None = Field(default=None, ge=0, le=1)
+    threshold: float | None = Field(default=None, gt=0)
+    vacuum_score: float | None = Field(default=None, ge=1, le=5)
+    slope: float | None = Field(default=None, ge=-4, le=4)
+    on_failure: Literal["qualified", "no-claim"] = "qualified"
+
+    @model_validator(mode="after")
+    def _something_to_keep(self) -> DatasheetLimits:
+        if not self.set:
+            raise ValueError("datasheets are demanded without a limit; set dark_current, positional, threshold, "
+                             "vacuum_score or slope")  # fmt: skip
+        return self
+
+    @property
+    def set(self) -> dict[str, float]:
+        """The limits that are set, by name."""
+        return {name: value for name, value in self if name != "on_failure" and value is not None}
+
+
 class EngineChoice(Frozen):
     """How calls are made. None of these can change an answer, so none of them enters a call key."""
 
@@ -201,6 +227,7 @@ class Study(Frozen):
     cells: Cells = Cells()
     contamination: Contamination | None = None
     anchor_probe: AnchorProbe | None = None
+    datasheets: DatasheetLimits | None = None
     claims: Claims = Claims()
     engine: EngineChoice = EngineChoice()
 

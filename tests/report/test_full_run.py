@@ -81,7 +81,7 @@ def rows_of(book):
         ("Other cells", "Fact flip: −0.59 (−0.71 to −0.47), 2.3 × MDE, noticed", "A changed number is noticed."),
         ("Halo", "Cell A +0.04 points (family auditor)", "No cell moves by 0.3 or more"),
         ("Anchor probe", "Limits −0.42 (−0.51 to −0.33) points", "Limits: the score depends on how its anchors"),
-        ("Out-of-family probe", "3 pairs judged", "2 pairs: a tie class, not a strict order. 1 pair: judge-dependent"),
+        ("Out-of-family probe", "3 pairs judged", "3 pairs: judge-dependent, and withheld."),
         ("Repetition stability", "strand-2 0.987", "Averaging trials clears the gate of 0.90."),
         ("Contamination probe", "p = .860", "bounds contamination, it does not exclude it"),
         ("Terse tail", "Stoat 62 %", "Every contrast with Stoat is sensitive to style."),

@@ -23,6 +23,7 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "probe": ("probe.contrast",),
     "cells": ("cell.gate", "cell.halo", "cell.drop"),
     "style": ("terse.share", "length_matched.contrast"),
+    "instruments": ("datasheet.gate",),
 }
 """Which measurements stand in which part of a certificate."""
 
@@ -38,6 +39,7 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "cell.drop": ("outcome", "p", "p_holm"),
     "terse.share": ("below", "tokens"),
     "length_matched.contrast": ("p", "p_holm"),
+    "datasheet.gate": ("failed",),
 }
 """What a certificate keeps of each measurement's detail."""
 
@@ -168,6 +170,7 @@ def _rules(study: Study, known: Index) -> Mapping[str, JSON]:
         "halt": rules.halt,
         "alpha": rules.alpha,
         "cell_alpha": rules.cell_alpha,
+        "on_failure": rules.on_failure,
         "level": study.inference.level,
         "gating_test": study.inference.gating_test,
         "cells": study.cells.model_dump(mode="json"),

@@ -12,6 +12,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from assaymark.claims.certificates import PARTS, SECTIONS
 from assaymark.claims.evidence import HOLM_FIELDS, P_FIELDS, Elsewhere
 from assaymark.claims.gates import cell_outcome
+from assaymark.claims.instruments import OnFailure
 from assaymark.claims.rules import Rules, Test
 from assaymark.errors import InputError, Problem
 from assaymark.protocol import Cells
@@ -60,13 +61,15 @@ class StatedRules:
     level: Annotated[float, Field(gt=0, lt=1)]
     gating_test: Literal["auto", "cluster-t", "bootstrap", "sign-flip"]
     cells: Cells
+    on_failure: OnFailure | None
     judges: dict[str, str]
     families: tuple[str, ...]
 
     @property
     def rules(self) -> Rules:
         """The rules that the claim is decided under."""
-        return Rules(self.publish, self.halt, self.alpha, cells=self.cells, cell_alpha=self.cell_alpha)
+        return Rules(self.publish, self.halt, self.alpha, cells=self.cells, cell_alpha=self.cell_alpha,
+                     on_failure=self.on_failure)  # fmt: skip
 
     def outcome(self, cell: str, value: float, p: float, p_holm: float, *, flat: bool) -> str:
         """What the plan's rule says of a control cell."""
@@ -107,6 +110,7 @@ class Certificate:
     probe: _Entries
     cells: _Entries
     style: _Entries
+    instruments: _Entries
     holm_family: StatedFamily | None
 
 
@@ -133,6 +137,7 @@ _KINDS: Final[Mapping[str, Any]] = {
     "half_even": float | None,
     "family": str | None,
     "triggered": bool,
+    "failed": list[str],
     **dict.fromkeys(("clusters", "below", "tokens", "ddof"), _Count),
     **dict.fromkeys(("outcome", "primary", "judge"), str),
     "gating": Literal["cluster-t", "bootstrap", "sign-flip"],
@@ -153,6 +158,7 @@ _LABELS: Final[Mapping[str, tuple[frozenset[str], ...]]] = {
     "cell.drop": (frozenset({"cell", "dropped"}),),
     "terse.share": (frozenset({"agent"}),),
     "length_matched.contrast": (frozenset({"dimension", "high", "low"}),),
+    "datasheet.gate": (frozenset({"judge"}),),
 }
 _FIXED: Final = ("value", "low", "high", "level", "n", "n_of", "method", "state")
 _ID: Final = re.compile(r"([a-z_.]+)\[(.*)\]", re.DOTALL)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
+from assaymark.claims.instruments import OnFailure
 from assaymark.protocol import Cells, Study
 
 Test = Literal["gating", "cluster-t", "bootstrap", "sign-flip"]
@@ -25,6 +26,7 @@ class Rules:
     """The decision rules of one plan; the functions below change them one at a time.
 
     ``alpha`` is the level of one Holm family of contrasts, ``cell_alpha`` that of the Holm family of the control cells.
+    ``on_failure`` is the most that claims may be where a judge fails the datasheet that the plan demands.
 
     >>> rules = Rules(0.4, 0.2, 0.025)
     >>> rules.test, rules.cells.substance
@@ -38,6 +40,7 @@ class Rules:
     test: Test = "gating"
     cells: Cells = field(default_factory=Cells)
     cell_alpha: float = 0.05
+    on_failure: OnFailure | None = None
 
     @property
     def evidence(self) -> tuple[Test, float]:
@@ -53,6 +56,7 @@ class Rules:
             study.claim_alpha,
             cells=study.cells,
             cell_alpha=study.inference.alpha,
+            on_failure=None if study.datasheets is None else study.datasheets.on_failure,
         )
 
 

@@ -13,6 +13,7 @@ from assaymark.claims.cell_verdicts import cell_adversarial, cell_agreement, cel
 from assaymark.claims.cells import cell_states
 from assaymark.claims.evidence import Index, index
 from assaymark.claims.gates import publication_level
+from assaymark.claims.instruments import Instruments, instruments_of
 from assaymark.claims.leaders import met_by
 from assaymark.claims.rules import Rules, other_kappas, other_tests
 from assaymark.claims.standing import Standing, standing_of
@@ -33,6 +34,7 @@ class _Fields:
     agreement: Agreement
     standing: Standing
     adversarial: Adversarial
+    instruments: Instruments
 
 
 def decide_claims(
@@ -92,10 +94,12 @@ def decide(claim: Claim, known: Index, rules: Rules, plan_hash: str, *, amended:
     """
     about_agents = kind_of(claim) != "cell"
     adversarial = adversarial_of(claim, known, rules) if about_agents else None
-    fields = _fields(claim, known, rules, adversarial)
+    instruments = instruments_of(known.by_id.values(), rules.on_failure)
+    fields = _fields(claim, known, rules, adversarial, instruments)
     level = _level(claim, fields)
     touched = amended_for(claim, amended)
     told = (fields.agreement.reason, fields.standing.reason, *fields.adversarial.reasons)
+    told = (*told, instruments.reason) if instruments.reason else told
     others = variants_of(claim, known, rules)
     return Verdict(
         claim=limited(claim, known) if about_agents else claim,
@@ -108,7 +112,10 @@ def decide(claim: Claim, known: Index, rules: Rules, plan_hash: str, *, amended:
         measurements=_measurements(fields),
         plan_hash=plan_hash,
         condition=_condition(level, fields),
-        fragility={name: _level(claim, _fields(claim, known, other, adversarial)) for name, other in others.items()},
+        fragility={
+            name: _level(claim, _fields(claim, known, other, adversarial, instruments))
+            for name, other in others.items()
+        },
         amended=touched,
     )
 
@@ -137,16 +144,23 @@ def limited(claim: Claim, known: Index) -> Claim:
     return replace(claim, statement=f"{agent} ranks first among the {agent_words(len(met))} that it met, on {where}.")
 
 
-def _fields(claim: Claim, known: Index, rules: Rules, adversarial: Adversarial | None) -> _Fields:
+def _fields(
+    claim: Claim, known: Index, rules: Rules, adversarial: Adversarial | None, instruments: Instruments
+) -> _Fields:
     """The three fields of a claim under ``rules``; the adversarial one does not depend on what the variants change."""
     if adversarial is not None:
         agreement = governing_agreement(claim.dimension, known, rules)
-        return _Fields(agreement, standing_of(claim, known, rules), adversarial)
+        return _Fields(agreement, standing_of(claim, known, rules), adversarial, instruments)
     state = cell_state(claim, known)
-    return _Fields(cell_agreement(state, known, rules), cell_standing(state), cell_adversarial(state))
+    return _Fields(cell_agreement(state, known, rules), cell_standing(state), cell_adversarial(state), instruments)
 
 
 def _level(claim: Claim, fields: _Fields) -> Level:
+    return fields.instruments.capped(_uncapped(claim, fields))
+
+
+def _uncapped(claim: Claim, fields: _Fields) -> Level:
+    """The level before the judges' own datasheets are looked at."""
     return publication_level(
         fields.agreement.status,
         fields.standing.status,
@@ -157,7 +171,7 @@ def _level(claim: Claim, fields: _Fields) -> Level:
 
 
 def _measurements(fields: _Fields) -> tuple[str, ...]:
-    parts = (fields.agreement, fields.standing, fields.adversarial)
+    parts = (fields.agreement, fields.standing, fields.adversarial, fields.instruments)
     return tuple(dict.fromkeys(name for part in parts for name in part.measurements))
 
 
@@ -178,6 +192,9 @@ def _binding(claim: Claim, level: Level, fields: _Fields) -> tuple[str, ...]:
         "stability": stability == "tie-class" or not fields.standing.tested,
         "adversarial": adversarial in ("construct-sensitive", "not tested"),
     }
+    failing = bool(fields.instruments.failing)
+    stops["datasheets"] = failing and fields.instruments.most == "no-claim"
+    reserves["datasheets"] = failing
     chosen = stops if level == "no-claim" else reserves
     return tuple(name for name, bound in chosen.items() if bound) if level != "headline" else ()
 
@@ -201,4 +218,4 @@ def _condition(level: Level, fields: _Fields) -> str | None:
         first.append(UNTESTED_CONDITION)
     if fields.standing.status == "tie-class":
         first.append(CLASS_CONDITION)
-    return " ".join([*first, *conditions]) or None
+    return " ".join(filter(None, [*first, *conditions, fields.instruments.condition])) or None

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from assaymark.records import AGGREGATE, Level, Measurement, Verdict
+from assaymark.records import AGGREGATE, Level, Measurement, StabilityStatus, Verdict
 from assaymark.report.book import KAPPA, Book
 from assaymark.report.controls import mostly_terse, terse_agents
 from assaymark.report.formats import (
@@ -279,7 +279,7 @@ def _settled(book: Book, pairs: Sequence[Measurement]) -> str:
         for verdict in book.run.verdicts
         if (verdict.claim.dimension, frozenset(verdict.claim.subjects)) in probed and kind_of(verdict.claim) == "above"
     )
-    said = {
+    said: dict[StabilityStatus, str] = {
         "tie-class": "in a tie class, without a strict order",
         "judge-dependent": "judge-dependent, and withheld",
         "stable": "stable all the same",

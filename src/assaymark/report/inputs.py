@@ -61,6 +61,8 @@ class AssayRun:
     excluded : mapping of reason to number of records left out
     family_size : int or None
         Contrasts in the Holm family of the dimensions; None when none were tested.
+    datasheets : tuple of str
+        Judges whose datasheets lie beside the pages.
 
     Examples
     --------
@@ -88,3 +90,4 @@ class AssayRun:
     import_notes: tuple[str, ...] = ()
     excluded: Mapping[str, int] = field(default_factory=dict)
     family_size: int | None = None
+    datasheets: tuple[str, ...] = ()

@@ -48,6 +48,7 @@ _NAV: Final = (
     ("ledger", "ledger/page-001.html", "Ledger"),
     ("plan", "index.html#plan", "Plan"),
 )
+_JUDGES: Final = ("judges", "datasheets.html", "Judges")
 
 
 def render_pages(run: AssayRun) -> Mapping[str, str]:
@@ -273,7 +274,7 @@ def _render(template: str, book: Book, here: str, title: str, *, root: str = "",
             here=here,
             title=title,
             study=clean(book.run.study.title or book.run.study.name, 120),
-            nav=_NAV,
+            nav=(*_NAV, _JUDGES) if book.run.datasheets else _NAV,
             root=root,
             version=__version__,
             short_hash=short_hash(clean(book.run.plan_hash)),

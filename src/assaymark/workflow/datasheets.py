@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from pydantic import ValidationError
@@ -14,11 +14,11 @@ from pydantic import ValidationError
 from assaymark.engine import Ledger, Model, run_calls
 from assaymark.errors import InputError, ModelError, Problem, UnknownNameError
 from assaymark.importers.verdicts import VerdictLog, VerdictMap, parse_verdict_map, read_verdicts, verdict_map
+from assaymark.judging import PLANTED
 from assaymark.judging.pairs import (
     PLANTED_PAIRS,
     STRICT,
     TIE_ALLOWED,
-    Manifest,
     Pair,
     build_stimuli,
     check,
@@ -46,9 +46,11 @@ from assaymark.metrology.datasheet import (
     table_measurements,
 )
 from assaymark.protocol import JudgeSpec
-from assaymark.records import Measurement, PairCall, canonical_json, parse, sha256_text
+from assaymark.records import Judgment, Measurement, PairCall, canonical_json, parse, sha256_text
 from assaymark.report import render_comparison, render_datasheet
-from assaymark.workflow.folder import RunFolder, new_folder, read_text, replace_files, write_atomic
+from assaymark.report.datasheet import datasheet_path
+from assaymark.workflow.folder import RunFolder, new_folder, read_text, write_atomic
+from assaymark.workflow.pointwise import measure_pointwise
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.tables import PAIRS, Store
 
@@ -84,48 +86,100 @@ def measure_judges(
     tasks: Path | None = None,
     seed: int = 7,
     strict: bool = True,
+    pointwise: bool = False,
+    rubric: str = "v1.0",
+    study: bool = False,
     old: Sequence[Path] = (),
     progress: Progress = silent,
 ) -> Made:
-    """Put pairs of texts with known differences before each judge, and write its datasheet.
+    """Put texts with known differences before each judge, and write its datasheet.
 
-    Everything goes through the ledger of ``folder``: a call that has a reply there is never made again. The stimuli
-    pass their gates before any call.
+    Judges are shown pairs, in both orders; with ``pointwise`` also single texts under a rubric. The reference judges
+    that read rubrics are shown single texts only, those that read pairs only pairs. Everything goes through the ledger
+    of ``folder``: a call that has a reply there is never made again. The stimuli pass their gates before any call.
+    With ``study`` the folder may hold a study, whose report then shows the datasheets.
 
     Raises
     ------
     InputError
-        Tasks that are wrong, stimuli that fail a gate, judges that nobody provides; every problem at once.
+        Tasks that are wrong, stimuli that fail a gate, judges that nobody provides, an earlier datasheet of no judge
+        here, or a folder that holds a study; every problem of a kind at once.
     ModelError
         Calls failed for good; what was answered is kept, and the same command goes on.
     """
-    earlier = [read_datasheet(path) for path in old]
-    pairs, manifest = stimuli(tasks, seed)
+    if not study:
+        _require_own_folder(folder)
+    _require_seed(seed)
+    given = finance_tasks() if tasks is None else load_tasks(read_text(tasks, "task file"), str(tasks))
+    pairs = build_stimuli(given, seed)
+    check(pairs)
+    manifest = manifest_of(pairs, seed)
     _require_judges(judges, models)
+    earlier = _earlier(old, [judge.name for judge in judges])
     variants = (TIE_ALLOWED, STRICT) if strict else (TIE_ALLOWED,)
-    with new_folder(folder.path):
-        calls = {judge.name: _ask(folder, judge, pairs, variants, models, progress) for judge in judges}
-        store = Store(folder)
-        basis: dict[str, str | None] = {"stimuli": manifest.sha256, "judges": sha256_text(canonical_json(list(calls)))}
-        store.write(PAIRS, [one for found in calls.values() for one in found[0]], basis)
-        write_atomic(folder.path / "stimuli.json", stimuli_json(pairs, manifest))
-        sheets = [
-            datasheet_of(
-                calls[judge.name][0],
-                rng=np.random.default_rng([seed, at]),
-                model=judge.model,
-                family=judge.family,
-                fingerprint=calls[judge.name][1],
-                manifest=manifest.sha256,
-                prompts=pair_prompt_hashes(variants),
-                planted=planted_values(judge, variants) if judge.model in PLANTED_PAIRS else None,
-            )
-            for at, judge in enumerate(judges)
-        ]
-        made = [_against(sheet, earlier, alone=len(sheets) == 1) for sheet in sheets]
-        rng = np.random.default_rng([seed, len(sheets)])
-        agreement = [between_kappa(calls[a][0], calls[b][0], rng=rng) for a, b in combinations(sorted(calls), 2)]
-        return _written(folder, made, agreement)
+    with new_folder(folder.path), Ledger.open(folder.ledger):
+        pass  # from here on the folder stays, whatever happens: it holds replies that were paid for
+    calls: dict[str, list[PairCall]] = {}
+    sheets = []
+    for at, judge in enumerate(judges):
+        sheet = _Sheet(judge, manifest.sha256, np.random.default_rng([seed, at]))
+        if judge.model not in PLANTED:
+            calls[judge.name], fingerprint = _ask(folder, judge, pairs, variants, models, progress)
+            sheet.of_pairs(calls[judge.name], variants, fingerprint)
+        if judge.model in PLANTED or (pointwise and judge.model not in PLANTED_PAIRS):
+            found, graded = measure_pointwise(folder, judge, models, given, rubric=rubric, seed=seed, progress=progress)
+            sheet.of_points(found, graded)
+        sheets.append(sheet.made)
+    basis: dict[str, str | None] = {"stimuli": manifest.sha256, "judges": sha256_text(canonical_json(list(calls)))}
+    if calls:
+        Store(folder).write(PAIRS, [one for found in calls.values() for one in found], basis)
+    write_atomic(folder.path / "stimuli.json", stimuli_json(pairs, manifest))
+    rng = np.random.default_rng([seed, len(sheets)])
+    agreement = [between_kappa(calls[a], calls[b], rng=rng) for a, b in combinations(sorted(calls), 2)]
+    return _written(folder, _against(sheets, earlier), agreement)
+
+
+class _Sheet:
+    """A datasheet in the making: of pairs, of single texts, or of both."""
+
+    def __init__(self, judge: JudgeSpec, manifest: str, rng: np.random.Generator) -> None:
+        self.judge = judge
+        self.rng = rng
+        self.made = Datasheet(
+            judge=judge.name,
+            measurements=(),
+            sketch=(),
+            calls={"all": 0, "ok": 0, "invalid": 0},
+            tasks=0,
+            source="run",
+            model=judge.model,
+            family=judge.family,
+            manifest=manifest,
+        )
+
+    def of_pairs(self, calls: Sequence[PairCall], variants: Sequence[str], fingerprint: str | None) -> None:
+        """Everything that pairs show."""
+        self.made = datasheet_of(
+            calls,
+            rng=self.rng,
+            model=self.judge.model,
+            family=self.judge.family,
+            fingerprint=fingerprint,
+            manifest=self.made.manifest,
+            prompts=pair_prompt_hashes(variants),
+            planted=planted_values(self.judge, variants) if self.judge.model in PLANTED_PAIRS else None,
+        )
+
+    def of_points(self, found: Sequence[Measurement], graded: Sequence[Judgment]) -> None:
+        """What single texts under a rubric show, beside the pairs if there are any."""
+        bad = sum(one.status != "ok" for one in graded)
+        counts = {"all": len(graded), "ok": len(graded) - bad, "invalid": bad}
+        self.made = replace(
+            self.made,
+            measurements=(*self.made.measurements, *found),
+            calls={name: self.made.calls[name] + count for name, count in counts.items()},
+            tasks=self.made.tasks or len({one.trajectory.partition(".point.")[0] for one in graded}),
+        )
 
 
 def judges_of(models: Sequence[str], trials: int) -> list[JudgeSpec]:
@@ -146,14 +200,6 @@ def judges_of(models: Sequence[str], trials: int) -> list[JudgeSpec]:
     if problems:
         raise InputError("--judge", problems)
     return found
-
-
-def stimuli(tasks: Path | None, seed: int) -> tuple[tuple[Pair, ...], Manifest]:
-    """The pairs for a file of tasks (default: the finance tasks), through their gates."""
-    given = finance_tasks() if tasks is None else load_tasks(read_text(tasks, "task file"), str(tasks))
-    pairs = build_stimuli(given, seed)
-    check(pairs)
-    return pairs, manifest_of(pairs, seed)
 
 
 def _require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model]) -> None:
@@ -190,12 +236,13 @@ def _ask(
             concurrency=CONCURRENCY,
             progress=lambda done, total: progress(f"asking {judge.name}", done, total),
         )
-        if summary.failed or summary.interrupted:
-            raise ModelError(
-                f"{len(summary.failed)} of {summary.planned} calls of {judge.name} failed or were stopped; every reply "
-                "so far is kept, and the same command goes on",
-                retryable=True,
-            )
+        kept = f"every reply so far is kept in {folder.path}, and the same command goes on"
+        if summary.interrupted:
+            raise ModelError(f"stopped as asked; {kept}", retryable=True)
+        if summary.failed:
+            first = min(summary.failed, key=lambda failure: failure.key)
+            failed = f"{len(summary.failed)} of {summary.planned} calls of {judge.name} failed"
+            raise ModelError(f"{failed} (first: {first.key[:12]}..., {first.reason}); {kept}", retryable=True)
         replies = dict(ledger.replies(keys))
     prints = {reply.fingerprint for reply in replies.values() if reply.fingerprint}
     calls = [pair_call(item, replies[key]) for item, key in zip(planned, keys, strict=True)]
@@ -216,10 +263,13 @@ def measure_log(
     Raises
     ------
     InputError
-        The log is wrong: every problem with its row.
+        The log is wrong: every problem with its row. An earlier datasheet is of no judge in it, or the folder holds a
+        study.
     """
-    earlier = [read_datasheet(path) for path in old]
+    _require_own_folder(folder)
+    _require_seed(seed)
     found = read_verdicts(log.name, log, mapping)
+    earlier = _earlier(old, found.judges)
     rng = np.random.default_rng([seed, 0])
     sheets = []
     for judge in found.judges:
@@ -240,8 +290,7 @@ def measure_log(
         )
     agreement = _log_agreement(found, rng)
     with new_folder(folder.path):
-        alone = len(sheets) == 1
-        return _written(folder, [_against(sheet, earlier, alone=alone) for sheet in sheets], agreement)
+        return _written(folder, _against(sheets, earlier), agreement)
 
 
 def _table(log: VerdictLog, judge: str) -> CallTable:
@@ -314,34 +363,80 @@ def read_datasheet(path: Path) -> Datasheet:
     return parse(Datasheet, read_text(path, "datasheet"), source=str(path))
 
 
-def _against(sheet: Datasheet, earlier: Sequence[Datasheet], *, alone: bool) -> Datasheet:
-    """The sheet with the drift since an earlier one of its judge; of a single judge, under whatever name it had."""
-    old = next((one for one in earlier if one.judge == sheet.judge), None)
-    if old is None and alone and len(earlier) == 1:
-        old = replace(earlier[0], judge=sheet.judge)
-    if old is None:
-        return sheet
-    return replace(sheet, measurements=(*sheet.measurements, *compare(old, sheet)))
+def _earlier(old: Sequence[Path], judges: Sequence[str]) -> dict[str, Datasheet]:
+    """The earlier datasheets by the judge that each is compared with; none is left out without a word.
+
+    A single one is that of a single judge, whatever the judge was called then.
+    """
+    sheets = [read_datasheet(path) for path in old]
+    if len(sheets) == len(judges) == 1:
+        return {judges[0]: replace(sheets[0], judge=judges[0])}
+    found: dict[str, Datasheet] = {}
+    problems = []
+    for path, sheet in zip(old, sheets, strict=True):
+        if sheet.judge not in judges:
+            problems.append(Problem(str(path), f"is of {sheet.judge!r}; measured here: {', '.join(judges)}"))
+        elif sheet.judge in found:
+            problems.append(Problem(str(path), f"is a second datasheet of {sheet.judge!r}; needs one of each judge"))
+        found[sheet.judge] = sheet
+    if problems:
+        raise InputError("--compare", problems)
+    return found
+
+
+def _against(sheets: Sequence[Datasheet], earlier: Mapping[str, Datasheet]) -> list[Datasheet]:
+    """The sheets, each with the drift since the earlier one of its judge, where there is one."""
+    return [
+        replace(sheet, measurements=(*sheet.measurements, *compare(earlier[sheet.judge], sheet)))
+        if sheet.judge in earlier
+        else sheet
+        for sheet in sheets
+    ]
+
+
+def _require_own_folder(folder: RunFolder) -> None:
+    """Refuse the folder of a study: the pages of datasheets would take the place of its own."""
+    for path in (folder.plan, folder.lock, folder.verdicts):
+        if path.exists():
+            problem = Problem(path.name, "is there, so this is the folder of a study; datasheets need one of their own")
+            raise InputError(f"--out {folder.path}", [problem])
+
+
+def _require_seed(seed: int) -> None:
+    if seed < 0:
+        raise InputError("--seed", [f"must be 0 or more (got {seed})"])
+
+
+def datasheet_pages(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] = ()) -> dict[str, str]:
+    """The page of each judge, and the page that holds them side by side."""
+    pages: dict[str, str] = {}
+    for sheet in sheets:
+        pages.update(render_datasheet(sheet, peers=[one for one in sheets if one.judge != sheet.judge]))
+    pages.update(render_comparison(sheets, agreement=agreement))
+    return pages
+
+
+def stored_datasheets(folder: RunFolder) -> list[Datasheet]:
+    """The datasheets that lie in a run folder, by judge."""
+    if not folder.datasheets.is_dir():
+        return []
+    return sorted((read_datasheet(path) for path in folder.datasheets.glob("*.json")), key=lambda one: one.judge)
 
 
 def datasheet_name(judge: str) -> str:
-    """A file name for a judge's datasheet: readable, and unique by its digest where characters had to go.
+    """The file name of a judge's datasheet, without its ending: that of its page.
 
-    >>> datasheet_name("slot-biased"), datasheet_name("a/b") != datasheet_name("a-b")
-    ('slot-biased', True)
+    >>> datasheet_name("slot-biased"), datasheet_name("../Quay J")
+    ('slot-biased', 'quay-j-0a2715ab')
     """
-    plain = "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in judge).strip(".-")[:80]
-    return plain if plain == judge else f"{plain}-{sha256_text(judge)[:8]}"
+    return Path(datasheet_path(judge)).stem
 
 
 def _written(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> Made:
     """Write every datasheet as JSON and as a page, and the page that holds them side by side."""
     for sheet in sheets:
         write_atomic(folder.datasheets / f"{datasheet_name(sheet.judge)}.json", canonical_json(sheet) + "\n")
-    pages: dict[str, Any] = {}
-    for sheet in sheets:
-        pages.update(render_datasheet(sheet, peers=[one for one in sheets if one.judge != sheet.judge]))
-    pages.update(render_comparison(sheets, agreement=agreement))
-    replace_files(folder.report, pages)
+    for name, text in datasheet_pages(sheets, agreement).items():
+        write_atomic(folder.report / name, text)
     calls = sum(sheet.calls["all"] for sheet in sheets)
     return Made(tuple(sheets), tuple(agreement), folder.report / "datasheets.html", calls)

@@ -24,8 +24,10 @@ from assaymark.metrology import (
     probe_measurements,
     style_measurements,
 )
+from assaymark.metrology.datasheet import Datasheet, limit_measurements
 from assaymark.protocol import Study
-from assaymark.records import AGGREGATE, Judgment, Measurement
+from assaymark.records import AGGREGATE, Judgment, Measurement, content_id
+from assaymark.workflow.datasheets import stored_datasheets
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import Locked, open_locked
 from assaymark.workflow.probing import probe_basis
@@ -49,8 +51,10 @@ def measure(folder: RunFolder, *, progress: Progress = silent) -> int:
     store = Store(folder)
     tables = (JUDGMENTS, EVIDENCE, ANCHOR, PROBE)
     basis = {"plan": locked.plan_hash, **{table.name: store.digest(table) for table in tables}}
+    sheets = {sheet.judge: sheet for sheet in stored_datasheets(folder)} if locked.study.datasheets else {}
+    basis["datasheets"] = content_id(sheets) if sheets else None
     if not store.done(MEASUREMENTS, basis):
-        store.write(MEASUREMENTS, _Run(store, locked, Scores.of(store, locked)).measured(progress), basis)
+        store.write(MEASUREMENTS, _Run(store, locked, Scores.of(store, locked), sheets).measured(progress), basis)
     return store.rows(MEASUREMENTS)
 
 
@@ -61,6 +65,7 @@ class _Run:
     store: Store
     locked: Locked
     scores: Scores
+    sheets: Mapping[str, Datasheet]
 
     @property
     def study(self) -> Study:
@@ -79,6 +84,7 @@ class _Run:
         found += known_measurements([cell.table for cell in cells], self._known(), study)
         if study.contamination is not None:
             found += contamination_measurements(honest, study, self._instruments())
+        found += limit_measurements(self.sheets, study)
         return [*found, *self._anchor(), *self._probe(panel), *self._evidence()]
 
     def _known(self) -> dict[str, Mapping[str, float]]:

@@ -14,6 +14,7 @@ from assaymark.judging import PLANTED
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import Decision, Judgment
 from assaymark.report import AssayRun, PlantedView, RubricView, render_pages, terminal_summary
+from assaymark.workflow.datasheets import datasheet_pages, stored_datasheets
 from assaymark.workflow.folder import RunFolder, replace_files
 from assaymark.workflow.locking import Locked, open_locked
 from assaymark.workflow.selection import select
@@ -37,12 +38,13 @@ def report(folder: RunFolder) -> Reported:
         There are no verdicts yet: claim first.
     """
     locked = open_locked(folder)
-    run = gather(locked, Store(folder))
-    replace_files(folder.report, render_pages(run))
+    sheets = stored_datasheets(folder)
+    run = gather(locked, Store(folder), datasheets=tuple(sheet.judge for sheet in sheets))
+    replace_files(folder.report, {**render_pages(run), **(datasheet_pages(sheets) if sheets else {})})
     return Reported(folder.report / "index.html", terminal_summary(run))
 
 
-def gather(locked: Locked, store: Store) -> AssayRun:
+def gather(locked: Locked, store: Store, *, datasheets: tuple[str, ...] = ()) -> AssayRun:
     """Everything the pages show, from the tables of a run."""
     study = locked.study
     verdicts = {verdict.claim.id: verdict for verdict in store.read(VERDICTS)}
@@ -70,6 +72,7 @@ def gather(locked: Locked, store: Store) -> AssayRun:
         import_notes=import_notes(selection.honest, store.columns(CONTEXTS, "context_id", "completeness", "missing")),
         excluded=selection.excluded,
         family_size=_family_size(store),
+        datasheets=datasheets,
     )
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from importlib.resources import files
 
 from assaymark.engine import Model
+from assaymark.protocol import JudgeSpec
 from assaymark.workflow.amending import amend, amendment_lines
 from assaymark.workflow.claiming import VerdictFile, claim
 from assaymark.workflow.datasheets import judges_of, log_map, measure_judges, measure_log
@@ -18,7 +19,7 @@ from assaymark.workflow.locking import Locked, lock, lock_lines, open_locked
 from assaymark.workflow.measuring import measure
 from assaymark.workflow.planning_calls import lines, plan_calls_report
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.reporting import Reported, report
+from assaymark.workflow.reporting import Reported, asked, report
 from assaymark.workflow.scores import honest_table
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.verifying import verification_lines, verify_certificate
@@ -44,6 +45,7 @@ __all__ = [
     "measure_judges",
     "measure_log",
     "open_locked",
+    "panel_of",
     "plan_calls",
     "report",
     "verification_lines",
@@ -57,6 +59,11 @@ def finish(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress
     measure(folder, progress=progress)
     claim(folder)
     return report(folder)
+
+
+def panel_of(folder: RunFolder) -> list[JudgeSpec]:
+    """The judges of a locked plan that are models, the outside judge included."""
+    return list(asked(open_locked(folder).study))
 
 
 def plan_calls(folder: RunFolder, budget: int, *, progress: Progress = silent) -> list[str]:

@@ -13,6 +13,7 @@ from assaymark.metrology.datasheet.calls import BASE, STRICT, CallTable, call_ta
 from assaymark.metrology.datasheet.drift import COMPARED, compare
 from assaymark.metrology.datasheet.equal_texts import decomposition_measurements
 from assaymark.metrology.datasheet.kappa import between_kappa, kappa_measurement
+from assaymark.metrology.datasheet.limits import limit_measurements
 from assaymark.metrology.datasheet.measure import datasheet_measurements, table_measurements
 from assaymark.metrology.datasheet.pointwise import pointwise_measurements
 from assaymark.metrology.datasheet.psychometrics import Threshold, d_prime, detection_threshold
@@ -56,6 +57,7 @@ __all__ = [
     "decomposition_measurements",
     "detection_threshold",
     "kappa_measurement",
+    "limit_measurements",
     "pointwise_measurements",
     "share_interval",
     "sketch",

@@ -1,0 +1,612 @@
+"""`assaymark datasheet`: reference judges whose flaws are known, logs whose answers are known, and everything wrong."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from scipy.stats import binom
+from sklearn.metrics import cohen_kappa_score
+
+from assaymark.cli import main, models
+from assaymark.engine import Model
+from assaymark.engine.calls import CallSpec, Reply
+from assaymark.errors import InputError, ModelError
+from assaymark.metrology.datasheet import Datasheet
+from assaymark.protocol import JudgeSpec
+from assaymark.records import Measurement, canonical_json, measurement_id
+from assaymark.workflow.datasheets import datasheet_name, measure_judges, read_datasheet
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.tables import PAIRS, Store
+
+JUDGES = ("checklist", "slot-biased", "surface-swayed")
+THREE = [word for name in JUDGES for word in ("--judge", f"reference/{name}")]
+CLEAN = ["--judge", "reference/checklist", "--no-strict"]
+BASE = {"prompt": "tie-allowed"}
+ALL_PAIRS = {**BASE, "condition": "different_subset"}
+
+
+def datasheet(out: Path, *words: str | Path) -> int:
+    return main(["datasheet", *map(str, words), "--out", str(out)])
+
+
+def sheet_of(out: Path, judge: str) -> Datasheet:
+    return read_datasheet(out / "datasheets" / f"{datasheet_name(judge)}.json")
+
+
+def measured(sheet: Datasheet, name: str, **labels: str) -> Measurement:
+    wanted = measurement_id(name, {"judge": sheet.judge, **labels})
+    return next(item for item in sheet.measurements if item.id == wanted)
+
+
+def drift(sheet: Datasheet) -> Measurement:
+    return measured(sheet, "drift.verdict")
+
+
+def chips(sheet: Datasheet) -> list[str]:
+    return [chip.partition(" (")[0] for chip in sheet.sketch]
+
+
+def attempts(out: Path) -> int:
+    with sqlite3.connect(out / "ledger.db") as ledger:
+        (found,) = ledger.execute("select count(*) from attempts").fetchone()
+    ledger.close()
+    return int(found)
+
+
+def said(text: str) -> str:
+    """What a terminal showed, without its line breaks."""
+    return re.sub(r"\s+", " ", text)
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory) -> Path:
+    """The three reference judges under both instructions. Not to be changed."""
+    out = tmp_path_factory.mktemp("sheets") / "three"
+    assert datasheet(out, *THREE) == 0
+    return out
+
+
+# --- reference judges -------------------------------------------------------------------------------------------------
+
+
+def test_three_judges_tell_the_three_stories_that_were_planted(three):
+    found = {judge: chips(sheet_of(three, judge)) for judge in JUDGES}
+    assert found["slot-biased"][:3] == ["vacuum: leaky", "equal texts: position-led", "target: needs 4 requirements"]
+    assert found["surface-swayed"][:3] == [
+        "vacuum: clean", "equal texts: mixed", "target: sensitive below one requirement",
+    ]  # fmt: skip
+    assert found["checklist"][:3] == ["vacuum: clean", "equal texts: quiet", "target: sensitive below one requirement"]
+    assert {words[3] for words in found.values()} == {"strict prompt: moves the criterion"}
+
+
+def test_the_datasheet_says_what_was_run(three):
+    sheet = sheet_of(three, "slot-biased")
+    manifest = json.loads((three / "stimuli.json").read_text())["manifest"]
+    assert (sheet.model, sheet.source, sheet.tasks, sheet.arms) == (
+        "reference/slot-biased", "run", manifest["tasks"], ("tie-allowed", "strict"),
+    )  # fmt: skip
+    assert sheet.calls == {"all": 2 * manifest["calls"], "ok": 2 * manifest["calls"], "invalid": 0}
+    assert sheet.manifest == manifest["sha256"]
+    assert sheet.fingerprint
+    assert set(sheet.prompts) == set(sheet.arms)
+
+
+def test_pages_figures_and_records_are_written(three):
+    comparison = (three / "report" / "datasheets.html").read_text(encoding="utf-8")
+    for judge in JUDGES:
+        assert f'href="datasheet/{judge}.html"' in comparison
+        assert judge in (three / "report" / "datasheet" / f"{judge}.html").read_text(encoding="utf-8")
+        figure = ElementTree.parse(three / "report" / "datasheet" / f"{judge}.svg")
+        assert figure.getroot().tag.endswith("svg")
+
+
+@pytest.mark.parametrize("judge", JUDGES)
+def test_the_record_comes_back_from_its_file(three, judge):
+    text = (three / "datasheets" / f"{judge}.json").read_text(encoding="utf-8")
+    sheet = sheet_of(three, judge)
+    assert canonical_json(sheet) + "\n" == text
+    assert sheet.judge == judge
+
+
+def test_every_answer_is_in_the_table_of_pairs(three):
+    calls = Store(RunFolder(three)).read(PAIRS)
+    assert Counter(call.judge for call in calls) == {judge: sheet_of(three, judge).calls["all"] for judge in JUDGES}
+    anchors = sheet_of(three, "checklist").anchors
+    found = {f"{c.pair}|{c.order}|{c.prompt}|{c.trial}": c.verdict for c in calls if c.judge == "checklist"}
+    assert found == anchors
+
+
+def test_agreement_of_judges_is_that_of_scikit_learn(three, tmp_path, capsys):
+    again = tmp_path / "again"
+    assert datasheet(again, *THREE, "--no-strict") == 0
+    shown = said(capsys.readouterr().out)
+    answers: dict[str, dict[tuple[str, str], str]] = defaultdict(dict)
+    for call in Store(RunFolder(three)).read(PAIRS):
+        if call.prompt == "tie-allowed":
+            answers[call.judge][call.pair, call.order] = call.verdict
+    for a, b in combinations(JUDGES, 2):
+        common = sorted(answers[a].keys() & answers[b].keys())
+        kappa = cohen_kappa_score([answers[a][key] for key in common], [answers[b][key] for key in common])
+        assert f"kappa of {a} and {b}: {kappa:.2f} (" in shown
+
+
+def test_a_second_run_asks_nothing_and_says_the_same(tmp_path):
+    assert datasheet(tmp_path / "run", *CLEAN) == 0
+    asked = attempts(tmp_path / "run")
+    first = {path: path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.suffix in (".json", ".html")}
+    assert asked == sheet_of(tmp_path / "run", "checklist").calls["all"]
+    assert datasheet(tmp_path / "run", *CLEAN) == 0
+    assert attempts(tmp_path / "run") == asked
+    assert {path: path.read_bytes() for path in first} == first
+
+
+def test_a_further_arm_asks_only_what_is_new(tmp_path):
+    assert datasheet(tmp_path / "run", *CLEAN) == 0
+    asked = attempts(tmp_path / "run")
+    assert measured(sheet_of(tmp_path / "run", "checklist"), "criterion.shift", condition="same_subset").state == (
+        "not measured: strict arm was not run"
+    )
+    assert datasheet(tmp_path / "run", *CLEAN[:2]) == 0
+    assert attempts(tmp_path / "run") == 2 * asked
+
+
+def test_stimuli_depend_on_the_seed_and_on_nothing_else(three, tmp_path):
+    for name, words in (("same", CLEAN), ("other", [*CLEAN, "--seed", "8"])):
+        assert datasheet(tmp_path / name, *words) == 0
+    first, same, other = ((out / "stimuli.json").read_bytes() for out in (three, tmp_path / "same", tmp_path / "other"))
+    assert first == same
+    assert json.loads(first)["manifest"]["sha256"] != json.loads(other)["manifest"]["sha256"]
+
+
+FIXED_BY_THE_PLANT = (
+    "dark_current", "graded_vacuum", "delta0.stable", "delta0.positional", "delta0.one_sided", "sensitivity",
+    "filler.preference", "threshold",
+)  # fmt: skip
+
+
+def test_planted_values_lie_in_their_intervals_at_about_the_stated_rate(tmp_path):
+    held = []
+    for seed in range(1, 5):
+        out = tmp_path / str(seed)
+        assert datasheet(out, *THREE, "--no-strict", "--seed", str(seed)) == 0
+        for sheet in (sheet_of(out, judge) for judge in JUDGES):
+            known = {item.id: item for item in sheet.measurements}
+            assert sheet.planted is not None
+            for name, value in sheet.planted.items():
+                item = known[name]
+                # A share planted at 0 or 1 is measured exactly and says nothing about the width.
+                if item.name in FIXED_BY_THE_PLANT and "variant" not in item.labels and 0 < value != 1:
+                    assert item.low is not None
+                    assert item.high is not None
+                    held.append(item.low - 1e-9 <= value <= item.high + 1e-9)
+    low, high = binom.interval(0.999, len(held), 0.95)
+    assert len(held) > 150
+    assert low <= sum(held) <= high
+
+
+def test_trials_measure_whether_asking_again_changes_anything(tmp_path):
+    assert datasheet(tmp_path / "run", "--judge", "reference/slot-biased", "--no-strict", "--trials", "3") == 0
+    sheet = sheet_of(tmp_path / "run", "slot-biased")
+    stability = measured(sheet, "repeat.stability")
+    by_question: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for call in Store(RunFolder(tmp_path / "run")).read(PAIRS):
+        by_question[call.pair, call.order].append(call.verdict)
+    shares = [sum(a == b for a, b in combinations(verdicts, 2)) / 3 for verdicts in by_question.values()]
+    assert stability.value == pytest.approx(sum(shares) / len(shares))
+    assert stability.n == len(shares) == 900
+    assert 0.9 < sum(shares) / len(shares) < 1  # nine questions of ten are steady, the others agree by chance
+
+
+# --- the same instrument? ---------------------------------------------------------------------------------------------
+
+
+def args_changed(out: Path, seed: int = 7, **args: float) -> Path:
+    """The datasheet of a checklist judge with other parameters, as a file."""
+    judge = JudgeSpec(name="checklist", model="reference/checklist", family="reference", args=args)
+    measure_judges(RunFolder(out), [judge], models(), seed=seed, strict=False)
+    return out / "datasheets" / "checklist.json"
+
+
+def test_a_judge_is_the_same_instrument_as_itself(three, tmp_path, capsys):
+    old = three / "datasheets" / "checklist.json"
+    assert datasheet(tmp_path / "run", *CLEAN, "--compare", old) == 0
+    verdict = drift(sheet_of(tmp_path / "run", "checklist"))
+    assert (verdict.value, verdict.detail["verdict"], verdict.detail["shifted"]) == (0.0, "same instrument", [])
+    assert "checklist: same instrument (nothing shifted" in said(capsys.readouterr().out)
+    assert "same instrument" in (tmp_path / "run" / "report" / "datasheet" / "checklist.html").read_text()
+
+
+def test_a_judge_that_changed_has_shifted_where_it_changed(tmp_path):
+    old = args_changed(tmp_path / "old", dark_current=0.4)
+    assert datasheet(tmp_path / "new", *CLEAN, "--compare", old) == 0
+    sheet = sheet_of(tmp_path / "new", "checklist")
+    assert (drift(sheet).value, drift(sheet).detail["verdict"]) == (1.0, "shifted")
+    assert drift(sheet).detail["shifted"] == ["dark_current"]
+    moved = measured(sheet, "drift", of="dark_current")
+    assert moved.detail["new"] == 0.0
+    assert moved.detail["old"] == pytest.approx(0.4, abs=0.15)
+    assert moved.value == pytest.approx(-float(moved.detail["old"]))  # type: ignore[arg-type]
+
+
+def test_a_single_judge_is_compared_under_whatever_name_it_had(three, tmp_path):
+    old = three / "datasheets" / "slot-biased.json"
+    assert datasheet(tmp_path / "run", *CLEAN, "--compare", old) == 0
+    verdict = drift(sheet_of(tmp_path / "run", "checklist"))
+    assert verdict.detail["verdict"] == "shifted"
+    assert {"dark_current", "delta0.positional[condition=same_subset]"} <= set(verdict.detail["shifted"])  # type: ignore[arg-type]
+
+
+def test_other_stimuli_are_not_comparable(three, tmp_path, capsys):
+    old = three / "datasheets" / "checklist.json"
+    assert datasheet(tmp_path / "run", *CLEAN, "--seed", "8", "--compare", old) == 0
+    verdict = drift(sheet_of(tmp_path / "run", "checklist"))
+    assert (verdict.value, verdict.detail["verdict"]) == (None, "not comparable")
+    assert "another manifest" in verdict.state
+    assert "drift not comparable" in said(capsys.readouterr().out)
+
+
+def test_each_judge_is_compared_with_its_own_earlier_datasheet(three, tmp_path):
+    old = [word for judge in JUDGES[:2] for word in ("--compare", str(three / "datasheets" / f"{judge}.json"))]
+    assert datasheet(tmp_path / "run", *THREE, "--no-strict", *old) == 0
+    verdicts = {
+        judge: [m.detail["verdict"] for m in sheet_of(tmp_path / "run", judge).measurements if m.name.endswith(".verdict")]
+        for judge in JUDGES
+    }  # fmt: skip
+    assert verdicts == {"checklist": ["same instrument"], "slot-biased": ["same instrument"], "surface-swayed": []}
+
+
+def test_an_earlier_datasheet_of_nobody_here_is_not_passed_over(three, tmp_path, capsys):
+    old = three / "datasheets" / "surface-swayed.json"
+    assert datasheet(tmp_path / "run", *THREE[:4], "--compare", old, "--compare", old) == 1
+    assert f"{old}: is of 'surface-swayed'; measured here: checklist, slot-biased" in capsys.readouterr().err
+    mine = three / "datasheets" / "checklist.json"
+    assert datasheet(tmp_path / "run", *CLEAN, "--compare", mine, "--compare", mine) == 1
+    assert "is a second datasheet of 'checklist'" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+# --- tasks of one's own -----------------------------------------------------------------------------------------------
+
+
+def two_tasks() -> str:
+    """The first two of the tasks that come with the package."""
+    text = files("assaymark.judging.pairs").joinpath("finance.toml").read_text(encoding="utf-8")
+    return "[[task]]".join(text.split("[[task]]")[:3])
+
+
+def test_tasks_of_ones_own(tmp_path):
+    (tmp_path / "mine.toml").write_text(two_tasks(), encoding="utf-8")
+    assert datasheet(tmp_path / "run", *CLEAN, "--tasks", tmp_path / "mine.toml") == 0
+    sheet = sheet_of(tmp_path / "run", "checklist")
+    assert (sheet.tasks, sheet.calls["all"]) == (2, 180)
+    assert len({pair.task for pair in sheet.pairs.values()}) == 2
+
+
+def test_wrong_tasks_are_named_and_nothing_is_asked(tmp_path, capsys):
+    wrong = re.sub(r'partly = "The position size.*', 'partly = "It is 4 % of everything."', two_tasks(), count=1)
+    (tmp_path / "mine.toml").write_text(wrong, encoding="utf-8")
+    assert datasheet(tmp_path / "run", *CLEAN, "--tasks", tmp_path / "mine.toml") == 1
+    err = capsys.readouterr().err
+    assert "mine.toml: " in err
+    assert "task copper-breakout, position size: partly must name 'position size'" in err
+    assert "partly must hold no value" in err
+    assert not (tmp_path / "run").exists()
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "told"),
+    [
+        (["--judge", "reference/chekclist"], 1, "Did you mean 'reference/checklist'?"),
+        (["--judge", "checklist"], 1, "checklist: a model is named provider/name (got no slash)"),
+        (["--judge", "reference/"], 1, "a model is named provider/name"),
+        (["--judge", "reference/auditor"], 1, "reference/auditor grades one text at a time by a rubric"),
+        ([*CLEAN, "--judge", "reference/auditor"], 1, "such as reference/slot-biased"),
+        ([*CLEAN, *CLEAN], 1, "checklist: is named twice"),
+        ([*CLEAN, "--comparator", "nobody/there"], 1, "unknown model 'nobody/there'"),
+        ([*CLEAN, "--tasks", "no-such.toml"], 1, "no-such.toml: no such task file"),
+        ([*CLEAN, "--compare", "no-such.json"], 1, "no-such.json: no such datasheet"),
+        ([*CLEAN, "--seed", "-1"], 1, "--seed: must be 0 or more (got -1)"),
+        ([*CLEAN, "--trials", "0"], 2, "--trials"),
+        ([*CLEAN, "--from", "log.csv"], 2, "give --judge MODEL, or --from LOG"),
+        ([], 2, "give --judge MODEL, or --from LOG"),
+    ],
+)
+def test_what_is_refused_leaves_nothing_behind(tmp_path, capsys, monkeypatch, words, status, told):
+    monkeypatch.chdir(tmp_path)
+    assert datasheet(tmp_path / "deep" / "run", *words) == status
+    assert told in said(capsys.readouterr().err)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_no_datasheet(tmp_path, capsys):
+    (tmp_path / "old.json").write_text('{"judge": "checklist"}')
+    assert datasheet(tmp_path / "run", *CLEAN, "--compare", tmp_path / "old.json") == 1
+    assert "measurements: field required" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("words", [CLEAN, ["--from", "log.csv"]], ids=["judge", "log"])
+def test_the_folder_of_a_study_keeps_its_pages(tmp_path, capsys, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    write_log(tmp_path / "log.csv", SIMPLE)
+    page = tmp_path / "run" / "report" / "index.html"
+    page.parent.mkdir(parents=True)
+    page.write_text("a verdict page")
+    (tmp_path / "run" / "study.lock").write_text("{}")
+    assert datasheet(tmp_path / "run", *words) == 1
+    assert "this is the folder of a study; datasheets need one of their own" in capsys.readouterr().err
+    assert page.read_text() == "a verdict page"
+
+
+class Refusing:
+    """A judge that answers as another does, until it has answered so many calls."""
+
+    def __init__(self, inner: Model, answers: int) -> None:
+        self.inner, self.left = inner, answers
+
+    async def complete(self, call: CallSpec) -> Reply:
+        self.left -= 1
+        if self.left < 0:
+            raise ModelError("the account is empty", retryable=False)
+        return await self.inner.complete(call)
+
+
+def test_replies_that_were_paid_for_survive_a_failure_in_a_new_folder(tmp_path):
+    judge = JudgeSpec(name="checklist", model="reference/checklist", family="reference")
+    healthy = models()
+    out = RunFolder(tmp_path / "run")
+    failing = {**healthy, judge.model: Refusing(healthy[judge.model], 700)}
+    with pytest.raises(ModelError, match=r"200 of 900 calls of checklist failed .*the account is empty.*is kept in"):
+        measure_judges(out, [judge], failing, strict=False)
+    assert not out.datasheets.exists()
+    kept = Refusing(healthy[judge.model], 200)
+    made = measure_judges(out, [judge], {**healthy, judge.model: kept}, strict=False)
+    assert (kept.left, made.calls) == (0, 900)
+
+
+def test_wrong_arguments_of_a_judge(tmp_path):
+    judge = JudgeSpec(name="x", model="reference/checklist", family="reference", args={"slot_bias": 2})
+    with pytest.raises(InputError, match="slot_bias must be a number from 0 to 1"):
+        measure_judges(RunFolder(tmp_path / "run"), [judge], models())
+
+
+# --- logs -------------------------------------------------------------------------------------------------------------
+
+HEADER = ("judge", "question_id", "slot1_model", "slot2_model", "verdict")
+Row = tuple[str, str, str, str, str]
+
+
+def both(judge: str, question: str, first: str, second: str) -> list[Row]:
+    """One pair in both orders."""
+    return [(judge, question, "a", "b", first), (judge, question, "b", "a", second)]
+
+
+SIMPLE = [
+    row
+    for question, verdicts in enumerate([("1", "2"), ("2", "1"), ("1", "1"), ("1", "tie"), ("tie", "tie"), ("1", "?")])
+    for row in both("north", f"q{question}", *(word.replace("?", "invalid") for word in verdicts))
+]
+
+
+def write_log(path: Path, rows: Sequence[Sequence[str]], header: Sequence[str] = HEADER) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+    return path
+
+
+def test_a_log_is_decomposed(tmp_path, capsys):
+    assert datasheet(tmp_path / "run", "--from", write_log(tmp_path / "log.csv", SIMPLE)) == 0
+    sheet = sheet_of(tmp_path / "run", "north")
+    assert (sheet.source, sheet.manifest, sheet.calls) == ("log", "", {"all": 12, "ok": 11, "invalid": 1})
+    names = ("stable", "positional", "one_sided", "no_preference", "other_pairs", "raw")
+    shares = {name: measured(sheet, f"delta0.{name}", **ALL_PAIRS).value for name in names}
+    assert shares == pytest.approx(
+        {"stable": 2 / 6, "positional": 1 / 6, "one_sided": 1 / 6, "no_preference": 1 / 6, "other_pairs": 1 / 6,
+         "raw": 8 / 12}
+    )  # fmt: skip
+    flips = measured(sheet, "delta0.flip_rate", **ALL_PAIRS)
+    assert (flips.value, flips.detail["one_sided_pairs"]) == (pytest.approx(1 / 3), 1)
+    assert "a preference here is no error" in said(capsys.readouterr().out)
+    assert (tmp_path / "run" / "report" / "datasheet" / "north.svg").is_file()
+
+
+def test_a_log_says_nothing_that_needs_known_quality(tmp_path):
+    assert datasheet(tmp_path / "run", "--from", write_log(tmp_path / "log.csv", SIMPLE)) == 0
+    sheet = sheet_of(tmp_path / "run", "north")
+    for name in ("dark_current", "threshold", "filler.preference"):
+        assert measured(sheet, name, **BASE).state.startswith("not measured: ")
+    assert chips(sheet) == [f"{axis}: not measured" for axis in ("vacuum", "equal texts", "target", "strict prompt")]
+
+
+def test_a_log_with_one_order_is_refused_only_what_needs_both(tmp_path, capsys):
+    rows = [row for row in SIMPLE if row[2] == "a"]
+    assert datasheet(tmp_path / "run", "--from", write_log(tmp_path / "log.csv", rows)) == 0
+    sheet = sheet_of(tmp_path / "run", "north")
+    for name in ("stable", "positional", "one_sided", "no_preference", "flip_rate", "slot_1_share"):
+        item = measured(sheet, f"delta0.{name}", **ALL_PAIRS)
+        assert (item.value, item.state) == (
+            None, "not measured: every pair was shown in one order only, needs both",
+        )  # fmt: skip
+    assert measured(sheet, "delta0.raw", **ALL_PAIRS).value == pytest.approx(5 / 6)
+    assert measured(sheet, "pair.invalid_share", **BASE).value == 0
+    assert "not measured" in said(capsys.readouterr().out)
+
+
+def test_rows_of_a_log_are_chosen_and_mapped(tmp_path):
+    header = ("grader", "item", "left", "right", "said", "bench")
+    rows = [(*row[:4], {"1": "<", "2": ">"}.get(row[4], row[4]), "x") for row in SIMPLE]
+    log = write_log(tmp_path / "log.csv", [*rows, ("north", "q0", "a", "b", "never parsed", "y")], header)
+    (tmp_path / "map.toml").write_text(
+        'slot_1 = "left"\nslot_2 = "right"\nverdict = "said"\nlabels = {"<"="1", ">"="2"}'
+    )
+    assert datasheet(tmp_path / "run", "--from", log, "--map", tmp_path / "map.toml", "--only", "bench=x") == 0
+    assert sheet_of(tmp_path / "run", "north").calls["all"] == 12
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("", "log.csv: is empty; a header row is needed"),
+        (",".join(HEADER), "has a header and no rows"),
+        ("grader_name,x\nn,1\n", "judge: no column for it (the log has grader_name, x;"),
+        (f"{','.join(HEADER)}\nn,q,a,b,1\nn,q,b,a,left\nn,r,a,b,\n", "row 3, verdict: 'left' is no verdict"),
+        (f"{','.join(HEADER)}\nn,q,a,b,1\nn,q,b,a\n", "row 3: has 4 cells (the header has 5)"),
+        (f"{','.join(HEADER)}\nn,q,a,b,1\nn,q,a,b,2\n", "row 3: is the call of row 2 again"),
+    ],
+)
+def test_a_wrong_log_is_refused_with_its_rows(tmp_path, capsys, content, told):
+    (tmp_path / "log.csv").write_text(content, encoding="utf-8")
+    assert datasheet(tmp_path / "run", "--from", tmp_path / "log.csv") == 1
+    assert told in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--only", "bench"], "--only: bench: must be COLUMN=VALUE"),
+        (["--only", "verdict=never"], "verdict"),
+        (["--map", "no-such.toml"], "no such column map"),
+        (["--compare", "other.json"], "is of 'south'; measured here: east, north"),
+    ],
+)
+def test_wrong_words_beside_a_log(tmp_path, capsys, monkeypatch, words, told):
+    monkeypatch.chdir(tmp_path)
+    write_log(Path("other.csv"), both("south", "q", "1", "1"))
+    assert datasheet(Path("south"), "--from", "other.csv") == 0
+    Path("other.json").write_bytes(Path("south/datasheets/south.json").read_bytes())
+    write_log(Path("log.csv"), [*SIMPLE, *both("east", "q", "1", "1")])
+    assert datasheet(Path("run"), "--from", "log.csv", *words) == 1
+    assert told in capsys.readouterr().err
+    assert not Path("run").exists()
+
+
+def test_a_log_is_never_called_the_same_instrument_for_its_name(tmp_path):
+    log = write_log(tmp_path / "log.csv", SIMPLE)
+    assert datasheet(tmp_path / "old", "--from", log) == 0
+    assert datasheet(tmp_path / "new", "--from", log, "--compare", tmp_path / "old" / "datasheets" / "north.json") == 0
+    assert drift(sheet_of(tmp_path / "new", "north")).detail["verdict"] == "not comparable"
+
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "../../evil",
+    "..",
+    "-rf",
+    "CON",
+    "north",
+    "NORTH",
+    "\u65e5\u672c",
+    "x" * 300,
+    "a|b",
+)
+
+
+def test_hostile_names_of_judges_stay_names(tmp_path, capsys):
+    rows = [row for name in HOSTILE for row in both(name, "q", "1", "1")]
+    assert datasheet(tmp_path / "run", "--from", write_log(tmp_path / "log.csv", rows)) == 0
+    written = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "log.csv"]
+    assert all(path.is_relative_to(tmp_path / "run") for path in written)
+    assert [path.name for path in written if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}", path.name)] == []
+    assert len({datasheet_name(name).lower() for name in HOSTILE}) == len(HOSTILE)
+    assert {sheet_of(tmp_path / "run", name).judge for name in HOSTILE} == set(HOSTILE)
+    pages = [path.read_text(encoding="utf-8") for path in written if path.suffix in (".html", ".svg")]
+    assert [page for page in pages if "<script>alert" in page] == []
+    assert sum("&lt;script&gt;alert(1)" in page for page in pages) >= 2
+    for path in written:
+        if path.suffix == ".svg":
+            ElementTree.parse(path)
+    capsys.readouterr()
+
+
+# --- real logs --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def logs(shared) -> Path:
+    folder: Path = shared / "data" / "judge_verdicts"
+    if not folder.is_dir():
+        pytest.skip(f"needs real verdict logs: {folder} is not there")
+    return folder
+
+
+def mt_bench(path: Path) -> Iterator[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        yield from (row for row in csv.DictReader(file) if row["bench"] == "MTBench")
+
+
+def kinds_of(rows: Iterator[dict[str, str]]) -> Mapping[str, Counter[str]]:
+    """Pairs by what their two verdicts come to, for each judge, counted the slow way."""
+    pairs: dict[tuple[Any, ...], list[tuple[str, str]]] = defaultdict(list)
+    for row in rows:
+        slots = (row["slot1_model"], row["slot2_model"])
+        pairs[row["judge"], row["question_id"], row["rep"], frozenset(slots)].append((slots[0], row["verdict"]))
+    found: dict[str, Counter[str]] = defaultdict(Counter)
+    for (judge, *_), (one, other) in pairs.items():
+        verdicts = {one[1], other[1]}
+        named = [verdict for verdict in (one[1], other[1]) if verdict in ("1", "2")]
+        if "invalid" in verdicts:
+            kind = "other_pairs"
+        elif len(named) == 2:
+            kind = "stable" if one[1] != other[1] else "positional"
+        else:
+            kind = "one_sided" if named else "no_preference"
+        found[judge][kind] += 1
+        found[judge]["slot 1"] += kind == "positional" and one[1] == "1"
+    return found
+
+
+@pytest.mark.shared
+def test_the_decomposition_of_real_judges(logs, tmp_path):
+    assert datasheet(tmp_path / "run", "--from", logs / "pba_full_verdicts.csv", "--only", "bench=MTBench") == 0
+    for judge, kinds in kinds_of(mt_bench(logs / "pba_full_verdicts.csv")).items():
+        sheet = sheet_of(tmp_path / "run", judge)
+        slot_1 = kinds.pop("slot 1")
+        for name in ("stable", "positional", "one_sided", "no_preference", "other_pairs"):
+            item = measured(sheet, f"delta0.{name}", **ALL_PAIRS)
+            assert (item.value, item.n) == (pytest.approx(kinds[name] / kinds.total()), kinds.total())
+            assert item.low is not None
+            assert item.high is not None
+            assert item.low <= item.value <= item.high
+        flips = measured(sheet, "delta0.flip_rate", **ALL_PAIRS)
+        assert flips.value == pytest.approx(kinds["positional"] / (kinds["positional"] + kinds["stable"]))
+        assert flips.detail["one_sided_pairs"] == kinds["one_sided"]
+        share = measured(sheet, "delta0.slot_1_share", **ALL_PAIRS)
+        assert share.value == pytest.approx(slot_1 / kinds["positional"])
+    known = measured(sheet_of(tmp_path / "run", "gpt-4-0613"), "delta0.one_sided", **ALL_PAIRS)
+    assert known.value is not None
+    assert f"{known.value:.1%}" == "7.2%"
+
+
+@pytest.mark.shared
+def test_the_repetitions_of_real_judges(logs, tmp_path):
+    path = logs / "pba_repetition_verdicts.csv"
+    assert datasheet(tmp_path / "run", "--from", path, "--only", "bench=MTBench") == 0
+    trials: dict[str, dict[tuple[str, ...], list[str]]] = defaultdict(lambda: defaultdict(list))
+    for row in mt_bench(path):
+        call = (row["question_id"], row["slot1_model"], row["slot2_model"])
+        trials[row["judge"]][call].append(row["verdict"])
+    assert len(trials) == 9
+    for judge, calls in trials.items():
+        shares = [sum(a == b for a, b in combinations(verdicts, 2)) / 3 for verdicts in calls.values()]
+        sheet = sheet_of(tmp_path / "run", judge)
+        stability = measured(sheet, "repeat.stability")
+        assert stability.value == pytest.approx(sum(shares) / len(shares))
+        invalid = sum(verdict == "invalid" for verdicts in calls.values() for verdict in verdicts)
+        share = measured(sheet, "pair.invalid_share", **BASE)
+        assert (share.value, share.n) == (pytest.approx(invalid / share.n), 3 * len(calls))
+        assert sheet.calls["invalid"] == invalid
