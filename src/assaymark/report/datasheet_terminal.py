@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from assaymark.metrology.datasheet import BASE, Datasheet
-from assaymark.records import Measurement, measurement_id
+from assaymark.records import AGGREGATE, Measurement, measurement_id
 from assaymark.report.formats import clean
 
 _Columns = tuple[tuple[str, str, dict[str, str]], ...]
@@ -22,6 +22,11 @@ _RUN: Final[_Columns] = (
     ("positional", "delta0.positional", {"prompt": BASE, "condition": "same_subset"}),
     ("Sees 1", "sensitivity", {"prompt": BASE, "delta": "1"}),
     ("Threshold", "threshold", {"prompt": BASE}),
+)
+_POINTS: Final[_Columns] = (
+    ("Score for nothing", "point.vacuum_score", {"dimension": AGGREGATE}),
+    ("points a requirement", "point.slope", {"dimension": AGGREGATE}),
+    ("steps in order", "point.order", {"dimension": AGGREGATE}),
 )
 _LOG: Final[_Columns] = (
     ("stable", "delta0.stable", {"prompt": BASE, "condition": "different_subset"}),
@@ -45,25 +50,30 @@ def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measureme
         ``between.kappa``.
     """
     log = all(sheet.source == "log" for sheet in sheets)
-    table = Table(box=None, pad_edge=False, title_justify="left")
-    table.add_column("Judge", overflow="fold")
-    for title, _, _ in _LOG if log else _RUN:
-        table.add_column(title, justify="right")
-    for sheet in sorted(sheets, key=lambda one: one.judge):
-        known = {item.id: item for item in sheet.measurements}
-        row = [
-            shown(known.get(measurement_id(name, {**labels, "judge": sheet.judge})))
-            for _, name, labels in (_LOG if log else _RUN)
-        ]
-        table.add_row(clean(sheet.judge, 60), *row)
-    parts: list[RenderableType] = [table]
+    wanted = ((_LOG, ""),) if log else ((_RUN, "dark_current"), (_POINTS, "point.slope"))
+    tables = [_table(sheets, columns, head) for columns, head in wanted]
+    parts: list[RenderableType] = [table for table in tables if table.row_count]
     if log:
         parts.append(Text("Shares of pairs. A log does not say which text is better: a preference here is no error."))
     else:
-        parts += [Text(f"{clean(s.judge, 60)}: {'; '.join(_chips(s))}") for s in sheets]
+        parts += [Text(f"{clean(s.judge, 60)}: {'; '.join(_chips(s))}") for s in sheets if s.sketch]
     parts += [Text(_kappa_words(item)) for item in agreement]
     parts += [Text(_drift_words(s.judge, m)) for s in sheets for m in s.measurements if m.name == "drift.verdict"]
     return Group(*parts)
+
+
+def _table(sheets: Sequence[Datasheet], columns: _Columns, head: str) -> Table:
+    """One row for each judge with a measurement of the name ``head`` (empty: each judge)."""
+    table = Table(box=None, pad_edge=False, title_justify="left")
+    table.add_column("Judge", overflow="fold")
+    for title, _, _ in columns:
+        table.add_column(title, justify="right")
+    for sheet in sorted(sheets, key=lambda one: one.judge):
+        known = {item.id: item for item in sheet.measurements}
+        if not head or any(item.name == head for item in sheet.measurements):
+            cells = (measurement_id(name, {**labels, "judge": sheet.judge}) for _, name, labels in columns)
+            table.add_row(clean(sheet.judge, 60), *(shown(known.get(cell)) for cell in cells))
+    return table
 
 
 def shown(item: Measurement | None) -> str:
