@@ -103,8 +103,10 @@ def bounded_minimum(cov: Floats, cap: float) -> Floats:
         goal = weights.copy()
         goal[free] = _stationary(cov, weights, free)
         share, blocking = _walk(weights, goal, cap)
+        bound = cap if goal[blocking] > weights[blocking] else 0.0
         weights = np.clip(weights + share * (goal - weights), 0.0, cap)
         if share < 1.0:
+            weights[blocking] = bound  # exactly: a weight held at 1e-17 would count as a holding
             free[blocking] = False
             continue
         gain = _gain(cov, weights, free)
