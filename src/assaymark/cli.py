@@ -284,7 +284,8 @@ def datasheet(
         with _progress() as progress:
             made = verbs.measure_judges(
                 folder, [*panel, *verbs.judges_of(wanted, trials)], models(), tasks=tasks, seed=seed, strict=strict,
-                pointwise=pointwise or run is not None, study=run is not None, old=compare or (), progress=progress,
+                pointwise=pointwise or run is not None, study=run is not None,
+                comparator=comparator.partition("/")[2] if comparator else None, old=compare or (), progress=progress,
             )  # fmt: skip
     _console().print(datasheet_summary(made.sheets, made.agreement))
     _say(f"page: {made.page}")

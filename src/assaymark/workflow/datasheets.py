@@ -89,6 +89,7 @@ def measure_judges(
     pointwise: bool = False,
     rubric: str = "v1.0",
     study: bool = False,
+    comparator: str | None = None,
     old: Sequence[Path] = (),
     progress: Progress = silent,
 ) -> Made:
@@ -97,7 +98,8 @@ def measure_judges(
     Judges are shown pairs, in both orders; with ``pointwise`` also single texts under a rubric. The reference judges
     that read rubrics are shown single texts only, those that read pairs only pairs. Everything goes through the ledger
     of ``folder``: a call that has a reply there is never made again. The stimuli pass their gates before any call.
-    With ``study`` the folder may hold a study, whose report then shows the datasheets.
+    With ``study`` the folder may hold a study, whose report then shows the datasheets. ``comparator`` is the judge
+    among them that stands beside the others as a ceiling; every datasheet then says that it is not the truth.
 
     Raises
     ------
@@ -129,7 +131,7 @@ def measure_judges(
         if judge.model in PLANTED or (pointwise and judge.model not in PLANTED_PAIRS):
             found, graded = measure_pointwise(folder, judge, models, given, rubric=rubric, seed=seed, progress=progress)
             sheet.of_points(found, graded)
-        sheets.append(sheet.made)
+        sheets.append(_beside(sheet.made, comparator))
     basis: dict[str, str | None] = {"stimuli": manifest.sha256, "judges": sha256_text(canonical_json(list(calls)))}
     if calls:
         Store(folder).write(PAIRS, [one for found in calls.values() for one in found], basis)
@@ -137,6 +139,14 @@ def measure_judges(
     rng = np.random.default_rng([seed, len(sheets)])
     agreement = [between_kappa(calls[a], calls[b], rng=rng) for a, b in combinations(sorted(calls), 2)]
     return _written(folder, _against(sheets, earlier), agreement)
+
+
+def _beside(sheet: Datasheet, comparator: str | None) -> Datasheet:
+    """The sheet with the word about the judge that the others are held against, if there is one."""
+    if comparator is None:
+        return sheet
+    said = f"That {comparator} is right: it stands beside the others as a ceiling, not as the truth."
+    return replace(sheet, non_claims=(*sheet.non_claims, said))
 
 
 class _Sheet:
