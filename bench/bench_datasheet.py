@@ -1,6 +1,8 @@
-"""A log of a million verdicts: decomposition, agreement of judges and their intervals over tasks, against pandas.
+"""Datasheets at size: a log of a million verdicts, from columns and from its file, and a whole reference judge.
 
-Run ``just bench``: prints the seconds and the ratio, and fails where one misses its aim.
+Decomposition, agreement of judges and their intervals over tasks stand against pandas, which makes no intervals. The
+others are wall clock of what a person waits for, pages included. Run ``just bench``: prints the seconds and the ratio,
+and fails where one misses its aim.
 """
 
 from __future__ import annotations
@@ -8,11 +10,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as pacsv
 import pytest
 
+from assaymark.cli import models
+from assaymark.importers.verdicts import VERDICTS, read_verdicts
 from assaymark.metrology.datasheet import (
     CLASSES,
     TaskBootstrap,
@@ -22,10 +29,13 @@ from assaymark.metrology.datasheet import (
     share_interval,
 )
 from assaymark.metrology.datasheet.verdicts import CLASS_OF, OUTCOME_OF
+from assaymark.workflow.datasheets import judges_of, measure_judges, measure_log
+from assaymark.workflow.folder import RunFolder
 
 Note = Callable[[str, str, str, str], None]
 ROWS, JUDGES, TASKS = 1_000_000, 5, 500
 AIM = 1.5
+FILE_AIM, RUN_AIM = 3.0, 5.0
 Columns = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -90,3 +100,55 @@ def test_a_log_of_a_million_verdicts(note: Note) -> None:
     note(what, "its own aim", f"{found:.2f} s", f"< {AIM} s")
     note(what, "pandas groupby, counts and kappa only", f"{theirs / found:.1f} x ({theirs:.2f} s)", "none set")
     assert found < AIM
+
+
+@pytest.fixture(scope="module")
+def log_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same log as CSV."""
+    judge, pair, order, verdict, task = log()
+    texts = np.array([f"text-{k}" for k in range(2 * (ROWS // JUDGES // 2 // TASKS))])
+    first = pair // TASKS * 2 + order
+    columns = {
+        "judge": np.array([f"judge-{k}" for k in range(JUDGES)])[judge],
+        "question_id": task,
+        "slot_1": texts[first],
+        "slot_2": texts[first + 1 - 2 * order],
+        "verdict": np.array(VERDICTS)[verdict],
+    }
+    path = tmp_path_factory.mktemp("log") / "log.csv"
+    pacsv.write_csv(pa.table(columns), path)
+    return path
+
+
+def test_a_file_of_a_million_verdicts(log_file: Path, tmp_path: Path, note: Note) -> None:
+    columns = log()
+    counts = ours(columns)[0]
+    made = measure_log(RunFolder(tmp_path / "once"), log_file)
+    wanted = "delta0.stable[condition=different_subset"
+    stable = [m.value for sheet in made.sheets for m in sheet.measurements if m.id.startswith(wanted)]
+    assert stable == pytest.approx((counts[:, 0] / counts.sum(axis=1)).tolist())
+
+    def numbers() -> object:
+        found = read_verdicts("log.csv", log_file)
+        return ours((found.judge, found.trial_of_pair, found.order, found.verdict, found.question))
+
+    what = f"from a CSV file of {ROWS:,} verdicts ({log_file.stat().st_size / 1e6:.0f} MB)"
+    found = seconds(numbers, 3)
+    note(f"{what}: reading, decomposition, kappa, intervals", "wall clock", f"{found:.2f} s", f"< {FILE_AIM:g} s")
+    whole = seconds(lambda: measure_log(RunFolder(tmp_path / "again"), log_file), 3)
+    note(f"{what}: `datasheet --from`, every measurement and all pages", "wall clock", f"{whole:.2f} s", "none set")
+    assert found < FILE_AIM
+
+
+@pytest.mark.parametrize(("strict", "calls"), [(False, 900), (True, 1800)])
+def test_a_reference_judge(strict: bool, calls: int, tmp_path: Path, note: Note) -> None:
+    judges, answering = judges_of(["reference/surface-swayed"], 1), models()
+    found = []
+    for k in range(3):  # a folder of its own each time: in the same one nothing is asked again
+        started = time.perf_counter()
+        made = measure_judges(RunFolder(tmp_path / str(k)), judges, answering, strict=strict)
+        found.append(time.perf_counter() - started)
+        assert made.calls == calls
+    what = f"datasheet of a reference judge, {calls:,} calls through the ledger, pages included"
+    note(what, "wall clock", f"{min(found):.2f} s", f"< {RUN_AIM:g} s")
+    assert min(found) < RUN_AIM

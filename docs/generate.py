@@ -2,6 +2,7 @@
 
 python docs/generate.py                          the command line, the schema, the README's screen
 python docs/generate.py capitalbench RUN         the worked example, from a finished run folder
+python docs/generate.py judge-logs FULL REPEATED  what two logs of real judges come to, from their CSV files
 python docs/generate.py benchmarks RESULTS.json  the measured ratios, from what bench/ wrote
 """
 
@@ -13,6 +14,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import typer
@@ -20,7 +22,11 @@ from pydantic import TypeAdapter
 from rich.console import Console
 
 from assaymark.cli import app, main
+from assaymark.importers.verdicts import verdict_map
+from assaymark.metrology.datasheet import BASE, Datasheet
+from assaymark.records import Measurement, measurement_id
 from assaymark.workflow.claiming import VerdictFile
+from assaymark.workflow.datasheets import Made, measure_log
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import open_locked
 from assaymark.workflow.reporting import report
@@ -141,6 +147,134 @@ WHAT_IT_SAYS = """
 """
 
 
+def judge_logs(full: Path, repeated: Path) -> str:
+    """What the judges of two real logs come to; each pair was shown in both orders."""
+    chosen = verdict_map(filter={"bench": "MTBench"})
+    lines = [MARK, "# Judge logs, measured\n\n", JUDGE_LOGS]
+    for title, path in (("Judges asked once", full), ("Judges asked again", repeated)):
+        with tempfile.TemporaryDirectory() as scratch:
+            made = measure_log(RunFolder(Path(scratch)), path, chosen)
+        sheets, trials = made.sheets, int(_of(made.sheets[0], "repeat.stability").detail["trials"])
+        pairs = _of(sheets[0], "delta0.stable").n // trials
+        asked = "once" if trials == 1 else f"{trials} times, each time a pair of its own in the tables"
+        command = f"assaymark datasheet --from {path.name} --only bench=MTBench"
+        lines += [f"## {title}\n\n```sh\n{command}\n```\n\n"]
+        lines += [
+            f"{len(sheets)} judges, {sheets[0].tasks} questions, {pairs:,} pairs in both orders, {made.calls:,} calls."
+        ]
+        lines += [f"\nEvery pair was asked {asked}.\n\n"]
+        lines += [*_decomposed(sheets), *_flips(sheets)]
+        lines += [*(_repeats(sheets) if path is repeated else ()), *_agreed(made)]
+    return "".join([*lines, WHAT_LOGS_SAY])
+
+
+def _of(sheet: Datasheet, name: str, **labels: str) -> Measurement:
+    """A measurement of a judge in a log."""
+    if name.startswith("delta0."):
+        labels = {"condition": "different_subset", "prompt": BASE}
+    wanted = measurement_id(name, {"judge": sheet.judge, **labels})
+    return next(item for item in sheet.measurements if item.id == wanted)
+
+
+def _percent(item: Measurement) -> str:
+    """A share with the interval that lets the calls of a question depend on each other."""
+    if item.value is None:
+        return item.state
+    known = item.detail.get("by_task") or {"low": item.low, "high": item.high}
+    return f"{100 * item.value:.1f} ({100 * known['low']:.1f} to {100 * known['high']:.1f})"
+
+
+def _decomposed(sheets: Sequence[Datasheet]) -> Iterator[str]:
+    yield "Per cent of pairs. The five shares of a judge make 100.\n\n"
+    yield "| judge | stable | positional | one-sided | no preference | with an unusable call |\n"
+    yield "|---|---:|---:|---:|---:|---:|\n"
+    names = ("stable", "positional", "one_sided", "no_preference", "other_pairs")
+    for sheet in sheets:
+        yield f"| {sheet.judge} | {' | '.join(_percent(_of(sheet, f'delta0.{name}')) for name in names)} |\n"
+
+
+def _flips(sheets: Sequence[Datasheet]) -> Iterator[str]:
+    yield FLIPS
+    for sheet in sheets:
+        hidden, stable = _of(sheet, "delta0.one_sided"), _of(sheet, "delta0.stable").value or 0.0
+        cells = [
+            _percent(_of(sheet, "delta0.flip_rate")),
+            f"{hidden.detail['pairs']} of {hidden.n:,}",
+            f"{100 * (1 - stable):.1f}",
+            _percent(_of(sheet, "delta0.slot_1_share")),
+            _percent(_of(sheet, "pair.invalid_share", prompt=BASE)),
+        ]
+        yield f"| {sheet.judge} | {' | '.join(cells)} |\n"
+
+
+def _repeats(sheets: Sequence[Datasheet]) -> Iterator[str]:
+    yield REPEATS
+    for sheet in sheets:
+        item = _of(sheet, "repeat.stability")
+        kappa, low, high = (item.detail[key] for key in ("kappa", "kappa_low", "kappa_high"))
+        yield f"| {sheet.judge} | {_percent(item)} | {kappa:.2f} ({low:.2f} to {high:.2f}) |\n"
+
+
+def _agreed(made: Made) -> Iterator[str]:
+    yield AGREED
+    for item in made.agreement:
+        shown = item.state if item.value is None else f"{item.value:.2f} ({item.low:.2f} to {item.high:.2f})"
+        yield f"| {item.labels['a']} | {item.labels['b']} | {shown} | {item.n:,} |\n"
+    yield "\n"
+
+
+JUDGE_LOGS = """Generated from two logs of real judges by `python docs/generate.py judge-logs FULL.csv REPEATED.csv`.
+Nothing on this page is executed when the documentation is tested, because the logs are not part of this project. They
+are the MT-Bench rows of Slimshilin/Position-Bias-Analyzer (commit 9f8b7e8, MIT licence): each row is what a language
+model said of two answers to one question. [Verdict logs](verdict-logs.md) says how such a file is read,
+[datasheets](datasheets.md) how to read the numbers.
+
+In brackets: 95 % intervals in which the calls of a question may depend on each other. Questions are resampled, or,
+where a share is too near to 0 or 100 for that, their differences enter as a dispersion. Intervals that take every call
+for independent would be too narrow.
+
+"""
+
+FLIPS = """
+The flip rate is positional over stable and positional pairs, in per cent. **It hides one-sided pairs**: those with a
+preference in one order only are in neither number. *Not stable* is the share of all pairs in which no text was chosen
+in both orders: positional, one-sided, without preference, or with an unusable call.
+
+| judge | flip rate | one-sided pairs it leaves out | not stable | slot 1 among positional pairs | unusable calls |
+|---|---:|---:|---:|---:|---:|
+"""
+
+REPEATS = """
+Repeat stability: how often two trials of one question had the same outcome, in per cent; and kappa over pairs of
+trials, which corrects it for chance.
+
+| judge | repeat stability | kappa over trials |
+|---|---:|---:|
+"""
+
+AGREED = """
+Agreement of every two judges on the calls that both answered: unweighted Cohen's kappa, clustered by question.
+
+| judge | judge | kappa | common calls |
+|---|---|---:|---:|
+"""
+
+WHAT_LOGS_SAY = """## What it says, and what it does not
+
+- A *stable* choice follows the text, a *positional* one the slot. Nothing says that the chosen text is the better one:
+  the answers differ in quality, by an amount that nobody knows. A preference here is no error, and a tie no virtue.
+- A positional pair contradicts itself whatever the quality of the answers. How often that happens depends on how close
+  the answers are, so these shares cannot be compared with shares from other pairs.
+- A low flip rate beside many one-sided pairs or ties belongs to a judge that commits in fewer pairs. It need not be led
+  by the slot less often in the others.
+- A judge that always takes slot 2 is stable over repetitions. Read repeat stability beside the positional share.
+- Agreement is not truth: judges can share a habit.
+- Questions are resampled, answers are not: the intervals are for these answering models.
+- No dark current, sensitivity or threshold follows from a log. They need texts of known quality:
+  `assaymark datasheet --judge MODEL`.
+"""
+
+
 def benchmarks(results: Path) -> str:
     """The measured ratios."""
     rows = json.loads(results.read_text())
@@ -163,6 +297,8 @@ def run(arguments: list[str]) -> None:
             readme_screen()
         case ["capitalbench", folder]:
             (DOCS / "capitalbench.md").write_text(capitalbench(Path(folder)))
+        case ["judge-logs", full, repeated]:
+            (DOCS / "judge-logs-measured.md").write_text(judge_logs(Path(full), Path(repeated)))
         case ["benchmarks", results]:
             (DOCS / "benchmarks.md").write_text(benchmarks(Path(results)))
         case _:

@@ -265,7 +265,7 @@ def datasheet(
         bool, typer.Option("--pointwise", help="Also show single texts, to be graded by a rubric.")
     ] = False,
     run: Annotated[
-        Path | None, typer.Option("--run", help="Measure every judge of the plan that is locked in this run folder.")
+        Path | None, typer.Option("--run", help="Measure every judge of the plan locked in this run folder, into it.")
     ] = None,
     out: Annotated[Path, typer.Option("--out", help="Folder to work in.", metavar="RUN")] = Path(
         "assaymark-datasheets"
@@ -274,6 +274,10 @@ def datasheet(
     """Measure a judge as an instrument: what it does with nothing, with equal texts, with a known difference."""
     if sum((bool(judge), log is not None, run is not None)) != 1:
         raise typer.BadParameter("give --judge MODEL, --run RUN, or --from LOG")
+    if log is None and (log_map is not None or only):
+        raise typer.BadParameter("--map and --only are for --from")
+    if log is not None and (tasks is not None or trials != 1 or pointwise or comparator):
+        raise typer.BadParameter("--tasks, --trials, --pointwise and --comparator are for judges that are asked")
     if log is not None:
         mapping = verbs.log_map(log_map, only or ())
         made = verbs.measure_log(RunFolder(out), log, mapping, seed=seed, old=compare or ())

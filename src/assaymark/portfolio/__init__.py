@@ -1,5 +1,38 @@
 """The arithmetic of holding: optimisers, strategies, drift and costs, risk, performance.
 
-Will hold the maximum-Sharpe, minimum-variance and equal-risk-contribution solvers, the segment backtest, and
-performance statistics: arithmetic on arrays that knows neither markets nor dates.
+Arithmetic on numpy arrays that knows neither markets nor dates: a day is a row, an instrument is a column. Every
+optimiser answers with a `Solution` whose status names what kind of answer it is.
 """
+
+from __future__ import annotations
+
+from assaymark.portfolio.backtest import Backtest, backtest
+from assaymark.portfolio.checks import simple_returns
+from assaymark.portfolio.optimisers import max_sharpe, min_variance
+from assaymark.portfolio.performance import Drawdown, Performance, max_drawdown, performance
+from assaymark.portfolio.risk_parity import equal_risk_contribution, inverse_volatility, risk_shares
+from assaymark.portfolio.solution import STATUSES, Solution, Status
+from assaymark.portfolio.strategies import STRATEGIES, Choice, Schedule, Strategy, schedule
+
+__all__ = [
+    "STATUSES",
+    "STRATEGIES",
+    "Backtest",
+    "Choice",
+    "Drawdown",
+    "Performance",
+    "Schedule",
+    "Solution",
+    "Status",
+    "Strategy",
+    "backtest",
+    "equal_risk_contribution",
+    "inverse_volatility",
+    "max_drawdown",
+    "max_sharpe",
+    "min_variance",
+    "performance",
+    "risk_shares",
+    "schedule",
+    "simple_returns",
+]

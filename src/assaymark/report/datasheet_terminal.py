@@ -11,7 +11,7 @@ from rich.text import Text
 
 from assaymark.metrology.datasheet import BASE, Datasheet
 from assaymark.records import AGGREGATE, Measurement, measurement_id
-from assaymark.report.formats import clean
+from assaymark.report.formats import clean, number
 
 _Columns = tuple[tuple[str, str, dict[str, str]], ...]
 
@@ -19,7 +19,7 @@ _RUN: Final[_Columns] = (
     ("Dark current", "dark_current", {"prompt": BASE}),
     ("False pref.", "delta0.raw", {"prompt": BASE, "condition": "same_subset"}),
     ("stable", "delta0.stable", {"prompt": BASE, "condition": "same_subset"}),
-    ("positional", "delta0.positional", {"prompt": BASE, "condition": "same_subset"}),
+    ("by place", "delta0.positional", {"prompt": BASE, "condition": "same_subset"}),
     ("Sees 1", "sensitivity", {"prompt": BASE, "delta": "1"}),
     ("Threshold", "threshold", {"prompt": BASE}),
 )
@@ -30,7 +30,7 @@ _POINTS: Final[_Columns] = (
 )
 _LOG: Final[_Columns] = (
     ("stable", "delta0.stable", {"prompt": BASE, "condition": "different_subset"}),
-    ("positional", "delta0.positional", {"prompt": BASE, "condition": "different_subset"}),
+    ("by place", "delta0.positional", {"prompt": BASE, "condition": "different_subset"}),
     ("one-sided", "delta0.one_sided", {"prompt": BASE, "condition": "different_subset"}),
     ("no pref.", "delta0.no_preference", {"prompt": BASE, "condition": "different_subset"}),
     ("flips", "delta0.flip_rate", {"prompt": BASE, "condition": "different_subset"}),
@@ -94,8 +94,8 @@ def _kappa_words(item: Measurement) -> str:
     pair = f"{clean(item.labels['a'], 60)} and {clean(item.labels['b'], 60)}"
     if item.value is None:
         return f"kappa of {pair}: {item.state}"
-    ends = "" if item.low is None or item.high is None else f" ({item.low:.2f} to {item.high:.2f})"
-    return f"kappa of {pair}: {item.value:.2f}{ends}, {item.n:,} common calls"
+    ends = "" if item.low is None or item.high is None else f" ({number(item.low)} to {number(item.high)})"
+    return f"kappa of {pair}: {number(item.value)}{ends}, {item.n:,} common calls"
 
 
 def _drift_words(judge: str, item: Measurement) -> str:

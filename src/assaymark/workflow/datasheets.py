@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from assaymark.engine import Ledger, Model, run_calls
-from assaymark.errors import InputError, ModelError, Problem, UnknownNameError
+from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.importers.verdicts import VerdictLog, VerdictMap, parse_verdict_map, read_verdicts, verdict_map
 from assaymark.judging import PLANTED
 from assaymark.judging.pairs import (
@@ -50,6 +50,7 @@ from assaymark.records import Judgment, Measurement, PairCall, canonical_json, p
 from assaymark.report import render_comparison, render_datasheet
 from assaymark.report.datasheet import datasheet_path
 from assaymark.workflow.folder import RunFolder, new_folder, read_text, write_atomic
+from assaymark.workflow.grading import require_all
 from assaymark.workflow.pointwise import measure_pointwise
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.tables import PAIRS, Store
@@ -246,13 +247,7 @@ def _ask(
             concurrency=CONCURRENCY,
             progress=lambda done, total: progress(f"asking {judge.name}", done, total),
         )
-        kept = f"every reply so far is kept in {folder.path}, and the same command goes on"
-        if summary.interrupted:
-            raise ModelError(f"stopped as asked; {kept}", retryable=True)
-        if summary.failed:
-            first = min(summary.failed, key=lambda failure: failure.key)
-            failed = f"{len(summary.failed)} of {summary.planned} calls of {judge.name} failed"
-            raise ModelError(f"{failed} (first: {first.key[:12]}..., {first.reason}); {kept}", retryable=True)
+        require_all(summary, judge.name, folder)
         replies = dict(ledger.replies(keys))
     prints = {reply.fingerprint for reply in replies.values() if reply.fingerprint}
     calls = [pair_call(item, replies[key]) for item, key in zip(planned, keys, strict=True)]

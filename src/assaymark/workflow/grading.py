@@ -83,6 +83,23 @@ class Desk:
             return _parsed(planned, ledger, rubric), summary
 
 
+def require_all(summary: RunSummary, judge: str, folder: RunFolder) -> None:
+    """Stop here unless every call of a judge has its reply.
+
+    Raises
+    ------
+    ModelError
+        Calls failed for good, or the run was asked to stop; says which came first, and that replies are kept.
+    """
+    kept = f"every reply so far is kept in {folder.path}, and the same command goes on"
+    if summary.interrupted:
+        raise ModelError(f"stopped as asked; {kept}", retryable=True)
+    if summary.failed:
+        first = min(summary.failed, key=lambda failure: failure.key)
+        failed = f"{len(summary.failed)} of {summary.planned} calls of {judge} failed"
+        raise ModelError(f"{failed} (first: {first.key[:12]}..., {first.reason}); {kept}", retryable=True)
+
+
 def _complete(summary: RunSummary, folder: RunFolder) -> None:
     """Stop here unless every call has its reply."""
     again = f"run it again to go on: assaymark judge {folder.path}"

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from assaymark.engine import Ledger, Model, run_calls
-from assaymark.errors import ModelError
 from assaymark.judging import judgment, load_rubric, plan_calls
 from assaymark.judging.pairs import Task, point_records, point_stimuli
 from assaymark.metrology.datasheet import pointwise_measurements
 from assaymark.protocol import JudgeSpec, Records, Study
 from assaymark.records import AGGREGATE, Judgment, Measurement
 from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.grading import require_all
 from assaymark.workflow.progress import Progress
 
 CONCURRENCY = 64
@@ -57,12 +57,7 @@ def measure_pointwise(
             concurrency=CONCURRENCY,
             progress=lambda done, total: progress(f"asking {judge.name} to grade", done, total),
         )
-        if summary.failed or summary.interrupted:
-            raise ModelError(
-                f"{len(summary.failed)} of {summary.planned} calls of {judge.name} failed or were stopped; every reply "
-                "so far is kept, and the same command goes on",
-                retryable=True,
-            )
+        require_all(summary, judge.name, folder)
         replies = dict(ledger.replies(keys))
     graded = [judgment(item, replies[item.call.key], wanted) for item in planned]
     scores: dict[str, list[Mapping[str, float]]] = defaultdict(list)

@@ -1,0 +1,155 @@
+"""From target weights to net asset value: drift between trades, costs at trades.
+
+Between two trades a portfolio is a fixed number of units, so its value is a weighted sum of cumulative products: one
+matrix product per stretch and no loop over days or strategies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from assaymark.portfolio.checks import Findings
+from assaymark.portfolio.solution import Bools, Floats
+
+Days = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Backtest:
+    """What became of the strategies. ``...`` is the leading axis of strategies, absent if targets had none.
+
+    Attributes
+    ----------
+    nav : float array of shape (..., n_days)
+        Net asset value at each close, after that day's costs. It was 1 before the first day.
+    turnover : float array of shape (..., n_days)
+        Two-sided turnover of each close: the sum over assets of the absolute change of weight, bought plus sold, as a
+        share of the value before costs; 0 where nothing was traded. Cash does not count.
+    cost : float array of shape (..., n_days)
+        Costs of each close as a share of the value before them.
+    days : int array of shape (n_trades,)
+        The closes at which any strategy traded.
+    before : float array of shape (..., n_trades, n_assets)
+        The drifted weights just before the trade at ``days``; what is missing to 1 is cash.
+    """
+
+    nav: Floats
+    turnover: Floats
+    cost: Floats
+    days: Days
+    before: Floats
+
+
+def backtest(targets: ArrayLike, returns: ArrayLike, *, cost_bps: float = 15.0) -> Backtest:
+    """Hold target weights, let them drift, trade and pay (seed 002, Appendix C.3).
+
+    The portfolio starts as 1.0 in cash. Row t of ``targets`` is traded at the close of day t: the return of day t
+    still belongs to what was held before, and the new weights earn from day t+1. The cost, ``cost_bps`` of the
+    two-sided turnover, is charged once, at the trade, also for the first purchase. Cash earns nothing.
+
+    Parameters
+    ----------
+    targets : float array of shape (n_days, n_assets) or (n_strategies, n_days, n_assets)
+        Weights of at least 0 that sum to at most 1, the rest being cash. A row of NaN holds what there is. `schedule`
+        makes them from a strategy.
+    returns : float array of shape (n_days, n_assets)
+        Simple returns, at least -1. NaN where there is none: such an asset cannot be held on that day.
+    cost_bps : float
+        Cost in basis points of the traded value, from 0 to below 5,000. Default: 10 slippage and 5 commission.
+
+    Returns
+    -------
+    Backtest
+        A portfolio that has lost everything stays at 0 and trades no more.
+
+    Raises
+    ------
+    InputError
+        Weights that are negative, infinite, partly missing or sum to more than 1; returns that are infinite, below -1,
+        or missing while the asset is held; shapes that do not fit; a cost out of range.
+
+    Examples
+    --------
+    >>> hold = [np.nan, np.nan]
+    >>> found = backtest([[0.5, 0.5], hold, [1.0, 0.0]], [[0.0, 0.0], [0.2, 0.0], [0.0, 0.1]], cost_bps=0)
+    >>> found.nav.round(4).tolist()
+    [1.0, 1.1, 1.15]
+    >>> found.before[1].round(4).tolist()
+    [0.5217, 0.4783]
+    """
+    wanted, earned = _checked(targets, returns, cost_bps)
+    single = wanted.ndim == 2
+    book = wanted[None] if single else wanted
+    trades = ~np.isnan(book[..., 0])
+    days = np.flatnonzero(trades.any(axis=0))
+    _refuse_missing(book, trades, days, earned)
+    count, n_days, n_assets = book.shape
+    nav, turnover = np.ones((count, n_days)), np.zeros((count, n_days))
+    before = np.zeros((count, days.size, n_assets))
+    weights, value = np.zeros((count, n_assets)), np.ones(count)
+    ends = np.append(days[1:], n_days - 1)
+    for k, (day, end) in enumerate(zip(days, ends, strict=True)):
+        before[:, k] = weights
+        trading = trades[:, day] & (value > 0)
+        goal = np.where(trading[:, None], book[:, day], weights)
+        turnover[:, day] = np.abs(goal - weights).sum(axis=1)
+        value = value * (1.0 - cost_bps * 1e-4 * turnover[:, day])
+        nav[:, day] = value
+        weights, value = _drift(goal, value, earned[day + 1 : end + 1], nav[:, day + 1 : end + 1])
+    cost = cost_bps * 1e-4 * turnover
+    if single:
+        return Backtest(nav[0], turnover[0], cost[0], days, before[0])
+    return Backtest(nav, turnover, cost, days, before)
+
+
+def _drift(weights: Floats, value: Floats, returns: Floats, nav: Floats) -> tuple[Floats, Floats]:
+    """Fill ``nav`` for a stretch without trades; the weights and the value at its end."""
+    if not returns.shape[0]:
+        return weights, value
+    growth = np.cumprod(1.0 + np.nan_to_num(returns, nan=0.0), axis=0)
+    grown = weights @ growth.T + (1.0 - weights.sum(axis=1))[:, None]
+    # A cash share of 1 - 1 = -1e-16 must not turn a total loss into a negative value.
+    grown = np.where(grown > 1e-15, grown, 0.0)
+    nav[:] = value[:, None] * grown
+    last = grown[:, -1:]
+    return np.where(last > 0, weights * growth[-1] / np.where(last > 0, last, 1.0), 0.0), nav[:, -1].copy()
+
+
+def _checked(targets: ArrayLike, returns: ArrayLike, cost_bps: float) -> tuple[Floats, Floats]:
+    """Targets and returns of one size, or an InputError with everything that is wrong with them."""
+    found = Findings("backtest")
+    found.number("cost_bps", cost_bps, 0.0, 5000.0, "from 0 to below 5000")
+    wanted, earned = found.array("targets", targets, (2, 3)), found.array("returns", returns, (2,))
+    if earned is not None:
+        found.none_of(np.isinf(earned), "returns", "must be finite, or NaN where there is none", earned)
+        found.none_of(earned < -1, "returns", "must not be below -1", earned)
+    if wanted is not None:
+        missing = np.isnan(wanted)
+        holds: Bools = np.asarray(missing.all(axis=-1))
+        part = missing & ~holds[..., None]
+        if found.none_of(part, "targets", "a row is either all NaN (hold) or has no NaN", wanted):
+            found.weights("targets", np.where(holds[..., None], 0.0, wanted), least=0.0)
+        if earned is not None and wanted.shape[-2:] != earned.shape:
+            found.add("targets", f"must have the days and assets of returns {earned.shape} (got {wanted.shape})")
+    found.settle()
+    assert wanted is not None
+    assert earned is not None
+    return wanted, earned
+
+
+def _refuse_missing(book: Floats, trades: Bools, days: Days, returns: Floats) -> None:
+    """Refuse a return that is missing while its asset is held: any number put in its place would be made up."""
+    gaps = np.isnan(returns)
+    if not gaps.any():
+        return
+    found = Findings("backtest")
+    holds = np.zeros(book[:, 0].shape, dtype=np.bool_)
+    for day, end in zip(days, np.append(days[1:], returns.shape[0] - 1), strict=True):
+        holds = np.where(trades[:, day, None], book[:, day] > 0, holds)
+        for asset in np.flatnonzero(gaps[day + 1 : end + 1].any(axis=0) & holds.any(axis=0)):
+            first = int(day) + 1 + int(np.argmax(gaps[day + 1 : end + 1, asset]))
+            found.add("returns", f"asset {asset} is held on day {first}, but has no return there")
+    found.settle()
