@@ -1,9 +1,9 @@
 """The study of ValueBlindBench section 4.1, rebuilt as simulated tables that have its published summary statistics.
 
 Whole scores are drawn from a latent quality and each judge's own error, and then steered without breaking the draw:
-within each agent, regime, judge and dimension one shift of all readings makes the sum of the 50 scores exact (`scored`),
-and the error of the judges is bisected until the agreement on a dimension is the published one. Sums are therefore
-planted, agreement is met to about .005, and everything else (quartiles, tests, intervals) follows from the draw.
+within each agent, regime, judge and dimension one shift of all readings makes the sum of the 50 scores exact
+(`scored`), and the error of the judges is bisected until the agreement on a dimension is the published one. Sums are
+therefore planted, agreement is met closely, and the rest (quartiles, tests, intervals) follows from the draw.
 
 Where the published numbers cannot all hold, the reading that keeps the conclusions is taken:
 
@@ -18,14 +18,20 @@ Where the published numbers cannot all hold, the reading that keeps the conclusi
   only that they differ, and that each judge has some which the panel does not authorise. The panel's own 20, of them
   3 on constraint_awareness, are planted: claude above each other agent on all six dimensions, and gemini below qwen3
   and gpt on information_use.
-- Published intervals are narrower than cluster t gives with five regimes; only what they contain is kept.
+- Panel scores of whole grades lie mostly on a grid of an eighteenth of a point: the honest first quartile is 4.28
+  (4.33 in print). The halo compares gate numbers, and the honest quartile of two judges lies on a coarser grid than
+  that of three: cell A moves by .03 where its own score moves by nothing (.00 in print).
+- Published intervals of the panel are narrower than five regimes with cluster t give; only what they exclude is kept.
+
+How near: kappas within .003; means, gaps, terse shares, the correlation with length, the outside judge, repetition
+stability and the post-cutoff gap within .001; the anchor shift and its spreads within .015; quartiles within .025, but
+for the honest first one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cache
 from itertools import product
 from typing import Final
@@ -52,8 +58,7 @@ from assaymark.metrology import (
     table_from_arrow,
 )
 from assaymark.protocol import Study, parse_study, plan_hash
-from assaymark.records import AGGREGATE, Agent, Decision, Measurement, Provenance, Verdict
-from assaymark.report import AssayRun, RubricView
+from assaymark.records import AGGREGATE, DerivationKind, Measurement, Verdict
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -157,8 +162,9 @@ TERSE: Final = {"claude": 0, "gemini": 211, "gpt": 7, "qwen3": 0}
 CORRELATION: Final = -0.077
 
 CELL_A: Final = (23,) * 6 + (24,) * 14 + (25,) * 3 + (26,) * 5 + (27,) * 9 + (28,) * 8 + (30,) * 5
-CELL_B: Final = (24,) * 8 + (25,) + (26,) * 3 + (27,) * 11 + (28,) * 14 + (29,) * 3 + (30,) * 2 + (31,) * 3 + (32,) * 3
-CELL_B_TOP: Final = (33, 33)
+CELL_B: Final = (
+    (24,) * 8 + (25,) + (26,) * 3 + (27,) * 11 + (28,) * 14 + (29,) * 3 + (30,) * 2 + (31, 32) * 3 + (33,) * 2
+)
 """Panel totals over 18 scores of each control record: means 1.44 and 1.54."""
 
 
@@ -179,7 +185,7 @@ def scored(readings: Floats, shares: Sequence[float], sums: Ints) -> Ints:
     return np.asarray(1 + ((readings + shift)[..., None] >= cuts).sum(axis=-1))
 
 
-def apportioned(ideal: Floats, total: Ints) -> Ints:
+def apportioned(ideal: Floats, total: Ints | int) -> Ints:
     """Whole numbers near ``ideal`` [..., k] that add up to ``total`` [...], by largest remainders."""
     fair = ideal + ((total - ideal.sum(axis=-1)) / ideal.shape[-1])[..., None]
     whole = np.floor(fair).astype(np.int64)
@@ -273,7 +279,7 @@ def honest_table(rng: np.random.Generator) -> ScoreTable:
     flat = [trials.transpose(2, 0, 1, 3, 4), *(scores[None, :, :, j] for j in (1, 2))]
     judges = [one.reshape(len(one), -1, D) for one in flat]
     panel = np.mean([one.mean(axis=(0, 2)) for one in judges], axis=0)
-    columns = {
+    columns: dict[str, Sequence[object]] = {
         "agent": [agent for agent, _, _ in keys],
         "cluster": [regime for _, regime, _ in keys],
         "cycle": [f"{regime}#{cycle:02d}" for _, regime, cycle in keys],
@@ -300,10 +306,10 @@ def lengths_of(panel: Floats, rng: np.random.Generator) -> Ints:
     return found
 
 
-def control(kind: str, totals: Sequence[int], tokens: tuple[int, int], rng: np.random.Generator) -> Cell:
+def control(kind: DerivationKind, panel: Sequence[int], tokens: tuple[int, int], rng: np.random.Generator) -> Cell:
     """Fifty control records composed by the claude family, with these panel totals; no judge favours them."""
     # Every regime gets one of each five neighbours, so that none is full of high ones.
-    totals = rng.permuted(np.sort(totals).reshape(-1, R), axis=1).ravel()
+    totals = rng.permuted(np.sort(panel).reshape(-1, R), axis=1).ravel()
     given = np.zeros((totals.size, J), dtype=np.int64)
     for k, total in enumerate(totals):
         given[k] = total // J
@@ -312,7 +318,7 @@ def control(kind: str, totals: Sequence[int], tokens: tuple[int, int], rng: np.r
     scores = np.ones((J, totals.size, D), dtype=np.int64)
     for j, k in product(range(J), range(totals.size)):
         scores[j, k, rng.permutation(D)[: given[k, j] - D]] += 1
-    columns = {
+    columns: dict[str, Sequence[object]] = {
         "agent": [f"{kind}-writer"] * totals.size,
         "cluster": [REGIMES[k % R] for k in range(totals.size)],
         "cycle": [f"{kind}#{k:02d}" for k in range(totals.size)],
@@ -342,7 +348,7 @@ def outside_scores(rng: np.random.Generator) -> Scores:
     found: Scores = {}
     for r, regime in enumerate(REGIMES):
         usable = [k for k in range(CYCLES) if honest_name("gemini", regime, k) not in NOT_SCORED]
-        rest = apportioned(np.zeros(D - 1), np.array(PROBE_GAP[r] - PROBE_CONSTRAINT[r]))
+        rest = apportioned(np.zeros(D - 1), int(PROBE_GAP[r] - PROBE_CONSTRAINT[r]))
         gaps = np.insert(rest, DIMENSIONS.index("constraint_awareness"), PROBE_CONSTRAINT[r])
         base = np.rint(len(usable) * MEANS).astype(np.int64)
         for agent, sums in (("gemini", base - gaps // 2), ("qwen3", base - gaps // 2 + gaps)):
@@ -383,7 +389,7 @@ def anchor_scores(table: ScoreTable, rng: np.random.Generator) -> tuple[Scores, 
     level = np.bincount(group // R, weights=old) / np.bincount(group // R)
     change = np.array([AFTER[agent] for agent in AGENTS]) - level
     ideal = np.bincount(group, weights=old) + count * np.repeat(change, R) + np.tile(IN_TURN / A, A)
-    sums = apportioned(ideal, np.array(goal))
+    sums = apportioned(ideal.astype(np.float64), goal)
     readings = 0.5 * stats.zscore(old) + rng.standard_normal(rows.size)
     after = before.copy()
     low, high = 0.02, 0.6
@@ -417,16 +423,14 @@ def tables(seed: int = 20260503) -> Tables:
     """The tables of the study; equal seeds give equal tables."""
     honest, a, b, outside, anchor = (np.random.default_rng([seed, part]) for part in range(5))
     table = honest_table(honest)
-    cells = (control("cell_a", CELL_A, (180, 320), a), control("cell_b", CELL_B + CELL_B_TOP, (30, 61), b))
+    cells = (control("cell_a", CELL_A, (180, 320), a), control("cell_b", CELL_B, (30, 61), b))
     return Tables(table, cells, outside_scores(outside), *anchor_scores(table, anchor))
 
 
 def instruments(table: ScoreTable) -> dict[str, frozenset[str]]:
     """BTC everywhere, SOL not in the two earliest regimes."""
     both = [table.clusters[c] not in REGIMES[:2] for c in table.cluster]
-    return {
-        name: frozenset(("BTC", "SOL")[: 1 + sol]) for name, sol in zip(table.trajectories, both, strict=True)
-    }
+    return {name: frozenset(("BTC", "SOL")[: 1 + sol]) for name, sol in zip(table.trajectories, both, strict=True)}
 
 
 @cache
@@ -454,41 +458,3 @@ def verdicts(inference: str = PUBLISHED) -> dict[str, Verdict]:
     """Every verdict of the study, by the id of its claim."""
     study = study_of(inference)
     return {v.claim.id: v for v in decide_claims(measurements(inference), study, plan_hash(study, {}))}
-
-
-def run(inference: str = PUBLISHED) -> AssayRun:
-    """The study as the report reads it."""
-    study, rubric = study_of(inference), load_rubric("v1.0")
-    return AssayRun(
-        study=study,
-        plan_hash=plan_hash(study, {}),
-        locked_at="3 May 2026",
-        rubric=RubricView(
-            name="v1.0",
-            title=rubric.title,
-            dimensions=tuple((name, name.replace("_", " ").capitalize()) for name in rubric.names),
-        ),
-        verdicts=tuple(verdicts(inference).values()),
-        measurements=measurements(inference),
-        decisions=tuple(decision(*key) for key in product(AGENTS, REGIMES, range(CYCLES))),
-        evidence=(),
-        calls=5500,
-        family_size=36,
-    )
-
-
-def decision(agent: str, regime: str, cycle: int) -> Decision:
-    """The record behind a trajectory, as far as the pages need it: it holds no text."""
-    return Decision(
-        record_id=honest_name(agent, regime, cycle),
-        episode_id=regime,
-        step=cycle,
-        cluster=regime,
-        decided_at=datetime(2026, 1, 1, tzinfo=UTC),
-        agent=Agent(id=agent, family=agent),
-        context_id="0" * 64,
-        actions=(),
-        rationales=(),
-        format="simulated",
-        provenance=Provenance(source="simulated"),
-    )

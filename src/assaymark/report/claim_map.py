@@ -261,14 +261,21 @@ def _outside(book: Book) -> MapRow:
         needless = state is not None and state.state.startswith("not needed")
         why = "No drop turned a pair." if needless else "What turns with a judge family stays judge-dependent."
         return row.run(f"{NOT_RUN}: {outside_state(book)}", why, *ids, ran=False)
-    zero = sum(m.low is not None and m.high is not None and m.low <= 0 <= m.high for m in pairs)
-    sizes = sorted({m.n for m in pairs})
+    judged = [m for m in pairs if m.value is not None]
+    if not judged:
+        why = "What turns with a judge family stays judge-dependent."
+        return row.run(f"{NOT_RUN}: no contested pair has common cycles", why, *ids, ran=False)
+    ends = [(m.low, m.high) for m in judged if m.low is not None and m.high is not None]
+    zero = sum(low <= 0 <= high for low, high in ends)
+    sizes = sorted({m.n for m in judged})
     n = count(sizes[0]) if len(sizes) == 1 else f"{count(sizes[0])} to {count(sizes[-1])}"
+    rest = [f"{count(len(judged) - len(ends))} without an interval"] if len(judged) > len(ends) else []
+    rest += [f"{counted(len(pairs) - len(judged), 'pair')} never compared"] if len(pairs) > len(judged) else []
     result = (
-        f"{counted(len(pairs), 'pair')} judged; the interval contains zero for {count(zero)} and excludes it for "
-        f"{count(len(pairs) - zero)}; n = {n} {clean(pairs[0].n_of, 40)} a pair"
+        f"{counted(len(judged), 'pair')} judged; the interval contains zero for {count(zero)} and excludes it for "
+        f"{count(len(ends) - zero)}; n = {n} {clean(judged[0].n_of, 40)} a pair"
     )
-    return row.run(result, _settled(book, pairs), *ids)
+    return row.run("; ".join([result, *rest]), _settled(book, pairs), *ids)
 
 
 def _settled(book: Book, pairs: Sequence[Measurement]) -> str:

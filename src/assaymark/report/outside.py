@@ -36,7 +36,7 @@ def outside_name(book: Book) -> str:
 def outside_state(book: Book) -> str:
     """Whether the outside judge was asked, in a few words."""
     item = book.one("probe.state")
-    asked = len(book.by_name.get("probe.contrast", ()))
+    asked = len(compared_pairs(book))
     if item is not None and item.state != "ok":
         return state_words(item)
     if asked:
@@ -45,6 +45,11 @@ def outside_state(book: Book) -> str:
     if contested:
         return f"not asked, though {plural(contested, 'pair')} {'turns' if contested == 1 else 'turn'} round"
     return "not committed" if book.run.study.stability.probe is None else "not needed"
+
+
+def compared_pairs(book: Book) -> list[Measurement]:
+    """The contested pairs on which the outside judge graded both agents on some common question."""
+    return [item for item in book.by_name.get("probe.contrast", ()) if item.value is not None]
 
 
 def contested_pairs(book: Book) -> int:
@@ -62,7 +67,7 @@ def outside_answer(book: Book) -> str:
             if state != "not committed"
             else ("No outside judge was named in the plan, so what turns with a judge family stays unsettled.")
         )
-    pairs = book.by_name.get("probe.contrast", ())
+    pairs = compared_pairs(book)
     if not pairs:
         return f"The outside judge, {name}: {state}."
     zero = sum(_holds_zero(m) for m in pairs)
