@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from assaymark.engine.calls import Reply
 from assaymark.judging.rubric import SCALE, Rubric
+from assaymark.judging.strict_json import Rejected, shown, strict_json
 from assaymark.records import JSON, Judgment, JudgmentStatus
 
 if TYPE_CHECKING:
@@ -42,10 +42,6 @@ class Invalid:
     """A reply that has not, and why: a short line without anything of the reply but a few printable characters."""
 
     reason: str
-
-
-class _Rejected(ValueError):
-    """Not the form that was asked for; the message becomes the recorded reason."""
 
 
 def reply_schema(rubric: Rubric) -> dict[str, JSON]:
@@ -83,52 +79,15 @@ def parse_reply(text: str, rubric: Rubric) -> Parsed | Invalid:
     if len(text) > MOST_CHARACTERS:
         return Invalid(f"longer than {MOST_CHARACTERS} characters (got {len(text)})")
     try:
-        return _checked(_loaded(text), rubric)
-    except _Rejected as exc:
+        return _checked(strict_json(text), rubric)
+    except Rejected as exc:
         return Invalid(str(exc))
-
-
-def _loaded(text: str) -> JSON:
-    """One strict JSON value."""
-    try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_int)
-    except json.JSONDecodeError as exc:
-        raise _Rejected(f"not one JSON object: {exc.msg[:1].lower()}{exc.msg[1:]} at character {exc.pos}") from None
-    except RecursionError:
-        raise _Rejected("nested too deeply") from None
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, unless a key comes twice."""
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise _Rejected(f"key {_shown(key)} comes more than once")
-        found[key] = value
-    return found
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise _Rejected(f"{name} is not JSON")
-
-
-def _int(digits: str) -> int:
-    """An integer of sane length: converting 100,000 digits takes long and cannot be a score."""
-    if len(digits) > 20:
-        raise _Rejected(f"an integer with {len(digits)} digits")
-    return int(digits)
-
-
-def _shown(value: object) -> str:
-    """A value for a reason: cut short, printable ASCII only."""
-    seen = ascii(value)
-    return seen if len(seen) <= 60 else seen[:57] + "..."
 
 
 def _checked(raw: JSON, rubric: Rubric) -> Parsed:
     """The parts of a reply, each checked."""
     if not isinstance(raw, dict):
-        raise _Rejected(f"not a JSON object (got {type(raw).__name__})")
+        raise Rejected(f"not a JSON object (got {type(raw).__name__})")
     _check_keys(raw, _REQUIRED, _OPTIONAL, "keys")
     return Parsed(
         scores=_scores(raw["scores"], rubric),
@@ -142,30 +101,30 @@ def _check_keys(raw: Mapping[str, Any], required: tuple[str, ...], optional: tup
     """Exactly these keys."""
     missing = [key for key in required if key not in raw]
     if missing:
-        raise _Rejected(f"{what} are missing: {', '.join(map(_shown, missing))}")
+        raise Rejected(f"{what} are missing: {', '.join(map(shown, missing))}")
     extra = [key for key in raw if key not in required and key not in optional]
     if extra:
-        raise _Rejected(f"{what} are unknown: {', '.join(map(_shown, extra[:3]))}")
+        raise Rejected(f"{what} are unknown: {', '.join(map(shown, extra[:3]))}")
 
 
 def _scores(raw: JSON, rubric: Rubric) -> dict[str, int]:
     """A whole number on the scale for each dimension of the rubric, in its order."""
     if not isinstance(raw, dict):
-        raise _Rejected(f"scores must be an object (got {_shown(raw)})")
+        raise Rejected(f"scores must be an object (got {shown(raw)})")
     _check_keys(raw, rubric.names, (), "dimensions")
     for name in rubric.names:
         # bool is an int to Python, and 4.0 is equal to 4: neither is a whole number that somebody wrote.
         if type(raw[name]) is not int or raw[name] not in SCALE:
-            raise _Rejected(f"{name} must be a whole number from {SCALE[0]} to {SCALE[-1]} (got {_shown(raw[name])})")
+            raise Rejected(f"{name} must be a whole number from {SCALE[0]} to {SCALE[-1]} (got {shown(raw[name])})")
     return {name: raw[name] for name in rubric.names}
 
 
 def _evidence(raw: JSON) -> tuple[str, ...]:
     """A short list of strings."""
     if not isinstance(raw, list):
-        raise _Rejected(f"evidence must be a list (got {_shown(raw)})")
+        raise Rejected(f"evidence must be a list (got {shown(raw)})")
     if len(raw) > MOST_EVIDENCE:
-        raise _Rejected(f"evidence has {len(raw)} entries, at most {MOST_EVIDENCE} are allowed")
+        raise Rejected(f"evidence has {len(raw)} entries, at most {MOST_EVIDENCE} are allowed")
     return tuple(_string(item, "evidence") for item in raw)
 
 
@@ -175,17 +134,17 @@ def _lookahead(raw: JSON) -> Lookahead:
         if raw == word:
             found: Lookahead = word
             return found
-    raise _Rejected(f"lookahead_check must be pass, fail or unsure (got {_shown(raw)})")
+    raise Rejected(f"lookahead_check must be pass, fail or unsure (got {shown(raw)})")
 
 
 def _string(raw: JSON, what: str) -> str:
     """A string of bounded length that UTF-8 can carry."""
     if not isinstance(raw, str):
-        raise _Rejected(f"{what} must be text (got {_shown(raw)})")
+        raise Rejected(f"{what} must be text (got {shown(raw)})")
     if len(raw) > MOST_QUOTED:
-        raise _Rejected(f"{what} has {len(raw)} characters, at most {MOST_QUOTED} are allowed")
+        raise Rejected(f"{what} has {len(raw)} characters, at most {MOST_QUOTED} are allowed")
     if any("\ud800" <= char <= "\udfff" for char in raw):
-        raise _Rejected(f"{what} holds half of a surrogate pair")
+        raise Rejected(f"{what} holds half of a surrogate pair")
     return raw
 
 

@@ -5,8 +5,9 @@
 """
 
 from assaymark.report.datasheet import render_comparison, render_datasheet
+from assaymark.report.frame import content_security_policy
 from assaymark.report.inputs import AssayRun, PlantedView, RubricView
-from assaymark.report.pages import content_security_policy, render_pages
+from assaymark.report.pages import render_pages
 from assaymark.report.terminal import terminal_summary
 
 __all__ = [

@@ -6,15 +6,10 @@ its hash, so a script that came in with a record cannot run even if an escape we
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from typing import Any, Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from assaymark import __version__
@@ -27,6 +22,7 @@ from assaymark.report.controls import controls_view
 from assaymark.report.evidence import Filter, LedgerRow, evidence_view, filters, ledger_rows
 from assaymark.report.formats import clean, count, counted, listing, short_hash
 from assaymark.report.fragility import fragility_view
+from assaymark.report.frame import asset, content_security_policy, environment
 from assaymark.report.gaps import gaps_view
 from assaymark.report.inputs import AssayRun
 from assaymark.report.levels import LEVELS, TAGS, TALLY, level_views
@@ -230,47 +226,14 @@ def _pager(names: Sequence[str], at: int) -> Markup:
 # --- the frame ------------------------------------------------------------------------------------------------------
 
 
-@cache
-def _environment() -> Environment:
-    loader = PackageLoader("assaymark.report", "templates")
-    return Environment(
-        loader=loader,
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
-
-
-@cache
-def _asset(name: str) -> str:
-    """A style sheet or script, without the spaces that only its author needs."""
-    environment = _environment()
-    assert environment.loader is not None
-    source, _, _ = environment.loader.get_source(environment, name)
-    lines = (line.strip() for line in source.splitlines())
-    return re.sub(r"\n+", "\n", "\n".join(lines)).strip()
-
-
-@cache
-def content_security_policy() -> str:
-    """Nothing may be loaded, inline styles may apply, and exactly one script may run: ours, by its hash."""
-    digest = base64.b64encode(hashlib.sha256(_asset("page.js").encode()).digest()).decode()
-    return (
-        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
 def _render(template: str, book: Book, here: str, title: str, *, root: str = "", **values: Any) -> str:
     return (
-        _environment()
+        environment()
         .get_template(template)
         .render(
             csp=content_security_policy(),
-            css=_asset("page.css"),
-            js=_asset("page.js"),
+            css=asset("page.css"),
+            js=asset("page.js"),
             here=here,
             title=title,
             study=clean(book.run.study.title or book.run.study.name, 120),

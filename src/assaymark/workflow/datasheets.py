@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from pydantic import ValidationError
 
-from assaymark.engine import Ledger, Model, run_calls
+from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.importers.verdicts import VerdictLog, VerdictMap, parse_verdict_map, read_verdicts, verdict_map
 from assaymark.judging import PLANTED
@@ -50,12 +50,10 @@ from assaymark.records import Judgment, Measurement, PairCall, canonical_json, p
 from assaymark.report import render_comparison, render_datasheet
 from assaymark.report.datasheet import datasheet_path
 from assaymark.workflow.folder import RunFolder, new_folder, read_text, write_atomic
-from assaymark.workflow.grading import require_all
+from assaymark.workflow.grading import ask
 from assaymark.workflow.pointwise import measure_pointwise
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.tables import PAIRS, Store
-
-CONCURRENCY: Final = 64
 
 LOG_NON_CLAIMS: Final = (
     "That a preference in this log is an error: nothing here says which text is better.",
@@ -237,20 +235,9 @@ def _ask(
 ) -> tuple[list[PairCall], str | None]:
     """One judge's answers, and what it calls itself."""
     planned = plan_pair_calls(pairs, judge, variants)
-    keys = [item.call.key for item in planned]
-    with Ledger.open(folder.ledger) as ledger:
-        ledger.plan(item.call for item in planned)
-        summary = run_calls(
-            ledger,
-            [item.call for item in planned],
-            models,
-            concurrency=CONCURRENCY,
-            progress=lambda done, total: progress(f"asking {judge.name}", done, total),
-        )
-        require_all(summary, judge.name, folder)
-        replies = dict(ledger.replies(keys))
+    replies = ask(folder, [item.call for item in planned], models, judge=judge.name, what="asking", progress=progress)
     prints = {reply.fingerprint for reply in replies.values() if reply.fingerprint}
-    calls = [pair_call(item, replies[key]) for item, key in zip(planned, keys, strict=True)]
+    calls = [pair_call(item, replies[item.call.key]) for item in planned]
     return calls, ", ".join(sorted(prints)) or None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from assaymark.engine import Ledger, Message, Model, RunSummary, run_calls
+from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, RunSummary, run_calls
 from assaymark.errors import LedgerError, ModelError
 from assaymark.judging import PlannedCall, Rubric, judgment, plan_calls, user_messages
 from assaymark.protocol import JudgeSpec
@@ -81,6 +81,31 @@ class Desk:
             )
             _complete(summary, self.folder)
             return _parsed(planned, ledger, rubric), summary
+
+
+def ask(
+    folder: RunFolder,
+    calls: Sequence[CallSpec],
+    models: Mapping[str, Model],
+    *,
+    judge: str,
+    what: str,
+    progress: Progress,
+) -> dict[str, Reply]:
+    """The replies to one judge's calls by key, asking only for those that the ledger does not have.
+
+    Raises
+    ------
+    ModelError
+        Calls failed for good, or the run was asked to stop.
+    """
+    with Ledger.open(folder.ledger) as ledger:
+        ledger.plan(calls)
+        summary = run_calls(
+            ledger, calls, models, progress=lambda done, total: progress(f"{what} {judge}", done, total)
+        )
+        require_all(summary, judge, folder)
+        return dict(ledger.replies([call.key for call in calls]))
 
 
 def require_all(summary: RunSummary, judge: str, folder: RunFolder) -> None:

@@ -7,17 +7,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from assaymark.engine import Ledger, Model, run_calls
+from assaymark.engine import Model
 from assaymark.judging import judgment, load_rubric, plan_calls
 from assaymark.judging.pairs import Task, point_records, point_stimuli
 from assaymark.metrology.datasheet import pointwise_measurements
 from assaymark.protocol import JudgeSpec, Records, Study
 from assaymark.records import AGGREGATE, Judgment, Measurement
 from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.grading import require_all
+from assaymark.workflow.grading import ask
 from assaymark.workflow.progress import Progress
-
-CONCURRENCY = 64
 
 
 def measure_pointwise(
@@ -47,18 +45,14 @@ def measure_pointwise(
         records=Records(derivations=("honest", "vacuum", "ladder"), exclude_flags=()),
     )
     planned = plan_calls(decisions, contexts, study, wanted)
-    keys = [item.call.key for item in planned]
-    with Ledger.open(folder.ledger) as ledger:
-        ledger.plan(item.call for item in planned)
-        summary = run_calls(
-            ledger,
-            [item.call for item in planned],
-            models,
-            concurrency=CONCURRENCY,
-            progress=lambda done, total: progress(f"asking {judge.name} to grade", done, total),
-        )
-        require_all(summary, judge.name, folder)
-        replies = dict(ledger.replies(keys))
+    replies = ask(
+        folder,
+        [item.call for item in planned],
+        models,
+        judge=judge.name,
+        what="asking for grades by",
+        progress=progress,
+    )
     graded = [judgment(item, replies[item.call.key], wanted) for item in planned]
     scores: dict[str, list[Mapping[str, float]]] = defaultdict(list)
     for one in graded:

@@ -46,7 +46,7 @@ def test_the_four_verdicts(verdict):
         ('{"verdict": {"verdict": "1"}, "reason": "a"}', "verdict must be"),
         ('{"verdict": NaN, "reason": "a"}', "NaN is not JSON"),
         ('{"verdict": -Infinity, "reason": "a"}', "-Infinity is not JSON"),
-        (f'{{"verdict": {"9" * 9000}, "reason": "a"}}', "verdict must be"),
+        (f'{{"verdict": {"9" * 9000}, "reason": "a"}}', "an integer with 9000 digits"),
         ('{"verdict": "1", "reason": null}', "reason must be text"),
         ('{"verdict": "1", "reason": ["a"]}', "reason must be text"),
         (said("1", "x" * 2001), "reason has 2001 characters"),

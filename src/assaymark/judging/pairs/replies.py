@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from assaymark.engine.calls import Reply
 from assaymark.judging.replies import Invalid
+from assaymark.judging.strict_json import Rejected, shown, strict_json
 from assaymark.records import JSON, PairCall, SlotVerdict
 
 if TYPE_CHECKING:
@@ -42,10 +42,6 @@ class ParsedPair:
 
     verdict: PairVerdict
     reason: str
-
-
-class _Rejected(ValueError):
-    """Not the form that was asked for; the message becomes the recorded reason."""
 
 
 def pair_schema() -> dict[str, JSON]:
@@ -81,56 +77,21 @@ def parse_pair_reply(text: str) -> ParsedPair | Invalid:
     if len(text) > MOST_CHARACTERS:
         return Invalid(f"longer than {MOST_CHARACTERS} characters (got {len(text)})")
     try:
-        return _checked(_loaded(text))
-    except _Rejected as exc:
+        return _checked(strict_json(text))
+    except Rejected as exc:
         return Invalid(str(exc))
-
-
-def _loaded(text: str) -> JSON:
-    """One strict JSON value."""
-    try:
-        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_no_number)
-    except json.JSONDecodeError as exc:
-        raise _Rejected(f"not one JSON object: {exc.msg[:1].lower()}{exc.msg[1:]} at character {exc.pos}") from None
-    except RecursionError:
-        raise _Rejected("nested too deeply") from None
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, unless a key comes twice."""
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise _Rejected(f"key {_shown(key)} comes more than once")
-        found[key] = value
-    return found
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise _Rejected(f"{name} is not JSON")
-
-
-def _no_number(digits: str) -> float:
-    """A whole number: never part of a valid reply, so that its value is nothing to spend time on."""
-    return float(digits[:20])
-
-
-def _shown(value: object) -> str:
-    """A value for a reason: cut short, printable ASCII only."""
-    seen = ascii(value)
-    return seen if len(seen) <= 60 else seen[:57] + "..."
 
 
 def _checked(raw: JSON) -> ParsedPair:
     """The parts of a reply, each checked."""
     if not isinstance(raw, dict):
-        raise _Rejected(f"not a JSON object (got {type(raw).__name__})")
+        raise Rejected(f"not a JSON object (got {type(raw).__name__})")
     _check_keys(raw)
     verdict = _verdict(raw["verdict"])
     reason = _reason(raw["reason"])
     named = set(_NAMED.findall(reason))
     if verdict in ("1", "2") and named and verdict not in named:
-        raise _Rejected(f"the verdict is {verdict}, but the reason names candidate {named.pop()} as the better one")
+        raise Rejected(f"the verdict is {verdict}, but the reason names candidate {named.pop()} as the better one")
     return ParsedPair(verdict, reason)
 
 
@@ -138,10 +99,10 @@ def _check_keys(raw: Mapping[str, Any]) -> None:
     """Exactly the two keys."""
     missing = [key for key in _KEYS if key not in raw]
     if missing:
-        raise _Rejected(f"keys are missing: {', '.join(map(_shown, missing))}")
+        raise Rejected(f"keys are missing: {', '.join(map(shown, missing))}")
     extra = [key for key in raw if key not in _KEYS]
     if extra:
-        raise _Rejected(f"keys are unknown: {', '.join(map(_shown, extra[:3]))}")
+        raise Rejected(f"keys are unknown: {', '.join(map(shown, extra[:3]))}")
 
 
 def _verdict(raw: JSON) -> PairVerdict:
@@ -150,17 +111,17 @@ def _verdict(raw: JSON) -> PairVerdict:
         if raw == word:
             found: PairVerdict = word
             return found
-    raise _Rejected(f'verdict must be "1", "2", "tie" or "abstain" (got {_shown(raw)})')
+    raise Rejected(f'verdict must be "1", "2", "tie" or "abstain" (got {shown(raw)})')
 
 
 def _reason(raw: JSON) -> str:
     """A text of bounded length that UTF-8 can carry."""
     if not isinstance(raw, str):
-        raise _Rejected(f"reason must be text (got {_shown(raw)})")
+        raise Rejected(f"reason must be text (got {shown(raw)})")
     if len(raw) > MOST_REASON:
-        raise _Rejected(f"reason has {len(raw)} characters, at most {MOST_REASON} are allowed")
+        raise Rejected(f"reason has {len(raw)} characters, at most {MOST_REASON} are allowed")
     if any("\ud800" <= char <= "\udfff" for char in raw):
-        raise _Rejected("reason holds half of a surrogate pair")
+        raise Rejected("reason holds half of a surrogate pair")
     return raw
 
 

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any, Final
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from assaymark import __version__
 from assaymark.errors import InputError, Problem
@@ -18,7 +14,7 @@ from assaymark.report.datasheet.reading import MORE, Opened, comparable, datashe
 from assaymark.report.datasheet.sheet_view import sheet_view
 from assaymark.report.datasheet.summary import summary_svg
 from assaymark.report.formats import count
-from assaymark.report.pages import content_security_policy
+from assaymark.report.frame import asset, content_security_policy, environment
 
 COMPARISON: Final = "datasheets.html"
 
@@ -66,7 +62,7 @@ def render_datasheet(sheet: Datasheet, peers: Sequence[Datasheet] = ()) -> Mappi
     made = {page: _render("datasheet.html", view.title, **values)}
     if view.apart:
         made[more] = _render("datasheet-measurements.html", f"{this.name}, every measurement", **values)
-    made[figure] = xml_safe(summary_svg(this, fit, _asset("datasheet-marks.css"), _asset("datasheet-figure.css")))
+    made[figure] = xml_safe(summary_svg(this, fit, asset("datasheet-marks.css"), asset("datasheet-figure.css")))
     return made
 
 
@@ -116,38 +112,15 @@ def _leaf(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-@cache
-def _environment() -> Environment:
-    loader = PackageLoader("assaymark.report", "templates")
-    return Environment(
-        loader=loader,
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
-
-
-@cache
-def _asset(name: str) -> str:
-    """A style sheet or script, without the spaces that only its author needs."""
-    environment = _environment()
-    assert environment.loader is not None
-    source, _, _ = environment.loader.get_source(environment, name)
-    lines = (line.strip() for line in source.splitlines())
-    return re.sub(r"\n+", "\n", "\n".join(lines)).strip()
-
-
 def _render(template: str, title: str, **values: Any) -> str:
-    styles = (_asset(name) for name in ("page.css", "datasheet.css", "datasheet-marks.css"))
+    styles = (asset(name) for name in ("page.css", "datasheet.css", "datasheet-marks.css"))
     html = (
-        _environment()
+        environment()
         .get_template(template)
         .render(
             csp=content_security_policy(),
             css="\n".join(styles),
-            js=_asset("page.js"),
+            js=asset("page.js"),
             title=title,
             version=__version__,
             **values,
