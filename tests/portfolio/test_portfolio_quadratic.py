@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog, nnls
 
 from assaymark.errors import InputError, NotMeasurableError
-from assaymark.portfolio import Solution, max_sharpe, min_variance
+from assaymark.portfolio import Solution, kernel, max_sharpe, min_variance
 from assaymark.portfolio.kernel import Support, minimise
 from assaymark.portfolio.solution import STATUSES
 
@@ -101,7 +101,7 @@ def test_least_variance_against_nnls(problem: tuple[NDArray[np.int64], NDArray[n
 
 
 @pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize(("n", "days"), [(183, 60), (183, 20), (40, 300), (81, 60)])
+@pytest.mark.parametrize(("n", "days"), [(183, 60), (40, 300), (81, 60)])
 def test_conditions_hold_at_real_sizes(seed: int, n: int, days: int) -> None:
     mu, cov = market(seed, n, days)
     best, calm = max_sharpe(mu, cov, rf=0.04 / 252), min_variance(cov)
@@ -116,12 +116,15 @@ def test_conditions_hold_at_real_sizes(seed: int, n: int, days: int) -> None:
 def test_no_common_factor_and_few_days_leave_a_mix_without_variance(seed: int) -> None:
     x = np.random.default_rng(seed).normal(size=(20, 120))
     cov = np.cov(x, rowvar=False)
+    moves = x - x.mean(axis=0)
+    mix = linprog(np.zeros(120), A_eq=np.vstack([moves, np.ones(120)]), b_eq=[0.0] * 20 + [1.0], bounds=(0, None))
+    assert mix.status == 0
     calm = min_variance(cov)
     assert calm.status == "zero-variance"
-    assert calm.weights @ cov @ calm.weights < 1e-18
+    assert np.abs(moves @ calm.weights).max() < 1e-7
     best = max_sharpe(np.full(120, 0.01), cov)
     assert best.status == "unbounded"
-    assert best.weights @ cov @ best.weights < 1e-18
+    assert np.abs(moves @ best.weights).max() < 1e-7
 
 
 def test_support_that_must_pass_the_rank() -> None:
@@ -170,10 +173,9 @@ def test_scale_and_order_of_assets_change_nothing(seed: int, a: float, b: float)
 def test_twins_share_equally_wherever_they_stand() -> None:
     mu, cov = market(3, 10, 40)
     held = int(np.argmax(max_sharpe(mu, cov).weights))
-    places = [4, *range(10), held]
-    places = [held if p == 4 else p for p in places]
     one = max_sharpe(mu, cov)
-    many = max_sharpe(mu[[*range(10), held, held]], cov[np.ix_([*range(10), held, held], [*range(10), held, held])])
+    places = [*range(10), held, held]
+    many = max_sharpe(mu[places], cov[np.ix_(places, places)])
     assert many.status == "duplicates"
     np.testing.assert_allclose(many.weights[[held, 10, 11]], one.weights[held] / 3, atol=1e-12)
     calm = min_variance(cov[np.ix_([*range(10), *range(10)], [*range(10), *range(10)])])
@@ -234,6 +236,36 @@ def test_the_support_leaves_out_what_is_already_spanned() -> None:
     support = Support(np.ones((3, 3)))
     support.keep(np.array([2, 0, 1]))
     assert support.held.tolist() == [2]
+
+
+@pytest.mark.parametrize("noise", [1e-3, 1e-6, 1e-8, 0.0])
+@pytest.mark.parametrize("seed", range(40))
+def test_almost_singular_matrices_give_the_optimum_or_a_mix_without_risk(noise: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, days, rank = rng.integers([3, 2, 1], [40, 60, 4]).tolist()
+    x = rng.normal(size=(days, rank)) @ rng.normal(0.5, 1, (rank, n)) + noise * rng.normal(size=(days, n))
+    x = x[:, rng.integers(0, n, n)]
+    cov, mu = np.cov(x, rowvar=False), x.mean(axis=0) + 1e-3 * rng.normal(size=n)
+    best, calm = max_sharpe(mu, cov), min_variance(cov)
+    for found in (best, calm):
+        assert found.weights.min() >= 0
+        assert found.weights.sum() == pytest.approx(1)
+    sizes = np.sqrt(np.diag(cov))
+    for found in (best, calm):
+        if found.status in ("optimal", "duplicates"):
+            assert found.residual is not None
+            assert found.residual < 1e-6
+        elif found.status in ("unbounded", "zero-variance"):
+            amounts = found.weights * sizes
+            assert found.weights @ cov @ found.weights <= 1e-8 * (amounts @ amounts)
+    if best.status == "optimal":
+        assert sharpe_violation(best.weights, mu, cov) < 1e-3
+
+
+def test_conditions_that_are_not_met_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel, "_WORST", -1.0)
+    with pytest.raises(NotMeasurableError, match="conditions violated"):
+        minimise(np.eye(3), np.ones(3))
 
 
 def test_a_limit_is_an_error_and_no_answer() -> None:

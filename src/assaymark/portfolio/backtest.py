@@ -90,26 +90,32 @@ def backtest(targets: ArrayLike, returns: ArrayLike, *, cost_bps: float = 15.0) 
     nav, turnover = np.ones((count, n_days)), np.zeros((count, n_days))
     before = np.zeros((count, days.size, n_assets))
     weights, value = np.zeros((count, n_assets)), np.ones(count)
-    ends = np.append(days[1:], n_days - 1)
-    for k, (day, end) in enumerate(zip(days, ends, strict=True)):
+    factors = 1.0 + np.where(np.isnan(earned), 0.0, earned)  # what is missing is held by nobody, as checked above
+    for k, (day, end) in enumerate(_stretches(days, n_days)):
         before[:, k] = weights
         trading = trades[:, day] & (value > 0)
         goal = np.where(trading[:, None], book[:, day], weights)
         turnover[:, day] = np.abs(goal - weights).sum(axis=1)
         value = value * (1.0 - cost_bps * 1e-4 * turnover[:, day])
         nav[:, day] = value
-        weights, value = _drift(goal, value, earned[day + 1 : end + 1], nav[:, day + 1 : end + 1])
+        weights, value = _drift(goal, value, factors[day + 1 : end + 1], nav[:, day + 1 : end + 1])
     cost = cost_bps * 1e-4 * turnover
     if single:
         return Backtest(nav[0], turnover[0], cost[0], days, before[0])
     return Backtest(nav, turnover, cost, days, before)
 
 
-def _drift(weights: Floats, value: Floats, returns: Floats, nav: Floats) -> tuple[Floats, Floats]:
+def _stretches(days: Days, n_days: int) -> list[tuple[int, int]]:
+    """Each day of trades with the last day that its weights drift through."""
+    starts = days.tolist()
+    return list(zip(starts, [*starts[1:], n_days - 1], strict=True)) if starts else []
+
+
+def _drift(weights: Floats, value: Floats, factors: Floats, nav: Floats) -> tuple[Floats, Floats]:
     """Fill ``nav`` for a stretch without trades; the weights and the value at its end."""
-    if not returns.shape[0]:
+    if not factors.shape[0]:
         return weights, value
-    growth = np.cumprod(1.0 + np.nan_to_num(returns, nan=0.0), axis=0)
+    growth = np.cumprod(factors, axis=0)
     grown = weights @ growth.T + (1.0 - weights.sum(axis=1))[:, None]
     # A cash share of 1 - 1 = -1e-16 must not turn a total loss into a negative value.
     grown = np.where(grown > 1e-15, grown, 0.0)
@@ -129,9 +135,9 @@ def _checked(targets: ArrayLike, returns: ArrayLike, cost_bps: float) -> tuple[F
     if wanted is not None:
         missing = np.isnan(wanted)
         holds: Bools = np.asarray(missing.all(axis=-1))
-        part = missing & ~holds[..., None]
+        part = missing & ~holds[..., None] if missing.sum() > holds.sum() * wanted.shape[-1] else np.zeros(1, np.bool_)
         if found.none_of(part, "targets", "a row is either all NaN (hold) or has no NaN", wanted):
-            found.weights("targets", np.where(holds[..., None], 0.0, wanted), least=0.0)
+            found.weights("targets", wanted, rows=~holds, least=0.0)
         if earned is not None and wanted.shape[-2:] != earned.shape:
             found.add("targets", f"must have the days and assets of returns {earned.shape} (got {wanted.shape})")
     found.settle()
@@ -147,9 +153,9 @@ def _refuse_missing(book: Floats, trades: Bools, days: Days, returns: Floats) ->
         return
     found = Findings("backtest")
     holds = np.zeros(book[:, 0].shape, dtype=np.bool_)
-    for day, end in zip(days, np.append(days[1:], returns.shape[0] - 1), strict=True):
+    for day, end in _stretches(days, returns.shape[0]):
         holds = np.where(trades[:, day, None], book[:, day] > 0, holds)
         for asset in np.flatnonzero(gaps[day + 1 : end + 1].any(axis=0) & holds.any(axis=0)):
-            first = int(day) + 1 + int(np.argmax(gaps[day + 1 : end + 1, asset]))
+            first = day + 1 + int(np.argmax(gaps[day + 1 : end + 1, asset]))
             found.add("returns", f"asset {asset} is held on day {first}, but has no return there")
     found.settle()

@@ -59,7 +59,7 @@ class Findings:
         """Note a number that is not within low <= value < high."""
         if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
             self.add(where, f"must be {wanted} (got {value!r})")
-        elif not low <= value < high:
+        elif not (np.isfinite(value) and low <= value < high):
             self.add(where, f"must be {wanted} (got {float(value)!r})")
 
     def covariance(self, cov: ArrayLike) -> Floats | None:
@@ -81,12 +81,25 @@ class Findings:
             matrix = (matrix + matrix.T) / 2
         return matrix
 
-    def weights(self, where: str, weights: Floats, *, least: float = 1.0) -> None:
-        """Rows of finite weights, none negative, that sum to between ``least`` and 1."""
-        if not self.none_of(~np.isfinite(weights), where, "weights must be finite", weights):
+    def weights(self, where: str, weights: Floats, *, rows: Bools | None = None, least: float = 1.0) -> None:
+        """Finite weights, none negative, whose rows sum to between ``least`` and 1; only ``rows`` are looked at."""
+        # Most rows of a schedule hold, so the others are taken out before anything is looked at.
+        used = weights if rows is None else weights[rows]
+        if not used.size:
             return
-        self.none_of(weights < 0, where, "weights must not be negative", weights)
-        totals = np.asarray(weights.sum(axis=-1), dtype=np.float64)
+        totals = np.asarray(used.sum(axis=-1), dtype=np.float64)
+        if (
+            np.isfinite(totals).all()
+            and used.min() >= 0
+            and least - SLACK <= totals.min()
+            and totals.max() <= 1 + SLACK
+        ):
+            return
+        apart = weights if rows is None else np.where(rows[..., None], weights, 0.0)
+        if not self.none_of(~np.isfinite(apart), where, "weights must be finite", apart):
+            return
+        self.none_of(apart < 0, where, "weights must not be negative", apart)
+        totals = np.asarray(apart.sum(axis=-1), dtype=np.float64)
         wanted = "must sum to 1" if least == 1.0 else "must sum to at most 1; the rest is cash"
         self.none_of((totals > 1 + SLACK) | (totals < least - SLACK), where, f"weights {wanted}", totals)
 

@@ -21,6 +21,10 @@ from assaymark.portfolio.solution import Floats
 Indices = NDArray[np.intp]
 
 _EPS = float(np.finfo(np.float64).eps)
+_FLAT = 1e-12  # variance of a direction of length 1 that counts as none; a matrix of correlations has rounding of 1e-15
+_WORST = 1e-6  # no minimum is given whose conditions are violated by more
+_HEDGED = 1e-8  # variance of a direction of length 1 that is lost in the rounding of the minimiser
+_STEEP = 1e-6  # above this Schur complement nobody looks for a direction without risk
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +34,7 @@ class Minimum:
     Attributes
     ----------
     point : float array of shape (n,)
-        The minimiser; if not ``bounded`` a direction d >= 0 with Cd = 0 and b'd > 0.
+        The minimiser; if not ``bounded`` a direction d >= 0 with b'd > 0 and Cd = 0 up to rounding.
     bounded : bool
         Whether there is a minimum.
     residual : float
@@ -58,14 +62,9 @@ class Support:
         column = self._back(self.matrix[self.held, j], 1)
         return column, float(self.matrix[j, j] - column @ column)
 
-    def null_direction(self, column: Floats, schur: float) -> Floats | None:
-        """How the held assets move against one unit of the newcomer without changing risk; None if risk changes."""
-        if schur > 1e-6:
-            return None
-        moves = -self._back(column, 0)
-        # Rounding in the block reaches the Schur complement multiplied by the size of the direction.
-        slack = 16 * self.matrix.shape[0] * _EPS * (1.0 + float(moves @ moves))
-        return moves if schur <= slack else None
+    def moves(self, column: Floats) -> Floats:
+        """How the held assets best make room for one unit of the newcomer."""
+        return -self._back(column, 0)
 
     def add(self, j: int, column: Floats, schur: float) -> None:
         """Take in an asset whose Schur complement is positive."""
@@ -111,7 +110,7 @@ def minimise(matrix: Floats, linear: Floats, *, limit: int | None = None) -> Min
     Raises
     ------
     NotMeasurableError
-        The limit was reached.
+        The limit was reached, or rounding keeps the conditions from being met.
 
     Examples
     --------
@@ -125,48 +124,55 @@ def minimise(matrix: Floats, linear: Floats, *, limit: int | None = None) -> Min
     support = Support(matrix)
     barred = np.zeros(n, dtype=np.bool_)
     most = 50 * n if limit is None else limit
-    for iteration in range(most + 1):
+    lowest, stalled = 0.0, 0
+    for iteration in range(most):
         slope = b - matrix @ y
         slope[support.held] = -np.inf
         slope[barred] = -np.inf
         j = int(np.argmax(slope))
-        if slope[j] <= 1e-12 + 8 * _EPS * float(y.sum()):
+        # Where the amounts are large (almost no risk), rounding alone makes slopes; they lead round in circles.
+        if slope[j] <= _EPS * max(1e4, 64 * float(y.sum())) or stalled > n:
             return _polished(support, y, b, scale, iteration)
-        if iteration == most:
-            break
-        column, schur = support.column(j)
-        moves = support.null_direction(column, schur)
-        if moves is None:
-            support.add(j, column, schur)
-        elif not _slide(support, y, j, moves):
-            ray = np.zeros(n)
-            ray[support.held], ray[j] = np.maximum(moves, 0.0), 1.0
+        ray = _take_in(support, y, j, float(slope[j]))
+        if ray is not None:
             return Minimum(ray, False, float(np.abs(matrix @ ray).max()), iteration + 1)
         _descend(support, y, b)
         # Rounding can throw a newcomer straight out again: it is tried again once something else has changed.
+        barred[j] = True
         if y[j] > 0:
             barred[:] = False
-        else:
-            barred[j] = True
+        value = -0.5 * float(b @ y)
+        stalled = 0 if value < lowest * (1 + 1e-13) else stalled + 1
+        lowest = min(lowest, value)
     raise NotMeasurableError(f"the active set did not settle within {most} steps on {n} assets")
 
 
-def _slide(support: Support, y: Floats, j: int, moves: Floats) -> bool:
-    """Go along the direction without risk until a held asset is used up, and let it go; False if none ever is."""
+def _take_in(support: Support, y: Floats, j: int, slope: float) -> Floats | None:
+    """Hold the newcomer, in place of a held asset if need be; a ray if the objective falls along it without end."""
+    column, schur = support.column(j)
+    if schur > _STEEP:
+        support.add(j, column, schur)
+        return None
+    moves = support.moves(column)
     falling = np.flatnonzero(moves < -1e-10 * max(1.0, float(np.abs(moves).max())))
-    if falling.size == 0:
-        return False
+    reach = float((y[support.held[falling]] / -moves[falling]).min()) if falling.size else np.inf
+    # Rounding in the block reaches the Schur complement multiplied by the size of the direction.
+    flat = schur <= _FLAT * (1.0 + float(moves @ moves))
+    if flat and not falling.size:
+        ray = np.zeros(y.size)
+        ray[support.held], ray[j] = np.maximum(moves, 0.0), 1.0
+        return ray
+    if not flat and slope <= reach * schur:
+        support.add(j, column, schur)
+        return None
     held = support.held
-    reach = y[held[falling]] / -moves[falling]
-    first = int(np.argmin(reach))
-    step = float(reach[first])
-    after = y[held] + step * moves
-    after[falling[first]] = 0.0
+    after = y[held] + reach * moves
+    after[falling[np.argmin(y[held[falling]] / -moves[falling])]] = 0.0
     staying = after > 0
     y[held] = np.where(staying, after, 0.0)
-    y[j] = step
+    y[j] = reach
     support.keep(np.append(held[staying], j))
-    return True
+    return None
 
 
 def _descend(support: Support, y: Floats, b: Floats) -> None:
@@ -198,4 +204,10 @@ def _polished(support: Support, y: Floats, b: Floats, scale: float, iterations: 
     slope = b - support.matrix @ y
     violations = np.maximum(slope, 0.0)
     violations[held] = np.abs(slope[held])
-    return Minimum(y * scale, True, float(violations.max()), iterations)
+    residual = float(violations.max())
+    if residual > _WORST:
+        # Rounding can only do this to amounts so large that the mix has next to no risk for its size.
+        if y @ support.matrix @ y > _HEDGED * (y @ y):
+            raise NotMeasurableError(f"the active set did not settle (conditions violated by {residual:.2g})")
+        return Minimum(y / y.max(), False, residual, iterations)
+    return Minimum(y * scale, True, residual, iterations)

@@ -42,8 +42,8 @@ def max_sharpe(mu: ArrayLike, cov: ArrayLike, *, rf: float = 0.0, allowed: Array
           single asset, the one of largest excess per volatility, and is returned. A benchmark may prefer equal weight.
         - ``zero-variance``: an asset without variance earns more than ``rf``: the ratio is infinite; all is in the best
           such asset.
-        - ``unbounded``: a mix of assets has no variance and earns more than ``rf``: the ratio is infinite; the mix is
-          returned.
+        - ``unbounded``: a mix of assets has no variance that can be told from rounding, and earns more than ``rf``: the
+          ratio is infinite; the mix is returned.
         - ``empty``: nothing is allowed; equal weight over all assets.
 
     Raises
@@ -124,8 +124,6 @@ def _checked(mu: ArrayLike, cov: ArrayLike, rf: float, allowed: ArrayLike | None
     found = Findings("max_sharpe")
     means, matrix = found.array("mu", mu, (1,)), found.covariance(cov)
     found.number("rf", rf, -np.inf, np.inf, "a finite number")
-    if np.isneginf(rf):
-        found.add("rf", "must be a finite number (got -inf)")
     if means is not None:
         found.none_of(~np.isfinite(means), "mu", "must be finite", means)
         if matrix is not None and matrix.shape[0] != means.size:

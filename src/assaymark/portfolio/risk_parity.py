@@ -12,6 +12,7 @@ from assaymark.portfolio.kernel import minimise
 from assaymark.portfolio.solution import Floats, Solution, Status, spread
 
 _ENOUGH = 1e-12  # stop at this relative error of the risk shares
+_WORST = 1e-6  # and give none whose rounding alone is beyond this: the covariance does not determine them
 _QUADRATIC = 0.25  # Newton decrement below which the full step is safe for a self-concordant function
 _LIMIT = 200
 
@@ -75,6 +76,8 @@ def equal_risk_contribution(cov: ArrayLike) -> Solution:
     ------
     InputError
         The matrix is not square, finite, symmetric and positive semidefinite.
+    NotMeasurableError
+        Some mix is hedged so fully that rounding alone moves the risk shares by more than 1e-6 of their size.
 
     References
     ----------
@@ -93,10 +96,12 @@ def equal_risk_contribution(cov: ArrayLike) -> Solution:
     scaled = correlations("equal_risk_contribution", matrix[np.ix_(live, live)], sizes[live])
     x, error, steps = _newton(scaled)
     status = _status(bool(live.all()))
-    if error > _ENOUGH * 1e3:
+    if not np.isfinite(error):
         ray = minimise(scaled, np.ones(x.size))
         if ray.bounded:
-            raise NotMeasurableError(f"the risk shares did not settle within {steps} steps (error {error:.2g})")
+            raise NotMeasurableError(
+                f"the risk shares did not settle: after {steps} steps, rounding is all that is left"
+            )
         x, status = ray.point, "unbounded"
     weights = np.zeros(sizes.size)
     weights[live] = x / sizes[live]
@@ -143,25 +148,26 @@ def risk_shares(weights: ArrayLike, cov: ArrayLike) -> Floats:
 
 
 def _newton(matrix: Floats) -> tuple[Floats, float, int]:
-    """The point at which x * (Cx) = 1, how far each is from it at most, and the steps taken."""
+    """The point at which x * (Cx) = 1, how far each is from it at most (infinite: no such point), the steps taken."""
     n = matrix.shape[0]
+    sizes = np.abs(matrix)
     # The best multiple of equal amounts, where they have risk.
     x = np.full(n, np.sqrt(n / max(float(matrix.sum()), 1.0)))
-    error = np.inf
     for step in range(_LIMIT):
         slope = matrix @ x - 1.0 / x
         error = float(np.abs(x * slope).max())
-        if error <= _ENOUGH or x.max() > 1e9:
+        # Amounts that hedge each other almost fully are large, and x * (Cx) cannot be computed better than this.
+        rounding = 4 * float(np.finfo(np.float64).eps) * float((x * (sizes @ x)).max())
+        if rounding > _WORST:
+            return x, np.inf, step
+        if error <= max(_ENOUGH, rounding):
             return x, error, step
         hessian = matrix.copy()
         hessian.flat[:: n + 1] += 1.0 / (x * x)
         move: Floats = lapack.dposv(hessian, slope)[1]
         decrement = float(np.sqrt(max(slope @ move, 0.0)))
-        after = x - move / (1.0 if decrement < _QUADRATIC else 1.0 + decrement)
-        if error < 1e-9 and float(np.abs(after * (matrix @ after) - 1.0).max()) >= error:
-            return x, error, step  # rounding has the last word
-        x = after
-    return x, error, _LIMIT
+        x = x - move / (1.0 if decrement < _QUADRATIC else 1.0 + decrement)
+    return x, np.inf, _LIMIT
 
 
 def _status(all_live: bool) -> Status:
