@@ -17,7 +17,7 @@ _SLOW_SD, _FAST_SD = 0.16, 0.22
 BULL, SIDEWAYS, BEAR = 0, 1, 2
 _MEAN_DAYS = np.array([210.0, 110.0, 70.0])
 _NEXT = np.array([[0.0, 0.6, 0.4], [0.65, 0.0, 0.35], [0.5, 0.5, 0.0]])
-SHARPE = np.array([1.05, 0.35, -1.1])
+SHARPE = np.array([1.3, 0.5, -1.1])
 """Drift of each regime in units of a class's volatility, a year."""
 
 
@@ -68,7 +68,7 @@ def _ar1(draws: np.ndarray, decay: float) -> np.ndarray:
 
 
 def multivariate_t(rng: np.random.Generator, n: int, correlation: np.ndarray, *, dof: float = 5.0) -> np.ndarray:
-    """Correlated t draws of unit variance, shape (n, k): one mixing variable a day, so that all have bad days at once."""
+    """Correlated t draws of unit variance, shape (n, k): one mixing variable a day, so bad days are bad for all."""
     normal = rng.standard_normal((n, correlation.shape[0])) @ np.linalg.cholesky(correlation).T
     mixing = np.sqrt((dof - 2) / rng.chisquare(dof, n))
     found: np.ndarray = normal * mixing[:, None]

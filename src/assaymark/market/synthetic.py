@@ -26,7 +26,7 @@ from assaymark.market.instruments import (
 )
 from assaymark.market.rates import policy_rate
 from assaymark.market.stress import Window, calm_days, draw_windows, pin_legs, stress_factors, stress_own
-from assaymark.market.targets import INTRA, SUB_SHARE, SUB_VOLATILITY, factor_correlation
+from assaymark.market.targets import DESIGN, SUB_SHARE, SUB_VOLATILITY, factor_correlation
 
 _YEAR = 252
 # Correlation of a fall with the next day's volatility, in the order of CLASSES.
@@ -112,7 +112,7 @@ def synthetic_market(seed: int = 0) -> SyntheticMarket:
     sizes = np.array([rng["sizes"].uniform(*SUB_VOLATILITY[one.sub]) for one in listings])
 
     shared, own, equity_volatility, loading = _random_parts(rng, days, listings, windows, calm)
-    noise = _unit_on_calm(shared + own, calm & (days >= days[0]), alive)
+    noise = _unit_on_calm(shared + own, calm, alive)
     states = np.stack([parts.semi_markov(rng["regimes"], days.size) for _ in CLASSES], axis=1)
     drift = parts.SHARPE[states][:, _class_of(listings)] * loading * sizes / _YEAR
     policy = policy_rate(rng["rates"], days, windows)
@@ -159,7 +159,7 @@ def _random_parts(
     weight = np.empty(len(listings))
     for name, columns in members.items():
         weight[columns] = parts.loadings(
-            rng["sizes"], columns.size, INTRA[name], SUB_SHARE[name], _same_sub(name, columns.size)
+            rng["sizes"], columns.size, DESIGN[name], SUB_SHARE[name], _same_sub(name, columns.size)
         )
     correlation = factor_correlation(np.array([weight[columns].mean() for columns in members.values()]))
     shocks = parts.multivariate_t(rng["factors"], n, correlation)
@@ -224,9 +224,10 @@ def _bars(
     usual = np.exp(np.linspace(11.0, 15.0, close.shape[1]))
     volume = np.round(usual * np.exp(0.3 * crowd + 0.25 * np.minimum(move, 6.0)))
     # Rounding keeps the order of open, high, low and close, and hides last-bit differences between machines.
-    return tuple(np.maximum(np.round(one, _DECIMALS), 10.0**-_DECIMALS) for one in (opened, high, low, close)) + (
-        volume,
+    opened, high, low, close = (
+        np.maximum(np.round(p, _DECIMALS), 10.0**-_DECIMALS) for p in (opened, high, low, close)
     )
+    return opened, high, low, close, volume
 
 
 def _gaps(rng: np.random.Generator, alive: np.ndarray, listings: tuple[Listing, ...]) -> np.ndarray:

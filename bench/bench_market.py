@@ -1,0 +1,74 @@
+"""The embedded market: seconds and memory of a whole one, and microseconds of a 60-day slice.
+
+Run ``just bench``: prints the numbers, and fails where one is over its promise.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import numpy as np
+import pandas as pd
+
+from assaymark.market import fill_gaps, pairwise_correlation, simple_returns, synthetic_history, synthetic_market
+
+Note = Callable[[str, str, str, str], None]
+NOW = datetime(2024, 3, 1, 22, tzinfo=UTC)
+
+_WHOLE = """
+import resource, time
+import assaymark.market as market
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+started = time.perf_counter()
+history = market.synthetic_history(0)
+print(time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, before / 1024)
+"""
+
+
+def best(function: Callable[[], object], repeats: int, number: int = 1) -> float:
+    """Seconds of one call: the best of ``repeats`` means over ``number`` calls."""
+    found = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        for _ in range(number):
+            function()
+        found.append((time.perf_counter() - started) / number)
+    return min(found)
+
+
+def test_a_whole_market(note: Note) -> None:
+    ran = subprocess.run([sys.executable, "-c", _WHOLE], capture_output=True, text=True, check=True)
+    seconds, peak, before = map(float, ran.stdout.split())
+    note(
+        "synthetic market with macro and news, 183 instruments, 2015-2025",
+        "a fresh process",
+        f"{seconds:.2f} s, {peak:.0f} MB at the peak ({before:.0f} MB of it imports)",
+        "< 2 s, < 300 MB",
+    )
+    assert seconds < 2
+    assert peak < 300
+
+
+def test_a_slice(note: Note) -> None:
+    history = synthetic_history(0)
+    seconds = best(lambda: history.as_of(NOW).prices(60), 5, 200)
+    note("view at a time and its 60-day slice of 183 closes", "itself", f"{seconds * 1e6:,.0f} us", "< 1,000 us")
+    assert seconds < 1e-3
+
+
+def test_correlation(note: Note) -> None:
+    returns = simple_returns(fill_gaps(synthetic_market(0).close))
+    frame = pd.DataFrame(returns)
+    np.testing.assert_allclose(pairwise_correlation(returns).values, frame.corr().to_numpy(), atol=1e-12)
+    ours, theirs = best(lambda: pairwise_correlation(returns), 5), best(frame.corr, 3)
+    note(
+        "pairwise-complete correlation, 2,869 x 183",
+        "pandas DataFrame.corr",
+        f"{theirs / ours:,.0f} x ({ours * 1e3:,.0f} ms against {theirs * 1e3:,.0f} ms)",
+        ">= 5 x",
+    )
+    assert theirs / ours >= 5

@@ -1,0 +1,167 @@
+"""Taking dates, names and level out of bars before an agent sees them (ValueBlindBench section 3.2), and the probe.
+
+The probe asks whether what is left still says when it was: it looks for the series in the history it could come from.
+It must find what has not been sanitised, or its silence proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from assaymark.errors import InputError, NotMeasurableError, Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """Bars of one instrument as they come: ``times`` (int64, seconds since 1970 in UTC), float prices and volume."""
+
+    instrument: str
+    times: np.ndarray
+    open: np.ndarray
+    high: np.ndarray
+    low: np.ndarray
+    close: np.ndarray
+    volume: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Sanitised:
+    """Bars without dates, names and level, and what was left out.
+
+    ``bars`` carry neutral names, times as seconds before the last bar (0 is the newest), prices with the first close
+    at 100 and volume with mean 1. ``left_out`` are instruments that did not exist in the period. The key from neutral
+    to real names is not in it.
+    """
+
+    bars: tuple[Bars, ...]
+    left_out: tuple[str, ...]
+
+
+def neutral_names(count: int) -> tuple[str, ...]:
+    """Names that say nothing.
+
+    >>> neutral_names(28)[0], neutral_names(28)[27]
+    ('Asset A', 'Asset AB')
+    """
+    letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    return tuple("Asset " + (letters[i // 26 - 1] if i >= 26 else "") + letters[i % 26] for i in range(count))
+
+
+def sanitise(
+    bars: Sequence[Bars], rng: np.random.Generator, *, base: float = 100.0
+) -> tuple[Sanitised, Mapping[str, str]]:
+    """Bars rebased, with times as offsets and instruments under neutral names in a drawn order.
+
+    Instruments without any price are left out and listed; one with a price missing inside is an error, because a hole
+    of known length is itself a mark.
+
+    Returns
+    -------
+    Sanitised
+        What may be shown.
+    mapping
+        Neutral to real name, for whoever settles the decisions; never shown.
+
+    Raises
+    ------
+    InputError
+        Nothing is left, a series has a hole, or the series do not share their times; every problem at once.
+    """
+    kept = [one for one in bars if np.isfinite(one.close).any()]
+    left_out = tuple(sorted(one.instrument for one in bars if not np.isfinite(one.close).any()))
+    problems = [
+        Problem(one.instrument, "has bars missing inside the period")
+        for one in kept
+        if not np.isfinite(one.close).all()
+    ]
+    problems += [
+        Problem(one.instrument, "has other times than the first series")
+        for one in kept
+        if not np.array_equal(one.times, kept[0].times)
+    ]
+    if not kept or problems:
+        raise InputError("sanitising", problems or ["no instrument has a price in the period"])
+    names = neutral_names(len(kept))
+    order = rng.permutation(len(kept))
+    found = [_neutral(kept[int(place)], name, base) for name, place in zip(names, order, strict=True)]
+    key = {name: kept[int(place)].instrument for name, place in zip(names, order, strict=True)}
+    return Sanitised(tuple(found), left_out), key
+
+
+def _neutral(one: Bars, name: str, base: float) -> Bars:
+    """One series without level, date and name. Rounded, so that the level cannot be read off the last digits."""
+    scale = base / one.close[0]
+    mean = float(one.volume.mean())
+    opened, high, low, close = (np.round(p * scale, 4) for p in (one.open, one.high, one.low, one.close))
+    volume = np.round(one.volume / mean if mean > 0 else one.volume, 3)
+    return Bars(name, one.times - one.times[-1], opened, high, low, close, volume)
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeMatch:
+    """Where a series fits its history best.
+
+    ``column`` and ``row`` (of its first price) of the best place, the correlation of returns there, the best one at
+    any other place of the history, and whether that counts as found: ``correlation`` at least the limit asked for.
+    """
+
+    column: int
+    row: int
+    correlation: float
+    runner_up: float
+    found: bool
+
+
+def date_probe(closes: np.ndarray, history: np.ndarray, *, limit: float = 0.95) -> ProbeMatch:
+    """Look for a series in a history by the correlation of its returns with those of every place in every column.
+
+    Correlation ignores level and scale, so rebasing alone does not hide a series from whoever owns its history at the
+    same interval: daily bars of known prices are found however they are rebased. Run it on the series before it was
+    sanitised as well; if that is not found, the probe proves nothing.
+
+    Parameters
+    ----------
+    closes : float array of shape (k,)
+        At least 10 prices without holes.
+    history : float array of shape (n_days, n_instruments)
+        Closes at the same interval, k rows at least; places with a missing price are skipped.
+    limit : float
+        Correlation from which the series counts as found.
+
+    Returns
+    -------
+    ProbeMatch
+
+    Raises
+    ------
+    NotMeasurableError
+        The series is too short, has a hole or does not move, or the history has no complete place for it.
+    """
+    if closes.size < 10 or not np.isfinite(closes).all() or np.ptp(closes) == 0:
+        raise NotMeasurableError("the date probe needs at least 10 prices without holes that move")
+    scores = _scores(np.diff(np.log(closes)), np.log(history))
+    if not np.isfinite(scores).any():
+        raise NotMeasurableError(f"the history has no complete stretch of {closes.size} prices that move")
+    ranked = np.where(np.isfinite(scores), scores, -np.inf)
+    row, column = np.unravel_index(int(ranked.argmax()), ranked.shape)
+    best = float(ranked[row, column])
+    ranked[row, column] = -np.inf
+    other = float(ranked.max())
+    return ProbeMatch(int(column), int(row), best, other if np.isfinite(other) else 0.0, best >= limit)
+
+
+def _scores(wanted: np.ndarray, log_history: np.ndarray) -> np.ndarray:
+    """Correlation of the wanted returns with every stretch of every column, shape (n_places, n_instruments)."""
+    k = wanted.size
+    moves = np.diff(log_history, axis=0)
+    if moves.shape[0] < k:
+        return np.empty((0, moves.shape[1]))
+    standard = (wanted - wanted.mean()) / (wanted.std() * k)
+    places = np.lib.stride_tricks.sliding_window_view(moves, k, axis=0)
+    spread = places.std(axis=2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found: np.ndarray = np.where(spread > 1e-12, (places @ standard) / spread, np.nan)
+    return found

@@ -1,0 +1,177 @@
+"""Prices from files: both layouts, and every planted fault found, all of them in one message."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from assaymark.errors import InputError
+from assaymark.market.calendar import weekdays
+from assaymark.market.checks import Limits, price_problems, snapshot_problems
+from assaymark.market.files import history_from_file
+
+DAYS = weekdays(date(2024, 1, 1), date(2024, 6, 28))
+IDS = ("ONE", "TWO", "THREE", "FOUR")
+
+
+def sound(seed: int = 0) -> np.ndarray:
+    return 100 * np.exp(np.cumsum(np.random.default_rng(seed).standard_normal((DAYS.size, len(IDS))) * 0.01, axis=0))
+
+
+def wide_csv(path: Path, closes: np.ndarray, days: np.ndarray = DAYS) -> Path:
+    lines = ["Date," + ",".join(IDS)]
+    for day, row in zip(days, closes, strict=True):
+        lines.append(f"{day}," + ",".join("" if np.isnan(one) else repr(float(one)) for one in row))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def long_parquet(path: Path, closes: np.ndarray, **columns: list[object]) -> Path:
+    days = np.repeat(DAYS, len(IDS))
+    table = {"instrument": list(IDS) * DAYS.size, "event_date": pa.array(days), "close": closes.ravel(), **columns}
+    pa.parquet.write_table(pa.table(table), path)
+    return path
+
+
+def test_a_table_of_dates_by_instruments(tmp_path):
+    closes = sound()
+    closes[40:42, 1] = np.nan
+    history, problems = history_from_file(wide_csv(tmp_path / "prices.csv", closes))
+    assert problems == []
+    np.testing.assert_array_equal(history.bars["close"], closes)
+    np.testing.assert_array_equal(history.days, DAYS)
+    assert tuple(one.id for one in history.listings) == IDS
+    assert history.snapshot == "prices"
+
+
+def test_both_layouts_read_alike(tmp_path):
+    wide, _ = history_from_file(wide_csv(tmp_path / "a.csv", sound()))
+    long, _ = history_from_file(long_parquet(tmp_path / "b.parquet", sound()))
+    np.testing.assert_array_equal(wide.bars["close"], long.bars["close"])
+    np.testing.assert_array_equal(wide.known_at, long.known_at)
+
+
+def test_known_at_is_kept(tmp_path):
+    late = [datetime(2024, 7, 1, tzinfo=UTC)] * (DAYS.size * len(IDS))
+    history, _ = history_from_file(long_parquet(tmp_path / "a.parquet", sound(), known_at=late))
+    assert np.isnan(history.as_of(datetime(2024, 6, 30, tzinfo=UTC)).prices(5).values).all()
+    assert np.isfinite(history.as_of(datetime(2024, 7, 1, tzinfo=UTC)).prices(5).values).all()
+
+
+@pytest.mark.parametrize(
+    ("value", "message"), [("2024-07-01T00:00:00", "time with a zone"), ("2023-01-01T00:00:00Z", "before their day")]
+)
+def test_known_at_must_be_a_time_and_not_early(tmp_path, value, message):
+    column = [value] * (DAYS.size * len(IDS))
+    with pytest.raises(InputError, match=message):
+        history_from_file(long_parquet(tmp_path / "a.parquet", sound(), known_at=column))
+
+
+PLANTED = {
+    "days in a row are missing": lambda c: c.__setitem__((slice(30, 37), 0), np.nan),
+    "is stale": lambda c: c.__setitem__((slice(110, None), 1), np.nan),
+    "is frozen: 12 equal closes": lambda c: c.__setitem__((slice(50, 62), 2), 77.0),
+    "cannot be believed": lambda c: c.__setitem__((70, 3), c[69, 3] * 10),
+    "must be positive": lambda c: c.__setitem__((90, 0), -1.0),
+    "half a day": lambda c: c.__setitem__((20, slice(0, 3)), np.nan),
+}
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_each_planted_fault_is_found_and_nothing_else(what):
+    closes = sound()
+    PLANTED[what](closes)
+    found = [str(one) for one in price_problems(DAYS, IDS, closes)]
+    kinds = {"cannot be believed": 2, "must be positive": 1}
+    assert sum(what in one for one in found) >= 1
+    assert len(found) <= kinds.get(what, 1)
+
+
+def test_all_faults_are_named_at_once(tmp_path):
+    closes = sound()
+    for plant in PLANTED.values():
+        plant(closes)
+    with pytest.raises(InputError) as caught:
+        history_from_file(wide_csv(tmp_path / "a.csv", closes))
+    assert all(what in str(caught.value) for what in PLANTED)
+    history, problems = history_from_file(wide_csv(tmp_path / "a.csv", closes), strict=False)
+    assert len(problems) == len(caught.value.problems)
+    assert history.bars["close"].shape == closes.shape
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_sound_prices_have_no_problem(seed):
+    assert price_problems(DAYS, IDS, sound(seed)) == []
+
+
+def test_the_last_day_may_be_half(tmp_path):
+    closes = sound()
+    closes[-1, :3] = np.nan
+    assert "half a day" in str(price_problems(DAYS, IDS, closes)[0])
+
+
+def test_limits_are_fields():
+    closes = sound()
+    closes[50:62, 2] = 77.0
+    assert price_problems(DAYS, IDS, closes, Limits(stale_days=13)) == []
+
+
+def test_repeated_days_and_names():
+    days = DAYS.copy()
+    days[1] = days[0]
+    found = [str(one) for one in price_problems(days, ("A", "A", "B", "C"), sound())]
+    assert found == [
+        f"{days[0]}: the day is in the table more than once",
+        "A: the instrument is in the table more than once",
+    ]
+
+
+def test_repeated_bars_are_refused_even_when_lenient(tmp_path):
+    days = DAYS.copy()
+    days[1] = days[0]
+    with pytest.raises(InputError, match="more than once"):
+        history_from_file(wide_csv(tmp_path / "a.csv", sound(), days), strict=False)
+
+
+def test_snapshots_are_never_mixed(tmp_path):
+    half = DAYS.size * len(IDS) // 2
+    column = ["s1"] * half + ["s2"] * (DAYS.size * len(IDS) - half)
+    with pytest.raises(InputError, match="holds one snapshot"):
+        history_from_file(long_parquet(tmp_path / "a.parquet", sound(), snapshot=column))
+
+
+def test_overlapping_snapshots_are_named():
+    first, second = sound()[:60, 0], sound()[40:, 0].copy()
+    second[3] += 1
+    found = snapshot_problems(
+        [("s1", "ONE", DAYS[:60], first), ("s2", "ONE", DAYS[40:], second), ("s2", "TWO", DAYS, second)]
+    )
+    assert [str(one) for one in found] == [
+        "ONE: snapshots s1 and s2 overlap on 20 days and differ on 1; a store holds one snapshot"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1,2\n", "column of days"),
+        ("date\n2024-01-01\n", "no instrument"),
+        ("date,A\n2024-01-01,x\n", "not a number"),
+        ("date,A\nmonday,1\n", "not a column of days"),
+        ("date,A\n,1\n2024-01-01,2\n", "have no day"),
+        ("", "cannot be read"),
+        ("date,A,A\n2024-01-01,1,2\n", "A: the column is there more than once"),
+        ("date,A\n", "no rows"),
+        ("date,instrument,close\n2024-01-01,,2\n", "row 1, instrument: is empty"),
+    ],
+)
+def test_files_that_are_no_prices(tmp_path, text, message):
+    path = tmp_path / "a.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        history_from_file(path)

@@ -1,0 +1,168 @@
+"""The embedded market: its shape, its calibration over several seeds, and what its paths are like."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from assaymark.errors import InputError
+from assaymark.market.calendar import fill_gaps, simple_returns
+from assaymark.market.calibration import calibration, calibration_table
+from assaymark.market.correlation import class_correlations, pairwise_correlation
+from assaymark.market.instruments import CLASSES, SUBSECTORS, class_members, universe
+from assaymark.market.stress import windows_by_class
+from assaymark.market.synthetic import synthetic_market
+from assaymark.market.targets import STRESS
+
+SEEDS = (0, 1, 11)
+
+
+def test_183_instruments_with_one_name_each():
+    listings = universe()
+    assert len({one.id for one in listings}) == len({one.name for one in listings}) == 183
+    assert [sum(SUBSECTORS[name].values()) for name in CLASSES] == [126, 15, 16, 12, 10, 4]
+    assert all(re.fullmatch(r"[A-Z]{4,6}", one.id) for one in listings)
+    assert sum(one.delisted is not None for one in listings) == 3
+    assert listings[-1].as_record().group == "money market"
+
+
+def test_every_target_is_met_for_every_seed():
+    missed = [(row.name, row.asset_class, row.measured) for row in calibration(SEEDS) if not row.met]
+    assert missed == []
+
+
+def test_the_table_has_a_row_for_each_figure():
+    table = calibration_table((0,))
+    assert table.count("\n") == 2 + 6 + 5 + 12 + 2
+    assert "| correlation within | EQ | 0.48 |" in table
+
+
+def test_one_seed_is_one_market():
+    first = synthetic_market(3)
+    synthetic_market.cache_clear()
+    again = synthetic_market(3)
+    assert again is not first
+    for name in ("open", "high", "low", "close", "volume", "spot", "policy"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(again, name))
+    assert not np.array_equal(synthetic_market(4).close[-1], first.close[-1], equal_nan=True)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_bars_hold_together(seed):
+    market = synthetic_market(seed)
+    there = np.isfinite(market.close)
+    low, high = market.low[there], market.high[there]
+    for price in (market.open[there], market.close[there]):
+        assert ((low <= price) & (price <= high)).all()
+    assert (low > 0).all()
+    assert (market.volume[there] >= 0).all()
+    for name in ("open", "high", "low", "volume"):
+        np.testing.assert_array_equal(np.isfinite(getattr(market, name)), there)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_no_price_outside_a_listing(seed):
+    market = synthetic_market(seed)
+    for column, one in enumerate(market.listings):
+        days = market.days[np.isfinite(market.close[:, column])]
+        assert days[0] >= np.datetime64(one.listed)
+        assert days[0] - np.datetime64(one.listed) < np.timedelta64(5, "D")
+        assert one.delisted is None or days[-1] <= np.datetime64(one.delisted)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_short_and_long_gaps_are_there(seed):
+    close = synthetic_market(seed).close[:, :20]
+    missing, after = np.isnan(close), np.isnan(fill_gaps(close))
+    assert after.sum() < missing.sum()
+    whole = synthetic_market(seed)
+    inside = np.isnan(fill_gaps(whole.close[1800:2500])) & (np.cumsum(np.isfinite(whole.close[1800:2500]), axis=0) > 20)
+    assert inside.any()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_legs_are_pinned(seed):
+    market = synthetic_market(seed)
+    for window in market.windows:
+        for name, leg in windows_by_class()[window.name].items():
+            columns = class_members(market.listings)[name]
+            start, stop = market.close[window.first - 1, columns], market.close[window.last, columns]
+            both = np.isfinite(start) & np.isfinite(stop)
+            if both.sum() == columns.size:
+                assert np.log(stop / start).mean() == pytest.approx(leg, abs=1e-3)
+
+
+def test_windows_move_with_the_seed_and_stay_clear_of_2024():
+    firsts = {tuple(one.first for one in synthetic_market(seed).windows) for seed in range(6)}
+    assert len(firsts) == 6
+    for seed in range(6):
+        market = synthetic_market(seed)
+        ends = [one.last for one in market.windows]
+        assert market.days[ends[-1]] < np.datetime64("2024-01-01")
+        assert [one.last - one.first + 1 for one in market.windows] == [plan.days for plan in STRESS]
+        assert all(a.last < b.first for a, b in zip(market.windows, market.windows[1:], strict=False))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_risky_classes_move_together_in_the_windows(seed):
+    market = synthetic_market(seed)
+    returns = simple_returns(fill_gaps(market.close))
+    calm = class_correlations(pairwise_correlation(returns[market.calm[1:]]), market.listings)
+    stress = class_correlations(pairwise_correlation(returns[~market.calm[1:]]), market.listings)
+    for name in ("EQ", "CO", "RE"):
+        assert stress[name, "EQ"] > calm[name, "EQ"] + 0.05
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_returns_have_fat_tails_clusters_and_leverage(seed):
+    market = synthetic_market(seed)
+    returns = simple_returns(fill_gaps(market.close))[:, class_members(market.listings)["EQ"]]
+    equity = np.nanmean(returns, axis=1)
+    z = (equity - equity.mean()) / equity.std()
+    assert (z**4).mean() > 4
+    size = np.abs(z)
+    assert np.mean([np.corrcoef(size[lag:], size[:-lag])[0, 1] for lag in range(1, 11)]) > 0.08
+    later = np.array([size[lag : lag - 6 or None] for lag in range(1, 6)]).mean(axis=0)
+    fell = z[: later.size] < -1
+    rose = z[: later.size] > 1
+    assert later[fell].mean() > later[rose].mean()
+
+
+def test_crypto_on_seven_days_agrees_with_its_weekday_sample():
+    market = synthetic_market(0)
+    at = np.isin(market.spot_days, market.days)
+    np.testing.assert_array_equal(market.spot[at], market.close[:, class_members(market.listings)["CR"]])
+    weekend = market.spot[~at]
+    assert np.isfinite(weekend).mean() > 0.5
+    saturdays = np.flatnonzero((market.spot_days.astype(int) + 3) % 7 == 5)[300:-2]
+    moves = np.diff(np.log(market.spot[saturdays[:, None] + np.arange(-1, 3)]), axis=1)
+    assert (np.nanstd(moves, axis=(0, 2)) > 0.01).all()
+
+
+def test_cash_earns_the_policy_rate():
+    market = synthetic_market(2)
+    cash = np.nanmean(simple_returns(fill_gaps(market.close))[:, class_members(market.listings)["CA"]], axis=1)
+    assert cash.sum() == pytest.approx(market.policy[1:].sum() / 26_100, abs=0.02)
+
+
+def test_the_policy_rate_moves_by_quarters_at_few_meetings():
+    for seed in SEEDS:
+        steps = np.diff(synthetic_market(seed).policy)
+        assert np.unique(np.abs(steps[steps != 0]) / 0.25 % 1).tolist() == [0.0]
+        assert (steps != 0).sum() < 91
+
+
+def test_periods_by_name_and_a_negative_seed():
+    market = synthetic_market(0)
+    assert market.period("pandemic")[0] == str(market.days[market.windows[1].first])
+    with pytest.raises(InputError, match="known"):
+        market.period("plague")
+    with pytest.raises(InputError, match="0 or more"):
+        synthetic_market(-1)
+
+
+def test_a_shared_market_cannot_be_changed():
+    with pytest.raises(ValueError, match="read-only"):
+        synthetic_market(0).close[0, 0] = 1.0
