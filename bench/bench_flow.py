@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -15,12 +14,20 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
+# Asked from a process of its own: a child inherits the high-water mark of whoever forks it, and this one has others.
+WATCHED = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)
+"""
+
+
 def run(*arguments: str | Path) -> tuple[float, float]:
-    """Seconds of wall clock, and the largest resident set in MB of all processes so far."""
+    """Seconds of wall clock, and the largest resident set in MB of any process of the command."""
     started = time.perf_counter()
     command = [sys.executable, "-m", "assaymark.cli", *map(str, arguments)]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    watched = subprocess.run([sys.executable, "-c", WATCHED, *command], check=True, stdout=subprocess.PIPE, text=True)
+    return time.perf_counter() - started, float(watched.stdout)
 
 
 @pytest.fixture
@@ -42,10 +49,11 @@ def test_demo(tmp_path: Path, note: Callable[..., None]) -> None:
 
 
 def test_capitalbench(tmp_path: Path, records: Path, note: Callable[..., None]) -> None:
-    imported, _ = run("import", "capitalbench", records, "--out", tmp_path / "run")
-    ran, peak = run("run", ROOT / "studies" / "capitalbench.toml", "--out", tmp_path / "run")
+    imported, first = run("import", "capitalbench", records, "--out", tmp_path / "run")
+    ran, second = run("run", ROOT / "studies" / "capitalbench.toml", "--out", tmp_path / "run")
+    peak = max(first, second)
     note("CapitalBench: import of 719 decisions", "wall clock", f"{imported:.1f} s", "none set")
-    note("CapitalBench: run of 2,127 judge calls, to its page", "wall clock", f"{ran:.1f} s", "< 20 s")
+    note("CapitalBench: run of the whole protocol, to its pages", "wall clock", f"{ran:.1f} s", "< 20 s")
     note("CapitalBench: both", "wall clock", f"{imported + ran:.1f} s", "< 20 s")
     note("CapitalBench: largest process", "resident memory", f"{peak:.0f} MB", "< 500 MB")
     assert ran < 20

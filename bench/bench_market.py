@@ -19,14 +19,24 @@ from assaymark.market import fill_gaps, pairwise_correlation, simple_returns, sy
 Note = Callable[[str, str, str, str], None]
 NOW = datetime(2024, 3, 1, 22, tzinfo=UTC)
 
-_WHOLE = """
-import resource, time
+_PEAK = """
+def peak():
+    # Not ru_maxrss: a process inherits that of whoever forked it.
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
+"""
+
+_WHOLE = (
+    _PEAK
+    + """
+import time
 import assaymark.market as market
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak()
 started = time.perf_counter()
 history = market.synthetic_history(0)
-print(time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, before / 1024)
+print(time.perf_counter() - started, peak(), before)
 """
+)
 
 
 def best(function: Callable[[], object], repeats: int, number: int = 1) -> float:

@@ -19,8 +19,17 @@ MAKER = Path(__file__).with_name("make_scores.py")
 SIZES = (100_000, 1_000_000, 10_000_000)
 SECONDS, MEGABYTES, RATIO = 5.0, 2048.0, 5.0
 
-WHOLE = """
-import json, resource, sys, time
+PEAK = """
+def peak():
+    # Not ru_maxrss: a process inherits that of whoever forked it.
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) / 1024
+"""
+
+WHOLE = (
+    PEAK
+    + """
+import json, sys, time
 from pathlib import Path
 import pyarrow.parquet, duckdb, scipy.special
 from assaymark.workflow import bare_tables
@@ -28,13 +37,16 @@ bare_tables.STREAMED_FROM = 1
 started = time.perf_counter()
 bare_tables.measure_table(Path(sys.argv[1]))
 seconds = time.perf_counter() - started
-print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, []]))
+print(json.dumps([seconds, peak(), []]))
 """
+)
 
 # The statistics alone: contingency tables by cluster of every pair of judges and every name, and paired differences by
 # cluster of every pair of agents, of the panel, each judge alone, and without each family.
-SUMS = """
-import json, resource, sys, time
+SUMS = (
+    PEAK
+    + """
+import json, sys, time
 from pathlib import Path
 import numpy as np
 import pyarrow.parquet, duckdb, scipy.special
@@ -49,12 +61,15 @@ found = pooled.analyse_sums(sums, study, rng=np.random.default_rng(1))
 known = {item.id: item.value for item in found}
 pair = "contrast[dimension=aggregate,high=ash,low=elm]"
 answers = [known["kappa.mean_pairwise[dimension=risk]"], known[pair]]
-print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, answers]))
+print(json.dumps([seconds, peak(), answers]))
 """
+)
 
 # The same in pandas, fewer of the differences: none of a judge alone.
-PANDAS = """
-import itertools, json, resource, sys, time
+PANDAS = (
+    PEAK
+    + """
+import itertools, json, sys, time
 import numpy as np
 import pandas as pd
 started = time.perf_counter()
@@ -93,8 +108,9 @@ def kappa(table):
 risk = np.mean([kappa(tables["risk", a, b]) for a, b in itertools.combinations(judges, 2)])
 found = contrasts[0, "ash", "elm"]["aggregate"].sum()
 answers = [risk, found["sum"] / found["count"]]
-print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, answers]))
+print(json.dumps([seconds, peak(), answers]))
 """
+)
 
 
 def run(program: str, path: Path) -> tuple[float, float, list[float]]:
