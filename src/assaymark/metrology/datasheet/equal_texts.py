@@ -71,7 +71,9 @@ def vacuum_measurements(table: CallTable, recorder: Recorder, prompt: str) -> It
         chosen = table.where(prompt=prompt, condition="graded_vacuum", variant=variant)
         if chosen.size:
             what = "calls on nearly identical texts that named a slot"
-            yield _preferences(table, recorder, "graded_vacuum", labels, chosen, what)
+            # The two orders of a pair go together, and there are few pairs: as if independent, 70 % would be covered.
+            pairs = int(np.unique(table.pair[chosen]).size)
+            yield _preferences(table, recorder, "graded_vacuum", labels, chosen, what, pairs=pairs)
         else:
             yield recorder.missing("graded_vacuum", labels, f"not measured: graded vacuum was not run under {prompt}")
 
@@ -157,16 +159,24 @@ def reasons_of(calls: Iterable[PairCall]) -> dict[str, dict[str, int]]:
 
 
 def _preferences(
-    table: CallTable, recorder: Recorder, name: str, labels: Mapping[str, str], rows: Ints, what: str
+    table: CallTable,
+    recorder: Recorder,
+    name: str,
+    labels: Mapping[str, str],
+    rows: Ints,
+    what: str,
+    *,
+    pairs: int | None = None,
 ) -> Measurement:
-    """Share of calls that named slot 1 or 2."""
+    """Share of calls that named slot 1 or 2; the interval rests on calls, or on so many ``pairs``."""
     verdict = table.verdict[rows]
     return recorder.calls(
         name,
         labels,
         table.by_task(rows, verdict < 2),
         what,
-        questions=table.questions(rows),
+        questions=table.questions(rows) if pairs is None else pairs,
+        unit="different questions" if pairs is None else "pairs, whose two orders go together",
         detail=_split(verdict),
     )
 

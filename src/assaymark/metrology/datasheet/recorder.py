@@ -80,22 +80,24 @@ class Recorder:
         what: str,
         *,
         questions: int | None = None,
+        unit: str = "different questions",
         n_of: str = CALLS,
         detail: Mapping[str, JSON] | None = None,
         by_task: ShareInterval | None = None,
     ) -> Measurement:
         """A share of calls with Wilson's interval, from counts by task [G, 2] (calls that count, calls that do not).
 
-        ``questions`` is the number of different questions where trials repeat them: the interval then rests on that
-        number. Wilson's interval takes calls for independent; ``detail`` holds the interval that lets the calls of a
-        task depend on each other (``by_task``), made from these counts or given.
+        ``questions`` is the number of different questions where trials repeat them, or of another ``unit`` whose calls
+        go together: the interval then rests on that number. Wilson's interval takes calls for independent; ``detail``
+        holds the interval that lets the calls of a task depend on each other (``by_task``), made from these counts or
+        given.
         """
         hits, n = int(counts[:, 0].sum()), int(counts.sum())
         if not n:
             return self.missing(name, labels, f"undefined: no {n_of}", n_of=n_of, detail=detail)
         size = n if questions is None else min(questions, n)
         found = by_task or share_interval(counts, np.array([1.0, 0.0]), self.bootstrap, information=size / n)
-        repeated = "" if size == n else f" on {size} different questions"
+        repeated = "" if size == n else f" on {size} {unit}"
         return self.number(
             name,
             labels,
