@@ -39,7 +39,7 @@ def ends(item) -> tuple[float | None, float | None]:
     return item.low, item.high
 
 
-def covered(model: str) -> tuple[dict[str, int], dict[str, int]]:
+def covered(model: str, arms: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]]:
     """How often each planted value lay inside its interval, and how often there was one."""
     inside: dict[str, int] = defaultdict(int)
     made: dict[str, int] = defaultdict(int)
@@ -48,14 +48,14 @@ def covered(model: str) -> tuple[dict[str, int], dict[str, int]]:
     try:
         for seed in range(SEEDS):
             judge = JudgeSpec(name="j", model=model, family="f", seed=seed)
-            planned = plan_pair_calls(PAIRS, judge, ARMS)
+            planned = plan_pair_calls(PAIRS, judge, arms)
 
             async def answers(planned=planned):
                 return [await answering.complete(one.call) for one in planned]
 
             replies = loop.run_until_complete(answers())
             calls = [pair_call(one, reply) for one, reply in zip(planned, replies, strict=True)]
-            planted = planted_values(judge, ARMS)
+            planted = planted_values(judge, arms)
             for item in datasheet_measurements(calls, rng=np.random.default_rng(seed)):
                 low, high = ends(item) if item.id in planted and item.value is not None else (None, None)
                 if low is not None and high is not None:
@@ -66,11 +66,14 @@ def covered(model: str) -> tuple[dict[str, int], dict[str, int]]:
     return inside, made
 
 
-@pytest.mark.parametrize("model", ["reference/slot-biased", "reference/surface-swayed", "reference/checklist"])
-def test_every_planted_value_is_recovered_at_the_stated_rate(model):
+@pytest.mark.parametrize(
+    ("model", "arms"),
+    [("reference/slot-biased", ARMS[:1]), ("reference/surface-swayed", ARMS[:1]), ("reference/checklist", ARMS)],
+)
+def test_every_planted_value_is_recovered_at_the_stated_rate(model, arms):
     """At least the stated 95 %: no count below the central 99.9 % band; shares that are nearly exact lie above it."""
-    inside, made = covered(model)
-    assert len(made) > 100
+    inside, made = covered(model, arms)
+    assert len(made) > 50 * len(arms)
     short = {
         name: inside[name] / n
         for name, n in made.items()
