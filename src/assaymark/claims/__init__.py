@@ -21,11 +21,12 @@ from assaymark.claims.candidates import (
 from assaymark.claims.cells import cell_words
 from assaymark.claims.certificates import certificate, certificate_name, certificates
 from assaymark.claims.evidence import Index, index
-from assaymark.claims.gates import agreement_status, cell_b_outcome, publication_level
+from assaymark.claims.gates import agreement_status, publication_level
 from assaymark.claims.pairs import TieClass
 from assaymark.claims.rules import Rules
 from assaymark.claims.verdicts import decide, decide_claims
 from assaymark.claims.verify import Verification, verify
+from assaymark.metrology.cell_rules import cell_b_outcome
 
 __all__ = [
     "Agreement",

@@ -9,10 +9,10 @@ from typing import Final
 from assaymark.claims.candidates import kind_of
 from assaymark.claims.cells import CellState, cell_states
 from assaymark.claims.evidence import Index
-from assaymark.claims.gates import TOLERANCE
 from assaymark.claims.leaders import met_by
 from assaymark.claims.rules import Rules
 from assaymark.claims.words import listing, measure_words, number, share_words
+from assaymark.metrology.cell_rules import TOLERANCE
 from assaymark.records import AdversarialStatus, Claim
 
 NO_CONTROLS: Final = "No control texts were graded, so nothing shows that the panel rewards substance over style."

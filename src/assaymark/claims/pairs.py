@@ -8,10 +8,10 @@ from itertools import combinations
 from typing import Literal
 
 from assaymark.claims.evidence import Directed, Index
-from assaymark.claims.gates import TOLERANCE
 from assaymark.claims.leaders import leader_of
 from assaymark.claims.rules import Rules
 from assaymark.claims.words import interval_words, listing, signed
+from assaymark.metrology.cell_rules import TOLERANCE
 
 Resolution = Literal["stable", "no evidence", "never met", "tied", "opposed", "open"]
 """How far the order of a pair is resolved.

@@ -11,10 +11,10 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from assaymark.claims.certificates import PARTS, SECTIONS
 from assaymark.claims.evidence import HOLM_FIELDS, P_FIELDS, Elsewhere
-from assaymark.claims.gates import cell_outcome
 from assaymark.claims.instruments import OnFailure
 from assaymark.claims.rules import Rules, Test
 from assaymark.errors import InputError, Problem
+from assaymark.metrology.cell_rules import cell_outcome
 from assaymark.protocol import Cells
 from assaymark.records import (
     JSON,
@@ -206,11 +206,6 @@ def _wrong_subjects(claim: Claim) -> list[Problem]:
         return []
     what = f"a claim {head!r:.40} has {least if most else 'two or more'} different subjects"
     return [Problem("claim.subjects", f"{what} (got {', '.join(claim.subjects) or 'none'})")]
-
-
-def _as_written(where: str) -> str:
-    """The place of a problem under the names of the file: ``tuple`` is no name for a field here."""
-    return f"tuple{where.removeprefix('stated')}" if where.startswith("stated") else where
 
 
 def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[Measurement | None, list[Problem]]:

@@ -10,10 +10,10 @@ from typing import Final
 import numpy as np
 
 from assaymark.claims.evidence import P_FIELDS
-from assaymark.claims.gates import FALLING, TOLERANCE
 from assaymark.claims.reading import StatedRules
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import gating_test, holm, kappa_of_table
+from assaymark.metrology.cell_rules import FALLING, TOLERANCE
 from assaymark.metrology.contrasts import EXACT_FLIPS, Tested, bootstrap_tests, t_test
 from assaymark.metrology.flips import flip_tests
 from assaymark.metrology.resampling import EXACT_CLUSTERS

@@ -8,15 +8,15 @@ without the judges of the family that wrote the cell (halo) and without each jud
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
+from assaymark.metrology.cell_rules import FALLING, TOLERANCE, CellOutcome, TerseOutcome, cell_b_outcome, cell_outcome
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.contrasts import Contrast, Tested, contrast_of, holm, t_test
 from assaymark.metrology.effects import group_sums
@@ -28,22 +28,13 @@ from assaymark.metrology.table import ScoreTable
 from assaymark.protocol import Cells, Study
 from assaymark.records import JSON, DerivationKind, Measurement
 
-TerseOutcome = Literal["substance", "verbosity-bias", "inconclusive", "terse-favoured"]
-CellOutcome = Literal[
-    TerseOutcome, "passed", "failed", "invariant", "style-sensitive", "noticed", "not noticed", "not tested"
-]
-
 POINTS: Final = "rubric points"
 PAIRED: Final = ("paraphrase", "fact_flip", "length_matched")
 """Cells whose records are each held against the honest record they were made from."""
 
-FALLING: Final = ("cell_a", "red_team", "fact_flip")
-"""Cells that have to score lower: their test is one-sided, at the plan's ``cells.alpha``."""
-
 GATED: Final = ("cell_a", "cell_b", "paraphrase", "fact_flip", "length_matched", "red_team")
 """Cells with a rule. Ladders and vacuum records have none here: only their scores are reported."""
 
-_TOLERANCE = 1e-9  # the slack of every gate: 4.05 - 4.35 is below -0.3 in binary floats, and is substance
 _ONE_CLUSTER = "undefined: one cluster cannot be tested, needs two"
 _NO_SCORES = "not measurable: no trajectory has a usable score from every judge"
 
@@ -81,13 +72,7 @@ def terse_outcome(delta: float, significant: bool, cells: Cells) -> TerseOutcome
     >>> terse_outcome(-2.81, True, Cells()), terse_outcome(-0.6, False, Cells()), terse_outcome(0.4, True, Cells())
     ('verbosity-bias', 'inconclusive', 'terse-favoured')
     """
-    if math.isnan(delta):
-        raise NotMeasurableError("the outcome of cell B is undefined: its difference from honest records is NaN")
-    if abs(delta) <= cells.substance + _TOLERANCE:
-        return "substance"
-    if delta > 0:
-        return "terse-favoured"
-    return "verbosity-bias" if delta < -cells.verbosity - _TOLERANCE and significant else "inconclusive"
+    return cell_b_outcome(delta, significant, substance=cells.substance, verbosity=cells.verbosity)
 
 
 def _outcome(held: _Held, column: int, p_holm: float, study: Study) -> CellOutcome:
@@ -95,19 +80,9 @@ def _outcome(held: _Held, column: int, p_holm: float, study: Study) -> CellOutco
     kind, number, p = held.cell.kind, float(held.tested.difference[column]), float(held.p[column])
     if held.state:
         return "inconclusive" if held.state == _ONE_CLUSTER and kind not in FALLING else "not tested"
-    if kind in FALLING:
-        if p < study.cells.alpha:
-            return "noticed" if kind == "fact_flip" else "passed"
-        if number < 0 and np.isnan(held.tested.low[column]):
-            # All clusters fall alike, and the sign test that is left cannot reach alpha with so few of them.
-            return "not tested"
-        return "not noticed" if kind == "fact_flip" else "failed"
-    significant = p_holm <= study.inference.alpha
-    if kind == "cell_b":
-        return terse_outcome(number, significant, study.cells)
-    if abs(number) <= study.cells.substance + _TOLERANCE:
-        return "invariant"
-    return "style-sensitive" if significant else "inconclusive"
+    # All clusters fall alike: the sign test that is left cannot reach alpha with so few of them.
+    flat = bool(np.isnan(held.tested.low[column]))
+    return cell_outcome(kind, number, p, p_holm, flat=flat, cells=study.cells, alpha=study.inference.alpha)
 
 
 def _cutoff(kind: str, study: Study) -> str:
@@ -182,7 +157,7 @@ class _Held:
     def triggered(self, study: Study) -> bool:
         """Whether the composer's own judges move the gate number so far that it is primary without them."""
         measured = self.family is not None and self.state in (None, _ONE_CLUSTER)
-        return measured and abs(float(self.tested.difference[-1])) >= study.cells.halo - _TOLERANCE
+        return measured and abs(float(self.tested.difference[-1])) >= study.cells.halo - TOLERANCE
 
     def primary(self, study: Study) -> tuple[int, Ints, str]:
         """Column of the gate, variant of each record, and the words for it."""
