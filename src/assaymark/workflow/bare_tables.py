@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 import tempfile
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -15,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import numpy as np
 import pyarrow.parquet as pq
 
-from assaymark import __version__
 from assaymark.claims import decide_claims
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.metrology.analysis import analyse
@@ -29,9 +26,9 @@ from assaymark.metrology.streaming import score_sums
 from assaymark.metrology.table import ScoreTable
 from assaymark.protocol import HUMAN_FAMILY, HUMAN_MODEL, JudgeSpec, Records, RubricChoice, Study, plan_hash
 from assaymark.records import AGGREGATE, DerivationKind, Measurement, Verdict, measurement_id
-from assaymark.workflow.claiming import FORMAT, Panel, VerdictFile
+from assaymark.workflow.claiming import tally_of, verdict_file
 from assaymark.workflow.folder import RunFolder, write_atomic, write_json
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import Progress, counted, silent
 from assaymark.workflow.tables import MEASUREMENTS, Store
 
 if TYPE_CHECKING:
@@ -87,8 +84,7 @@ class MeasuredTable:
     @property
     def tally(self) -> Mapping[str, int]:
         """How many verdicts of each level."""
-        found = Counter(verdict.publication_level for verdict in self.verdicts)
-        return {level: found.get(level, 0) for level in ("headline", "qualified", "no-claim")}
+        return tally_of(self.verdicts)
 
     def lines(self) -> list[str]:
         """What the terminal says: the size, the plan, agreement, and the claims that may be made."""
@@ -218,7 +214,7 @@ def _in_memory(path: Path, study: Study | None, progress: Progress, notes: tuple
         raise PlanError(f"{path}: the plan names cells that the table lacks ({', '.join(absent)})")
     if ignored := sorted(set(present) - set(plan.records.derivations)):
         notes = (*notes, f"rows that the plan does not name are left out: {', '.join(ignored)}")
-    found = analyse(honest, plan, rng=np.random.default_rng([plan.seed, 1]), progress=_counted(progress))
+    found = analyse(honest, plan, rng=np.random.default_rng([plan.seed, 1]), progress=counted(progress))
     found = (*found, *_controls(columns, honest, plan))
     size = TableSize(
         honest.n,
@@ -244,7 +240,7 @@ def _streamed(path: Path, study: Study | None, progress: Progress) -> MeasuredTa
     _require_fit(path, plan, layout, (AGGREGATE, *layout.dimensions), sums.agents)
     if plan.cells_judged:
         raise PlanError(f"{path}: the plan names cells that the table lacks ({', '.join(plan.cells_judged)})")
-    found = analyse_sums(sums, plan, rng=np.random.default_rng([plan.seed, 1]), progress=_counted(progress))
+    found = analyse_sums(sums, plan, rng=np.random.default_rng([plan.seed, 1]), progress=counted(progress))
     size = TableSize(
         sums.n,
         sums.left_out,
@@ -371,12 +367,6 @@ def _require_fit(path: Path, study: Study, table: _Judged, names: Sequence[str],
         raise PlanError(f"{path}: the plan does not fit: {'; '.join(problems)}")
 
 
-def _counted(progress: Progress) -> Callable[[str], None]:
-    """``progress`` for work that says which of its four parts begins."""
-    done = itertools.count()
-    return lambda _: progress("measuring", next(done), 4)
-
-
 # --- writing ----------------------------------------------------------------------------------------------------------
 
 
@@ -384,22 +374,8 @@ def _write(folder: RunFolder, found: MeasuredTable) -> None:
     study = found.study
     write_atomic(folder.plan, study_toml(study))
     Store(folder).write(MEASUREMENTS, found.measurements, {"plan": found.plan_hash})
-    used = {name for verdict in found.verdicts for name in verdict.measurements}
-    write_json(
-        folder.verdicts,
-        VerdictFile(
-            format=FORMAT,
-            software=f"assaymark {__version__}",
-            study=study.name,
-            title=study.title,
-            plan_hash=found.plan_hash,
-            rubric=study.rubric.name,
-            panel=Panel(judges={judge.name: judge.family for judge in study.judges}, reference=False),
-            tally=found.tally,
-            verdicts=found.verdicts,
-            measurements={item.id: item for item in found.measurements if item.id in used},
-        ),
-    )
+    file = verdict_file(study, found.plan_hash, found.verdicts, found.measurements, reference=False)
+    write_json(folder.verdicts, file)
 
 
 def _toml(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:

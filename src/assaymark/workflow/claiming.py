@@ -11,7 +11,9 @@ from assaymark import __version__
 from assaymark.claims import certificate_name, certificates, decide_claims, index
 from assaymark.errors import LedgerError, PlanError
 from assaymark.metrology import contested
+from assaymark.protocol import Study
 from assaymark.records import JSON, Measurement, Verdict
+from assaymark.workflow.amendments import Amendment
 from assaymark.workflow.folder import RunFolder, json_text, replace_files, write_json
 from assaymark.workflow.locking import Locked, open_locked
 from assaymark.workflow.probing import probe_basis
@@ -65,7 +67,10 @@ def claim(folder: RunFolder) -> VerdictFile:
     verdicts = decide_claims(measurements, locked.study, locked.plan_hash, amended=locked.amended)
     if foreign := {verdict.plan_hash for verdict in verdicts} - {locked.plan_hash}:
         raise PlanError(f"verdicts of another plan: {', '.join(sorted(foreign))}")
-    file = verdict_file(locked, verdicts, measurements)
+    reference = any(judge.model.startswith("reference/") for judge in locked.study.judges)
+    file = verdict_file(
+        locked.study, locked.plan_hash, verdicts, measurements, reference=reference, amendments=locked.amendments
+    )
     known = index(measurements)
     basis = {"plan": locked.plan_hash, "judgments": store.digest(JUDGMENTS), "measurements": store.digest(MEASUREMENTS)}
     store.write(VERDICTS, verdicts, basis)
@@ -87,26 +92,35 @@ def _require_probe(folder: RunFolder, locked: Locked, store: Store, measurements
         )
 
 
-def verdict_file(locked: Locked, verdicts: Sequence[Verdict], measurements: Sequence[Measurement]) -> VerdictFile:
+def tally_of(verdicts: Sequence[Verdict]) -> dict[str, int]:
+    """How many verdicts of each level."""
+    found = Counter(verdict.publication_level for verdict in verdicts)
+    return {level: found.get(level, 0) for level in ("headline", "qualified", "no-claim")}
+
+
+def verdict_file(
+    study: Study,
+    plan_hash: str,
+    verdicts: Sequence[Verdict],
+    measurements: Sequence[Measurement],
+    *,
+    reference: bool,
+    amendments: Sequence[Amendment] = (),
+) -> VerdictFile:
     """The contents of ``verdicts.json``."""
-    study = locked.study
     used = {name for verdict in verdicts for name in verdict.measurements}
-    tally = Counter(verdict.publication_level for verdict in verdicts)
     return VerdictFile(
         format=FORMAT,
         software=f"assaymark {__version__}",
         study=study.name,
         title=study.title,
-        plan_hash=locked.plan_hash,
+        plan_hash=plan_hash,
         rubric=study.rubric.name,
-        panel=Panel(
-            judges={judge.name: judge.family for judge in study.judges},
-            reference=any(judge.model.startswith("reference/") for judge in study.judges),
-        ),
+        panel=Panel(judges={judge.name: judge.family for judge in study.judges}, reference=reference),
         amendments=tuple(
-            {"number": one.number, "reason": one.reason, "fields": dict(one.fields)} for one in locked.amendments
+            {"number": one.number, "reason": one.reason, "fields": dict(one.fields)} for one in amendments
         ),
-        tally={level: tally.get(level, 0) for level in ("headline", "qualified", "no-claim")},
+        tally=tally_of(verdicts),
         verdicts=tuple(verdicts),
         measurements={item.id: item for item in measurements if item.id in used},
     )

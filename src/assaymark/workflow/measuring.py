@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,12 +30,9 @@ from assaymark.workflow.datasheets import stored_datasheets
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import Locked, open_locked
 from assaymark.workflow.probing import probe_basis
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import Progress, counted, silent
 from assaymark.workflow.scores import Scores
 from assaymark.workflow.tables import ANCHOR, EVIDENCE, JUDGMENTS, MEASUREMENTS, PROBE, Store
-
-PARTS = 4
-"""How many parts `analyse` announces."""
 
 
 def measure(folder: RunFolder, *, progress: Progress = silent) -> int:
@@ -75,7 +71,7 @@ class _Run:
         """Everything, the parts that the plan did not ask for named as not measured where a verdict needs them."""
         study = self.study
         honest, cells = self.scores.honest, self.scores.cells
-        panel = analyse(honest, study, rng=np.random.default_rng([study.seed, 1]), progress=_counted(progress))
+        panel = analyse(honest, study, rng=np.random.default_rng([study.seed, 1]), progress=counted(progress))
         found = [*panel, *style_measurements(honest, study, rng=np.random.default_rng([study.seed, 4]))]
         found += cell_measurements(honest, cells, study)
         for cell in cells:
@@ -167,9 +163,3 @@ def _with_aggregate(scores: Mapping[str, Mapping[str, float]], table: ScoreTable
         trajectory: {AGGREGATE: sum(share[name] * value for name, value in one.items()), **one}
         for trajectory, one in scores.items()
     }
-
-
-def _counted(progress: Progress) -> Callable[[str], None]:
-    """``progress`` for work that says which of its parts begins."""
-    done = itertools.count()
-    return lambda _: progress("measuring", next(done), PARTS)

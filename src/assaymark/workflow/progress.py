@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Final, Protocol
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bars
+
+PARTS: Final = 4
+"""Parts of an analysis that are told to whoever watches."""
 
 
 class Progress(Protocol):
@@ -21,6 +25,17 @@ class Progress(Protocol):
 
 def silent(what: str, done: int, total: int, /) -> None:
     """The progress of work that nobody watches."""
+
+
+def counted(progress: Progress) -> Callable[[object], None]:
+    """``progress`` for an analysis, which only says that the next of its parts begins.
+
+    >>> begins = counted(print)
+    >>> begins("agreement")
+    measuring 0 4
+    """
+    done = itertools.count()
+    return lambda _: progress("measuring", next(done), PARTS)
 
 
 @contextmanager
