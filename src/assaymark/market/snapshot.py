@@ -107,7 +107,8 @@ class Snapshot:
     Examples
     --------
     >>> from datetime import UTC
-    >>> Snapshot("empty", Origin(source="nobody", retrieved_at=datetime(2026, 1, 1, tzinfo=UTC))).tables["bars"].num_rows
+    >>> origin = Origin(source="nobody", retrieved_at=datetime(2026, 1, 1, tzinfo=UTC))
+    >>> Snapshot("empty", origin).tables["bars"].num_rows
     0
     """
 
@@ -119,7 +120,10 @@ class Snapshot:
         problems = [Problem(name, f"is no table of a snapshot; tables are {', '.join(SCHEMAS)}")
                     for name in self.tables if name not in SCHEMAS]  # fmt: skip
         problems += [
-            Problem(name, f"must have the columns {', '.join(SCHEMAS[name].names)} (got {', '.join(table.column_names)})")
+            Problem(
+                name,
+                f"must have the columns {SCHEMAS[name].names}, in this order and of its types (got {table.schema})",
+            )
             for name, table in self.tables.items()
             if name in SCHEMAS and not table.schema.equals(SCHEMAS[name])
         ]
