@@ -10,6 +10,7 @@ from assaymark.portfolio.backtest import Backtest, backtest
 from assaymark.portfolio.checks import simple_returns
 from assaymark.portfolio.optimisers import max_sharpe, min_variance
 from assaymark.portfolio.performance import Drawdown, Performance, max_drawdown, performance
+from assaymark.portfolio.risk import expected_shortfall, value_at_risk
 from assaymark.portfolio.risk_parity import equal_risk_contribution, inverse_volatility, risk_shares
 from assaymark.portfolio.solution import STATUSES, Solution, Status
 from assaymark.portfolio.strategies import STRATEGIES, Choice, Schedule, Strategy, schedule
@@ -27,6 +28,7 @@ __all__ = [
     "Strategy",
     "backtest",
     "equal_risk_contribution",
+    "expected_shortfall",
     "inverse_volatility",
     "max_drawdown",
     "max_sharpe",
@@ -35,4 +37,5 @@ __all__ = [
     "risk_shares",
     "schedule",
     "simple_returns",
+    "value_at_risk",
 ]
