@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from judged_records import AGENTS, CUTOFF, DECIDED, by_id, context, decision, fact, study, with_text
 
 from assaymark.errors import InputError
-from assaymark.judging.fences import sections
 from assaymark.judging.prompts import TEMPLATE, PlannedCall, eligible, plan_calls, plan_texts, template_text
 from assaymark.judging.reference import reference_judges
 from assaymark.judging.rubric import load_rubric
+from assaymark.prompting.fences import sections
 from assaymark.records import Agent, Context, Decision, Derivation, Rationale, Series, sha256_text
 
 RUBRIC = load_rubric("v1.0")

@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from judged_records import CUTOFF, INSTRUMENTS, context, decision, fact
 
-from assaymark.judging.fences import fence, sections
-from assaymark.judging.reading import read_decision, read_material
-from assaymark.judging.rendering import decision_blocks, material_blocks
-from assaymark.judging.texts import judged_rationales
+from assaymark.judging.reading import read_decision
+from assaymark.judging.rendering import decision_blocks
+from assaymark.prompting.fences import fence, sections
+from assaymark.prompting.material import material_blocks
+from assaymark.prompting.material_reading import read_material
+from assaymark.prompting.texts import judged_rationales
 from assaymark.records import Action, Context, Fact, Instrument, Series
 
 

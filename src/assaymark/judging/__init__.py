@@ -18,7 +18,7 @@ from assaymark.judging.reference import (
 )
 from assaymark.judging.replies import Invalid, Parsed, judgment, parse_reply, reply_schema
 from assaymark.judging.rubric import Dimension, Rubric, load_rubric, rubric_names
-from assaymark.judging.texts import judged_text, token_count
+from assaymark.prompting.texts import judged_text, token_count
 
 __all__ = [
     "PLANTED",

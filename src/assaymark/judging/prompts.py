@@ -13,10 +13,11 @@ from string import Template
 from assaymark.engine.calls import CallSpec, Message, Text
 from assaymark.errors import InputError, Problem
 from assaymark.judging.blinding import Blinding, blinding_names, compiled
-from assaymark.judging.fences import fence
-from assaymark.judging.rendering import Block, decision_blocks, latest, material_blocks, refuse_future
+from assaymark.judging.rendering import decision_blocks
 from assaymark.judging.replies import MOST_EVIDENCE, reply_schema
 from assaymark.judging.rubric import Rubric
+from assaymark.prompting.fences import fence
+from assaymark.prompting.material import Block, latest, material_blocks, refuse_future
 from assaymark.protocol import JudgeSpec, Records, Study
 from assaymark.records import Context, Decision
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from assaymark.engine.calls import Reply
 from assaymark.judging.rubric import SCALE, Rubric
-from assaymark.judging.strict_json import Rejected, shown, strict_json
+from assaymark.prompting.strict_json import Rejected, shown, strict_json
 from assaymark.records import JSON, Judgment, JudgmentStatus
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from assaymark.portfolio.backtest import Backtest, backtest
 from assaymark.portfolio.checks import simple_returns
 from assaymark.portfolio.optimisers import max_sharpe, min_variance
+from assaymark.portfolio.orders import ORDER_RULES, RuleCheck, Settlement, audit, fee_of, settle
 from assaymark.portfolio.performance import Drawdown, Performance, max_drawdown, performance
 from assaymark.portfolio.risk import expected_shortfall, value_at_risk
 from assaymark.portfolio.risk_parity import equal_risk_contribution, inverse_volatility, risk_shares
@@ -16,19 +17,24 @@ from assaymark.portfolio.solution import STATUSES, Solution, Status
 from assaymark.portfolio.strategies import STRATEGIES, Choice, Schedule, Strategy, schedule
 
 __all__ = [
+    "ORDER_RULES",
     "STATUSES",
     "STRATEGIES",
     "Backtest",
     "Choice",
     "Drawdown",
     "Performance",
+    "RuleCheck",
     "Schedule",
+    "Settlement",
     "Solution",
     "Status",
     "Strategy",
+    "audit",
     "backtest",
     "equal_risk_contribution",
     "expected_shortfall",
+    "fee_of",
     "inverse_volatility",
     "max_drawdown",
     "max_sharpe",
@@ -36,6 +42,7 @@ __all__ = [
     "performance",
     "risk_shares",
     "schedule",
+    "settle",
     "simple_returns",
     "value_at_risk",
 ]

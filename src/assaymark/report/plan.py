@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from assaymark.judging.texts import judged_text
+from assaymark.prompting.texts import judged_text
 from assaymark.protocol import Study
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report.book import Book

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError, UnknownNameError
-from assaymark.judging.fences import fence, sections
 from assaymark.judging.pairs import (
     PAIR_PROMPTS,
     STRICT,
@@ -22,6 +21,7 @@ from assaymark.judging.pairs import (
 )
 from assaymark.judging.pairs.prompts import candidates_text, criterion_text, pair_system_text, pair_texts
 from assaymark.judging.pairs.reading import read_pair
+from assaymark.prompting.fences import fence, sections
 from assaymark.protocol import JudgeSpec
 
 

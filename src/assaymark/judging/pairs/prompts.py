@@ -13,9 +13,9 @@ from typing import Literal
 
 from assaymark.engine.calls import CallSpec, Message, Text
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.judging.fences import fence, row
 from assaymark.judging.pairs.replies import pair_schema
 from assaymark.judging.pairs.texts import Brief, Order, Pair
+from assaymark.prompting.fences import fence, row
 from assaymark.protocol import JudgeSpec
 from assaymark.records import sha256_text
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from assaymark.errors import InputError
-from assaymark.judging.fences import cells, sections
+from assaymark.prompting.fences import cells, sections
 
 
 @dataclass(frozen=True, slots=True)

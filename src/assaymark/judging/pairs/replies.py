@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from assaymark.engine.calls import Reply
 from assaymark.judging.replies import Invalid
-from assaymark.judging.strict_json import Rejected, shown, strict_json
+from assaymark.prompting.strict_json import Rejected, shown, strict_json
 from assaymark.records import JSON, PairCall, SlotVerdict
 
 if TYPE_CHECKING:

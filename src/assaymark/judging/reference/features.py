@@ -10,12 +10,13 @@ from typing import Any
 
 from assaymark.errors import InputError
 from assaymark.judging.evidence import Material, OwnNumbers, audit_texts
-from assaymark.judging.fences import sections
-from assaymark.judging.reading import Cell, Shown, read_decision, read_material
+from assaymark.judging.reading import Cell, Shown, read_decision
 from assaymark.judging.reference.holdings import forecasts, held, legality, sizes, volatility_ranks
 from assaymark.judging.reference.lexicon import topic_counts
 from assaymark.judging.reference.mentions import Called, called, mentions
-from assaymark.judging.texts import token_count
+from assaymark.prompting.fences import sections
+from assaymark.prompting.material_reading import read_material
+from assaymark.prompting.texts import token_count
 from assaymark.records import Context, EvidenceState, Instrument
 
 Own = tuple[str, str, float, str]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError
-from assaymark.judging.fences import Section, cells, fence, row, sections
+from assaymark.prompting.fences import Section, cells, fence, row, sections
 
 texts = st.text(alphabet=st.characters(exclude_categories=()), max_size=80)
 
