@@ -70,7 +70,8 @@ def expected_shortfall(returns: ArrayLike, *, level: float = 0.95, method: Metho
     ----------
     returns, level, method
         As in `value_at_risk`. ``historical`` is the plain mean of the worst days up to the place of the quantile,
-        ``floor((n_days - 1) * (1 - level)) + 1`` of them: 3 of 60 at 0.95. No day is counted in part. ``normal`` is ``-mean + std * pdf(z) / (1 - level)``.
+        ``floor((n_days - 1) * (1 - level)) + 1`` of them: 3 of 60 at 0.95. No day is counted in part.
+        ``normal`` is ``-mean + std * pdf(z) / (1 - level)``.
 
     Raises
     ------
