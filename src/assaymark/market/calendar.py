@@ -124,4 +124,16 @@ def instant(moment: datetime) -> int:
     return (moment.astimezone(UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // _SECOND
 
 
+def known_from(moment: datetime) -> int:
+    """The first whole second, since 1970 in UTC, at which something that came out at ``moment`` is known.
+
+    Rounded up where `instant` rounds down, so that nothing is known early.
+
+    >>> known_from(datetime(1970, 1, 1, 0, 0, 1, 500, tzinfo=UTC))
+    2
+    """
+    down = instant(moment)
+    return down + (moment.microsecond > 0)
+
+
 _SECOND = datetime(1970, 1, 1, 0, 0, 1) - datetime(1970, 1, 1)

@@ -1,4 +1,4 @@
-"""The price store in memory: bars with the instant at which each became known, macro series and news.
+"""The price store in memory: bars with the instant at which each became known, macro series, news and fundamentals.
 
 Nothing is read from it directly: `History.as_of` gives the view at one time, and the view filters every read.
 """
@@ -13,10 +13,12 @@ from functools import lru_cache
 import numpy as np
 
 from assaymark.errors import InputError, Problem
-from assaymark.market.calendar import instant
+from assaymark.market.calendar import known_from
+from assaymark.market.fundamentals import Fundamentals, synthetic_fundamentals
 from assaymark.market.instruments import Listing
 from assaymark.market.macro import MacroSeries, linked_macro
 from assaymark.market.news import News, templated_news
+from assaymark.market.restated import Restated
 from assaymark.market.synthetic import synthetic_market
 from assaymark.market.view import AsOf
 
@@ -29,7 +31,7 @@ CLOSE_OF_DAY = 21 * 3600
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Daily bars of many instruments in one table of days by instruments, one version of each bar.
+    """Daily bars of many instruments: first versions in one table of days by instruments, and the later versions.
 
     Parameters
     ----------
@@ -37,13 +39,16 @@ class History:
     days : datetime64[D] array of shape (n_days,)
         Increasing.
     bars : dict of field to float array of shape (n_days, n_instruments)
-        Fields of `FIELDS`; NaN where there is no bar. ``close`` is needed, and is a total-return price.
+        Fields of `FIELDS`; NaN where there is no bar. ``close`` is needed, and is a total-return price: what a source
+        calls the close, times its adjustment factor.
     known_at : int64 array of shape (n_days, n_instruments)
-        Seconds since 1970 in UTC at which the bar became known. A bar that was restated carries the time of its
-        restatement: this store holds one version, so the earlier one is not visible at all.
+        Seconds since 1970 in UTC at which the bar became known.
     macro, news : tuples
     source, snapshot : str
         Where the prices are from.
+    restated : Restated
+        Later versions of bars. A view shows the first version until the time of the next, and that one from then on.
+    fundamentals : Fundamentals
 
     Raises
     ------
@@ -59,6 +64,8 @@ class History:
     news: tuple[News, ...] = ()
     source: str = ""
     snapshot: str = ""
+    restated: Restated = field(default_factory=Restated.none)
+    fundamentals: Fundamentals = field(default_factory=Fundamentals.none)
     closes_at: np.ndarray = field(init=False)
     published: np.ndarray = field(init=False)
     listed_on: np.ndarray = field(init=False)
@@ -71,8 +78,8 @@ class History:
         object.__setattr__(self, "closes_at", closing_times(self.days))
         ordered = tuple(sorted(self.news, key=lambda one: one.published_at))
         object.__setattr__(self, "news", ordered)
-        object.__setattr__(self, "published", np.array([instant(one.published_at) for one in ordered], dtype=np.int64))
-
+        published = [known_from(one.published_at) for one in ordered]
+        object.__setattr__(self, "published", np.array(published, dtype=np.int64))
         last = [one.delisted or date.max for one in self.listings]
         object.__setattr__(self, "listed_on", np.array([one.listed for one in self.listings], dtype="datetime64[D]"))
         object.__setattr__(self, "gone_after", np.array(last, dtype="datetime64[D]"))
@@ -113,12 +120,14 @@ def _problems(history: History) -> Sequence[Problem]:
         found.append(Problem("days", "must increase"))
     if history.known_at.shape == shape and (history.known_at < closing_times(history.days)[:, None]).any():
         found.append(Problem("known_at", "a bar cannot be known before its day has closed"))
+    if not found:
+        found += history.restated.problems(history.known_at, tuple(history.bars))
     return found
 
 
 @lru_cache(maxsize=2)
 def synthetic_history(seed: int = 0) -> History:
-    """The embedded market of a seed as a store, with its macro series and news.
+    """The embedded market of a seed as a store, with its macro series, news and fundamentals.
 
     Examples
     --------
@@ -133,4 +142,7 @@ def synthetic_history(seed: int = 0) -> History:
     known_at = known_at_close(market.days, len(market.listings))
     known_at.setflags(write=False)
     news = templated_news(market, macro, closing_times(market.days))
-    return History(market.listings, market.days, bars, known_at, macro, news, "synthetic", f"seed-{seed}")
+    filed = synthetic_fundamentals(market)
+    return History(
+        market.listings, market.days, bars, known_at, macro, news, "synthetic", f"seed-{seed}", fundamentals=filed
+    )

@@ -2,7 +2,8 @@
 
 A value belongs to a period and is published later; a reader at t sees the last value published by t, and not even
 that once it is older than the series' staleness limit. So the rate for March is not visible in March, and a series
-that died is not carried on for ever.
+that died is not carried on for ever. A value that is published again, revised, is another vintage of its period: a
+reader at t sees the newest vintage that was out by t.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from assaymark.errors import InputError
 from assaymark.market.regimes import class_index, drawdown
 from assaymark.market.synthetic import SyntheticMarket, streams
 
@@ -22,9 +24,15 @@ _DAY = 86_400
 class MacroSeries:
     """One series: values by period with their release times.
 
-    ``periods`` (datetime64[D]) are the last days of the periods, increasing; ``released`` (int64, seconds since 1970
-    in UTC) when each value was published. ``stale_days`` is how long after the end of its period the last value may
-    still be shown.
+    ``periods`` (datetime64[D]) are the last days of the periods, in order; a period with several vintages is there
+    once for each, in the order of ``released`` (int64, seconds since 1970 in UTC), when each was published. ``until``
+    (int64) is when each ceased to be the current one; None: never, except for a later vintage. ``stale_days`` is how
+    long after the end of its period the last value may still be shown.
+
+    Raises
+    ------
+    InputError
+        Periods, or the vintages of one, are not in order, or the arrays are not of one length.
     """
 
     id: str
@@ -35,6 +43,15 @@ class MacroSeries:
     periods: np.ndarray
     values: np.ndarray
     released: np.ndarray
+    until: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        sizes = {one.size for one in (self.periods, self.values, self.released, self.until) if one is not None}
+        if len(sizes) > 1:
+            raise InputError(f"macro series {self.id}", [f"its arrays must be of one length (got {sorted(sizes)})"])
+        steps, later = np.diff(self.periods).astype(int), np.diff(self.released) > 0
+        if not ((steps > 0) | ((steps == 0) & later)).all():
+            raise InputError(f"macro series {self.id}", ["periods must increase, and the vintages of one by release"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +71,10 @@ class MacroReading:
 
 def read(series: MacroSeries, at: int) -> MacroReading:
     """The series as it reads at ``at`` (seconds since 1970 in UTC): the newest period of those published by then."""
-    known = np.flatnonzero(series.released <= at)
+    current = series.released <= at
+    if series.until is not None:
+        current &= series.until > at
+    known = np.flatnonzero(current)
     if not known.size:
         return MacroReading(series.id, series.unit, "not published: no value was out yet")
     last = known[-1]

@@ -33,7 +33,11 @@ _YEAR = 252
 _LEVERAGE = np.array([-0.65, -0.05, -0.30, -0.15, -0.60, 0.0])
 _MONDAY = np.sqrt(1.5)  # crypto's Monday return on the weekday calendar holds the weekend
 _DECIMALS = 4
-_STREAMS = ("windows", "volatility", "factors", "own", "sizes", "regimes", "gaps", "bars", "weekend", "rates", "macro")
+# New parts go to the end: the place of a name decides its generator.
+_STREAMS = (
+    *("windows", "volatility", "factors", "own", "sizes", "regimes"),
+    *("gaps", "bars", "weekend", "rates", "macro", "filings"),
+)
 
 
 @dataclass(frozen=True, slots=True)

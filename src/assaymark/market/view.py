@@ -15,6 +15,7 @@ import numpy as np
 
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market.calendar import GAP_LIMIT, fill_gaps, instant, simple_returns
+from assaymark.market.fundamentals import Filing
 from assaymark.market.instruments import AssetClass, Listing
 from assaymark.market.macro import MacroReading, read
 from assaymark.market.news import News
@@ -41,8 +42,8 @@ class PriceSlice:
 class AsOf:
     """The market as it could be known at ``t``. Made by `History.as_of`.
 
-    Bars, macro values and news that became known later than ``t`` are not in it, nor is a delisting that lies ahead.
-    Something known exactly at ``t`` is.
+    Bars, restatements of bars, macro values, news and filings that became known later than ``t`` are not in it, nor is
+    a delisting that lies ahead. Something known exactly at ``t`` is.
     """
 
     __slots__ = ("_at", "_columns", "_end", "_history", "t")
@@ -111,6 +112,7 @@ class AsOf:
         """Raw values from row ``start`` on, missing where they were not known yet. A new array."""
         rows = slice(start, self._end)
         found: np.ndarray = np.where(self._history.known_at[rows] <= self._at, self._history.bars[field][rows], np.nan)
+        self._history.restated.apply(found, field, start, self._at)
         return found if self._columns.size == found.shape[1] else found[:, self._columns]
 
     def returns(self, days: int = 60) -> PriceSlice:
@@ -149,6 +151,19 @@ class AsOf:
         found = self._history.news[int(first) : int(last)]
         return tuple(one for one in found if instrument is None or instrument in one.instruments)
 
+    def fundamentals(self, instrument: str) -> tuple[Filing, ...]:
+        """What had been filed about one instrument, by period and field; of a filing that was corrected, the newest.
+
+        Raises
+        ------
+        UnknownNameError
+            No such instrument is listed by now.
+        """
+        listed = [self._history.listings[column].id for column in self._columns]
+        if instrument not in listed:
+            raise UnknownNameError("instrument", instrument, listed)
+        return self._history.fundamentals.known(instrument, self._at)
+
     def digest(self) -> str:
         """sha256 over everything that can be read from this view: two views are equal where their digests are."""
         whole = hashlib.sha256()
@@ -158,4 +173,5 @@ class AsOf:
             whole.update(self._known(field, 0).tobytes())
         for part in (self.instruments, self.held(), self.all_macro(), self.news(100_000)):
             whole.update(repr(part).encode())
+        self._history.fundamentals.digest_into(whole, self._at)
         return whole.hexdigest()
