@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 
@@ -28,10 +29,39 @@ class Limits:
     half_day: float = 0.5
 
 
+Kind = Literal["order", "empty", "sign", "gap", "stale", "frozen", "return", "half day"]
+"""What a finding is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that may be wrong: its kind, where, what, and its length in days (0 where it has none).
+
+    ``column`` is the instrument's place in the table, or -1 where a finding is about a day.
+    """
+
+    kind: Kind
+    where: str
+    what: str
+    days: int = 0
+    column: int = -1
+
+
 def price_problems(
     days: np.ndarray, ids: Sequence[str], closes: np.ndarray, limits: Limits | None = None
 ) -> list[Problem]:
-    """Every problem of a table of closes.
+    """Every finding of `price_findings` as a problem."""
+    return [Problem(one.where, one.what) for one in price_findings(days, ids, closes, limits)]
+
+
+def price_findings(
+    days: np.ndarray,
+    ids: Sequence[str],
+    closes: np.ndarray,
+    limits: Limits | None = None,
+    groups: Sequence[object] | None = None,
+) -> list[Finding]:
+    """Everything that may be wrong with a table of closes.
 
     Long gaps, series that end before the table does, frozen series, impossible returns, prices that are not positive,
     days with only part of the instruments, and repeated or unordered days and names.
@@ -43,54 +73,62 @@ def price_problems(
     closes : float array of shape (n_days, n_instruments)
         NaN where missing.
     limits : Limits
+    groups : sequence of n_instruments
+        Instruments of one group share their holidays: a day counts as half by the instruments of one group. By
+        default all are of one.
 
     Returns
     -------
-    list of Problem
+    list of Finding
         In the order of kinds, then instruments. Empty: nothing was found.
     """
     at = limits or Limits()
     found = list(_order(days, ids))
     for column, name in enumerate(ids):
-        found += _series(days, name, closes[:, column], at)
-    found += _part_days(days, closes, at)
+        found += [replace(one, column=column) for one in _series(days, name, closes[:, column], at)]
+    kinds = list(dict.fromkeys(groups or ()))
+    for kind in kinds or [None]:
+        chosen = [groups is None or groups[column] == kind for column in range(len(ids))]
+        found += _part_days(days, closes[:, chosen], at)
     return found
 
 
-def _order(days: np.ndarray, ids: Sequence[str]) -> Iterator[Problem]:
+def _order(days: np.ndarray, ids: Sequence[str]) -> Iterator[Finding]:
     """Days and names: each once, days in order."""
     steps = np.diff(days).astype(int)
     kinds, counts = np.unique(days, return_counts=True)
     for day in kinds[counts > 1]:
-        yield Problem(str(day), "the day is in the table more than once")
+        yield Finding("order", str(day), "the day is in the table more than once")
     for at in np.flatnonzero(steps < 0):
-        yield Problem(str(days[at + 1]), f"comes after {days[at]}: days must increase")
+        yield Finding("order", str(days[at + 1]), f"comes after {days[at]}: days must increase")
     for name in sorted({one for one in ids if list(ids).count(one) > 1}):
-        yield Problem(name, "the instrument is in the table more than once")
+        yield Finding("order", name, "the instrument is in the table more than once")
 
 
-def _series(days: np.ndarray, name: str, closes: np.ndarray, at: Limits) -> Iterator[Problem]:
+def _series(days: np.ndarray, name: str, closes: np.ndarray, at: Limits) -> Iterator[Finding]:
     """The problems of one series."""
     there = np.flatnonzero(np.isfinite(closes))
     if not there.size:
-        yield Problem(name, "has no price at all")
+        yield Finding("empty", name, "has no price at all")
         return
     for row in np.flatnonzero(closes <= 0):
-        yield Problem(f"{name}, {days[row]}", f"a price must be positive (got {closes[row]:g})")
+        yield Finding("sign", f"{name}, {days[row]}", f"a price must be positive (got {closes[row]:g})")
     holes = np.diff(there) - 1
     for place in np.flatnonzero(holes > at.gap_days):
         first = days[there[place] + 1]
-        yield Problem(f"{name}, {first}", f"{holes[place]} days in a row are missing (up to {at.gap_days} are carried)")
+        what = f"{holes[place]} days in a row are missing (up to {at.gap_days} are carried)"
+        yield Finding("gap", f"{name}, {first}", what, int(holes[place]))
     if (behind := days.size - 1 - int(there[-1])) > at.gap_days:
-        yield Problem(name, f"is stale: its last price is of {days[there[-1]]}, {behind} days before the table ends")
+        what = f"is stale: its last price is of {days[there[-1]]}, {behind} days before the table ends"
+        yield Finding("stale", name, what, behind)
     prices = closes[there]
     for start, length in _runs(prices, at.stale_days):
-        yield Problem(f"{name}, {days[there[start]]}", f"is frozen: {length} equal closes in a row")
+        yield Finding("frozen", f"{name}, {days[there[start]]}", f"is frozen: {length} equal closes in a row", length)
     both = (prices[1:] > 0) & (prices[:-1] > 0)
     moves = np.where(both, prices[1:] / np.where(both, prices[:-1], 1.0) - 1.0, 0.0)
     for place in np.flatnonzero((moves > at.jump) | (moves < -at.fall)):
         day = days[there[place + 1]]
-        yield Problem(f"{name}, {day}", f"a return of {100 * moves[place]:+.0f} % cannot be believed")
+        yield Finding("return", f"{name}, {day}", f"a return of {100 * moves[place]:+.0f} % cannot be believed")
 
 
 def _runs(prices: np.ndarray, shortest: int) -> Iterator[tuple[int, int]]:
@@ -101,7 +139,7 @@ def _runs(prices: np.ndarray, shortest: int) -> Iterator[tuple[int, int]]:
             yield int(start), int(stop - start)
 
 
-def _part_days(days: np.ndarray, closes: np.ndarray, at: Limits) -> Iterator[Problem]:
+def _part_days(days: np.ndarray, closes: np.ndarray, at: Limits) -> Iterator[Finding]:
     """Days on which many instruments that trade before and after are missing: a download that was cut off."""
     there = np.isfinite(closes)
     rows = np.arange(days.size)[:, None]
@@ -111,7 +149,8 @@ def _part_days(days: np.ndarray, closes: np.ndarray, at: Limits) -> Iterator[Pro
     due = (rows >= first) & ((rows <= last) | (rows == last + 1))
     expected, present = due.sum(axis=1), there.sum(axis=1)
     for row in np.flatnonzero((present > 0) & (present < at.half_day * expected)):
-        yield Problem(str(days[row]), f"only {present[row]} of {expected[row]} instruments have a price: half a day?")
+        what = f"only {present[row]} of {expected[row]} instruments have a price: half a day?"
+        yield Finding("half day", str(days[row]), what)
 
 
 def snapshot_problems(snapshots: Sequence[tuple[str, str, np.ndarray, np.ndarray]]) -> list[Problem]:

@@ -24,6 +24,9 @@ from assaymark.market.instruments import AssetClass, Listing
 DATE_NAMES = ("event_date", "date", "day")
 """Names under which the column of days is recognised, without regard to case."""
 
+LARGEST_FILE = 2 << 30
+"""Bytes of the largest file that is read."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
@@ -61,12 +64,7 @@ def history_from_file(
     InputError
         The file cannot be read, has no column of days or numbers, or (strict) has problems: all of them at once.
     """
-    table = _read(path)
-    repeated = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
-    if repeated:
-        raise InputError(path.name, [Problem(name, "the column is there more than once") for name in repeated])
-    if table.num_rows == 0:
-        raise InputError(path.name, ["has no rows"])
+    table = read_price_table(path)
     names = {name.strip().lower(): name for name in table.column_names}
     if "instrument" in names and "close" in names:
         rows = _long(path, table, names)
@@ -89,18 +87,51 @@ def history_from_file(
     return History(described, days, bars, known, source=f"file {path.name}", snapshot=snapshot), problems
 
 
-def _read(path: Path) -> Any:
-    """The file as an Arrow table."""
+def read_price_table(path: Path) -> Any:
+    """A CSV or Parquet file as an Arrow table.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, is too large, has no rows or a column twice, or is a web page: what a server sends with an
+        error, saved under the name of a table.
+    """
     try:
-        if path.suffix == ".parquet":
-            return pa.parquet.read_table(path, page_checksum_verification=True)
-        return pa.csv.read_csv(path, convert_options=pa.csv.ConvertOptions(strings_can_be_null=True))
+        table = _parsed(path)
     except (OSError, pa.ArrowException) as exc:
         raise InputError(path.name, [f"cannot be read: {exc}"]) from None
+    repeated = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
+    if repeated:
+        raise InputError(path.name, [Problem(name, "the column is there more than once") for name in repeated])
+    if table.num_rows == 0:
+        raise InputError(path.name, ["has no rows"])
+    return table
 
 
-def _day_column(path: Path, table: Any, names: Mapping[str, str]) -> tuple[str, np.ndarray]:
-    """The column of days and its values."""
+def _parsed(path: Path) -> Any:
+    """What the file holds, unchecked."""
+    size = path.stat().st_size
+    if size > LARGEST_FILE:
+        raise InputError(path.name, [f"is too large: {size} bytes, the limit is {LARGEST_FILE}"])
+    with path.open("rb") as handle:
+        start = handle.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if start.startswith((b"<!doctype", b"<html", b"<head", b"<body", b"<?xml")):
+        raise InputError(path.name, ["is a web page (HTML), no table of prices: an error page that was saved?"])
+    if path.suffix == ".parquet":
+        with pa.parquet.ParquetFile(path, page_checksum_verification=True) as file:
+            return file.read()
+    # One block where that is possible: types are taken from the first block, where a late listing is still empty.
+    block = min(max(size, 1 << 20), 1 << 28)
+    return pa.csv.read_csv(
+        path,
+        read_options=pa.csv.ReadOptions(block_size=block),
+        parse_options=pa.csv.ParseOptions(newlines_in_values=True),
+        convert_options=pa.csv.ConvertOptions(strings_can_be_null=True),
+    )
+
+
+def day_column(path: Path, table: Any, names: Mapping[str, str]) -> tuple[str, np.ndarray]:
+    """The column of days and its values; an InputError where there is none."""
     for wanted in DATE_NAMES:
         if wanted in names:
             column = names[wanted]
@@ -114,7 +145,7 @@ def _day_column(path: Path, table: Any, names: Mapping[str, str]) -> tuple[str, 
     raise InputError(path.name, [f"needs a column of days; one of {', '.join(DATE_NAMES)}"])
 
 
-def _numbers(path: Path, table: Any, columns: Sequence[str]) -> list[np.ndarray]:
+def numbers(path: Path, table: Any, columns: Sequence[str]) -> list[np.ndarray]:
     """Columns as floats, NaN where empty; every column that holds something else is named."""
     found, problems = [], []
     for name in columns:
@@ -132,23 +163,23 @@ def _numbers(path: Path, table: Any, columns: Sequence[str]) -> list[np.ndarray]
 
 def _long(path: Path, table: Any, names: Mapping[str, str]) -> _Rows:
     """Rows of a long table."""
-    _, days = _day_column(path, table, names)
+    _, days = day_column(path, table, names)
     fields = [name for name in FIELDS if name in names]
-    values = _numbers(path, table, [names[name] for name in fields])
+    values = numbers(path, table, [names[name] for name in fields])
     named = table[names["instrument"]].to_pylist()
     if nameless := [row + 1 for row, one in enumerate(named) if one is None or not str(one).strip()]:
         raise InputError(path.name, [Problem(f"row {row}, instrument", "is empty") for row in nameless])
     ids = np.array([str(one) for one in named], dtype=object)
     known = None
     if "known_at" in names:
-        known = _instants(path, table[names["known_at"]].to_pylist())
+        known = instants(path, table[names["known_at"]].to_pylist())
         if (early := int((known < closing_times(days)).sum())) > 0:
             raise InputError(path.name, [Problem("known_at", f"{early} bars are known before their day has closed")])
     snapshot = np.array(table[names["snapshot"]].to_pylist(), dtype=object) if "snapshot" in names else None
     return _Rows(days, ids, dict(zip(fields, values, strict=True)), known, snapshot)
 
 
-def _instants(path: Path, values: Sequence[object]) -> np.ndarray:
+def instants(path: Path, values: Sequence[object]) -> np.ndarray:
     """Times with a zone as seconds since 1970 in UTC, rounded up: a bar must not be known early."""
     found, wrong = np.zeros(len(values), dtype=np.int64), []
     for row, value in enumerate(values):
@@ -167,11 +198,11 @@ def _instants(path: Path, values: Sequence[object]) -> np.ndarray:
 
 def _wide(path: Path, table: Any, names: Mapping[str, str]) -> _Rows:
     """Rows of one table of dates by instruments."""
-    column, days = _day_column(path, table, names)
+    column, days = day_column(path, table, names)
     others = [name for name in table.column_names if name != column]
     if not others:
         raise InputError(path.name, ["has no instrument beside its days"])
-    closes = np.stack(_numbers(path, table, others), axis=1)
+    closes = np.stack(numbers(path, table, others), axis=1)
     ids = np.repeat(np.array(others, dtype=object)[None, :], days.size, axis=0).ravel()
     return _Rows(np.repeat(days, len(others)), ids, {"close": closes.ravel()}, None, None)
 

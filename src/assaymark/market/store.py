@@ -52,8 +52,9 @@ class Manifest:
 
     @property
     def digest(self) -> str:
-        """sha256 over id, origin and rows: two snapshots are the same where this is."""
-        return content_id([self.id, self.origin, {name: entry.content for name, entry in self.files.items()}])
+        """sha256 over id, origin and rows: two snapshots are the same where this is, whenever each was asked for."""
+        origin = [self.origin.source, self.origin.query, self.origin.licence, self.origin.notes]
+        return content_id([self.id, origin, {name: entry.content for name, entry in self.files.items()}])
 
 
 @dataclass(frozen=True, slots=True)
