@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from assaymark.judging.blinding import Anonymised, anonymise, blinding_names
 from assaymark.judging.evidence import numeric_ledger
+from assaymark.judging.oracle import Reconciliation, reconcile
 from assaymark.judging.prompts import PlannedCall, eligible, left_out, plan_calls, plan_texts, user_messages
 from assaymark.judging.reference import (
+    ORACLE,
     PLANTED,
+    ConstraintOracle,
     Planted,
     ReferenceJudge,
     argument_problems,
+    asked_alike,
+    oracle_scores,
     reference_judges,
 )
 from assaymark.judging.replies import Invalid, Parsed, judgment, parse_reply, reply_schema
@@ -21,17 +26,21 @@ from assaymark.judging.rubric import Dimension, Rubric, load_rubric, rubric_name
 from assaymark.prompting.texts import judged_text, token_count
 
 __all__ = [
+    "ORACLE",
     "PLANTED",
     "Anonymised",
+    "ConstraintOracle",
     "Dimension",
     "Invalid",
     "Parsed",
     "PlannedCall",
     "Planted",
+    "Reconciliation",
     "ReferenceJudge",
     "Rubric",
     "anonymise",
     "argument_problems",
+    "asked_alike",
     "blinding_names",
     "eligible",
     "judged_text",
@@ -39,9 +48,11 @@ __all__ = [
     "left_out",
     "load_rubric",
     "numeric_ledger",
+    "oracle_scores",
     "parse_reply",
     "plan_calls",
     "plan_texts",
+    "reconcile",
     "reference_judges",
     "reply_schema",
     "rubric_names",

@@ -26,6 +26,7 @@ from assaymark.records import Action, Constraint, Context, Decision, Instrument,
 RUBRIC = load_rubric("v1.0")
 JUDGES = reference_judges()
 QUIET = "args = {noise = 0.0}"
+KNOBS = "offset, noise, slope, pivot, halo, kin, terse, terse_tokens"
 
 
 def plan(decisions: list[Decision], source: Context | None = None, **options: Any) -> list[PlannedCall]:
@@ -355,13 +356,13 @@ def test_a_reply_goes_through_the_common_parser():
     answer = asyncio.run(JUDGES[planned.call.model].complete(planned.call))
     found = judgment(planned, answer, RUBRIC)
     assert (found.status, found.lookahead_check, set(found.scores)) == ("ok", "unsure", set(RUBRIC.names))
-    assert answer.fingerprint == "reference/auditor@3"
+    assert answer.fingerprint == "reference/auditor@4"
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"temperature": 1.0}, "argument temperature is unknown (allowed: offset, noise, slope, pivot)"),
+        ({"temperature": 1.0}, f"argument temperature is unknown (allowed: {KNOBS})"),
         ({"noise": "loud"}, "argument noise must be a finite number of at most 1e+09 in size (got 'loud')"),
         ({"noise": -1.0}, "argument noise must be at least 0 (got -1.0)"),
         ({"offset": True}, "argument offset must be a finite number of at most 1e+09 in size (got True)"),

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from assaymark.judging.reference.features import Features
 from assaymark.judging.reference.judges import (
+    ORACLE,
     PLANTED,
     Planted,
     ReferenceJudge,
     argument_problems,
     reference_judges,
 )
+from assaymark.judging.reference.oracle import ConstraintOracle, asked_alike, oracle_scores
 from assaymark.judging.reference.views import VIEWS, Term
 
-__all__ = ["PLANTED", "VIEWS", "Features", "Planted", "ReferenceJudge", "Term", "argument_problems", "reference_judges"]
+__all__ = [
+    "ORACLE",
+    "PLANTED",
+    "VIEWS",
+    "ConstraintOracle",
+    "Features",
+    "Planted",
+    "ReferenceJudge",
+    "Term",
+    "argument_problems",
+    "asked_alike",
+    "oracle_scores",
+    "reference_judges",
+]

@@ -10,12 +10,15 @@ from typing import Any
 
 from assaymark.errors import InputError
 from assaymark.judging.evidence import Material, OwnNumbers, audit_texts
+from assaymark.judging.oracle.books import Book, book_of
+from assaymark.judging.oracle.reconciliation import Part, reconcile
 from assaymark.judging.reading import Cell, Shown, read_decision
 from assaymark.judging.reference.holdings import forecasts, held, legality, sizes, volatility_ranks
 from assaymark.judging.reference.lexicon import topic_counts
 from assaymark.judging.reference.mentions import Called, called, mentions
 from assaymark.prompting.fences import sections
 from assaymark.prompting.material_reading import read_material
+from assaymark.prompting.styles import style_of
 from assaymark.prompting.texts import token_count
 from assaymark.records import Context, EvidenceState, Instrument
 
@@ -41,7 +44,9 @@ _MOST_DOUBTFUL = 5
 class Features:
     """What can be noticed about one decision. None: the prompt gives nothing to notice it by.
 
-    Rates are words (or numbers) per 100 tokens. Shares lie in 0..1; those of holdings are weighted by size.
+    Rates are words (or numbers) per 100 tokens. Shares lie in 0..1; those of holdings are weighted by size. Where a
+    decision is made of orders, its holdings are the positions after them (see `oracle.books`). Orders that cannot be
+    carried out have none: what is about holdings is None then, and ``legality`` 0, the worst.
     """
 
     tokens: int
@@ -78,7 +83,9 @@ class Features:
     edge: float | None
     ranges: float | None
     arithmetic: float | None
+    """Share of the stated sums that hold; of orders also of the stated amounts and limits of the book (`reconcile`)."""
     legality: float | None
+    """Share of the rules that are kept; of orders of those that `portfolio.orders.audit` decides."""
     effective: float | None
     largest: float | None
     groups: float | None
@@ -87,6 +94,8 @@ class Features:
     """Stated confidence, 0..1."""
     doubtful: tuple[str, ...] = ()
     """The first numbers that the material does not bear out, as written."""
+    style: str | None = None
+    """The house style of the text (`prompting.styles`), if it has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,20 +145,31 @@ def features(seen: Seen, shown: Shown) -> Features:
     """What can be noticed about a decision against its material."""
     text = "\n\n".join(rationale.text for rationale in shown.texts)
     tokens = token_count(text)
-    holdings = held(shown)
+    book = book_of(seen.context, shown)
+    holdings = held(shown) if book is None else book.holdings
+    stated = [part.verdict == "right" for part in _stated(seen, book, text)]
     noticed: dict[str, Any] = {
         **_rates(text, tokens),
-        **_audit(seen, shown, len(holdings), tokens),
+        **_audit(seen, shown, len(holdings), tokens, book),
         **asdict(mentions(text, holdings, seen.called)),
         **asdict(sizes(holdings, seen.instruments, seen.volatility)),
-        **asdict(forecasts(shown, holdings)),
+        **asdict(forecasts(shown, holdings, stated)),
     }
     return Features(
         tokens=tokens,
-        legality=legality(seen.context, shown, holdings),
+        legality=legality(seen.context, shown, holdings) if book is None else book.legality,
         confidence=_confidence(shown),
+        style=style_of(text),
         **noticed,
     )
+
+
+def _stated(seen: Seen, book: Book | None, text: str) -> list[Part]:
+    """The quantities of the book after orders that the text states."""
+    if book is None or book.after is None:
+        return []
+    found = reconcile(text, book.after, seen.context.constraints, names=tuple(seen.instruments))
+    return [part for part in found.parts if part.verdict != "absent"]
 
 
 def _rates(text: str, tokens: int) -> dict[str, float]:
@@ -165,10 +185,10 @@ def _confidence(shown: Shown) -> float | None:
     return sum(stated) / len(stated) if stated else None
 
 
-def _audit(seen: Seen, shown: Shown, holdings: int, tokens: int) -> dict[str, Any]:
+def _audit(seen: Seen, shown: Shown, holdings: int, tokens: int, book: Book | None) -> dict[str, Any]:
     """What the material says about the numbers of the text, under the names of the fields."""
     texts = [(rationale.kind, rationale.text) for rationale in shown.texts]
-    findings = audit_texts(texts, seen.material, own_numbers(shown, seen.instruments))
+    findings = audit_texts(texts, seen.material, own_numbers(shown, seen.instruments, book))
     states = Counter(finding.state for finding in findings)
     borne_out = sum(states[state] for state in _BORNE_OUT)
     others = len(findings) - states["own_action"]
@@ -185,8 +205,8 @@ def _audit(seen: Seen, shown: Shown, holdings: int, tokens: int) -> dict[str, An
     }
 
 
-def own_numbers(shown: Shown, instruments: Mapping[str, Instrument]) -> OwnNumbers:
-    """The numbers that the decision itself puts forward, as far as the prompt shows them."""
+def own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book | None = None) -> OwnNumbers:
+    """The numbers that the decision itself puts forward, as far as the prompt shows them; of orders also their book."""
     entries = [
         (action.instrument, _LABELS.get(name, name), value, unit)
         for action in shown.actions
@@ -200,7 +220,24 @@ def own_numbers(shown: Shown, instruments: Mapping[str, Instrument]) -> OwnNumbe
             entries.append((subject, path.replace(".", "_"), value, unit))
     for path, rows in shown.tables.items():
         entries += [entry for cells in rows for entry in _of_row(path, cells, instruments)]
-    return OwnNumbers.of(dict.fromkeys(entries))
+    return OwnNumbers.of(dict.fromkeys([*entries, *_of_book(book)]))
+
+
+def _of_book(book: Book | None) -> Iterator[Own]:
+    """The numbers of the book that the orders make: what a text works out about them is the decision's own."""
+    after = None if book is None else book.after
+    if after is None:
+        return
+    yield "", "residual cash leaves left remaining", after.residual, "usd"
+    yield "", "cost", after.cost, "usd"
+    yield "", "gross exposure", after.exposure, "usd"
+    yield "", "equity", after.equity, "usd"
+    if after.equity > 0:
+        yield "", "leverage exposure equity", after.leverage, "ratio"
+        yield "", "leverage exposure equity", after.leverage, "multiple"
+        yield "", "cash equity", after.residual / after.equity, "ratio"
+        for name, weight in after.weights.items():
+            yield name, "weight position", weight, "ratio"
 
 
 def _subject(path: str, instruments: Mapping[str, Instrument]) -> str:

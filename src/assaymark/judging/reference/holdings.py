@@ -6,7 +6,7 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -107,8 +107,8 @@ def volatility_ranks(context: Context) -> dict[str, float]:
 # --- forecasts --------------------------------------------------------------------------------------------------------
 
 
-def forecasts(shown: Shown, holdings: Mapping[str, float]) -> Forecasts:
-    """How the stated forecasts agree with the sizes and with each other."""
+def forecasts(shown: Shown, holdings: Mapping[str, float], stated: Sequence[bool] = ()) -> Forecasts:
+    """How the stated forecasts agree with the sizes and with each other; ``stated``: whether further sums hold."""
     expected = {
         action.instrument: action.expected_return for action in shown.actions if action.expected_return is not None
     }
@@ -117,7 +117,7 @@ def forecasts(shown: Shown, holdings: Mapping[str, float]) -> Forecasts:
         order=_order(holdings, expected),
         edge=_edge(holdings, expected, benchmark or 0.0),
         ranges=_ranges(shown),
-        arithmetic=_arithmetic(shown, holdings, expected),
+        arithmetic=_arithmetic(shown, holdings, expected, stated),
     )
 
 
@@ -172,12 +172,14 @@ def _range(entry: Mapping[str, Cell]) -> bool | None:
     return ends["low"] <= ends.get("base", ends["low"]) <= ends["high"] and ends["low"] < ends["high"]
 
 
-def _arithmetic(shown: Shown, holdings: Mapping[str, float], expected: Mapping[str, float]) -> float | None:
+def _arithmetic(
+    shown: Shown, holdings: Mapping[str, float], expected: Mapping[str, float], stated: Sequence[bool]
+) -> float | None:
     """The share of sums that hold: weights make at most one, parts make the whole, whole less benchmark makes alpha.
 
     Sums are compared within half of the last digit of a percentage with two decimals, and a little.
     """
-    checks = []
+    checks = list(stated)
     if any(action.weight is not None for action in shown.actions):
         checks.append(math.fsum(holdings.values()) <= 1 + _TOTAL_SLACK)
     whole, benchmark, alpha = (_value(shown, path) for path in (_PORTFOLIO, _BENCHMARK, _ALPHA))

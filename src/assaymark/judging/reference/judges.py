@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from statistics import NormalDist
 from types import MappingProxyType
@@ -17,8 +17,9 @@ from assaymark.errors import InputError, ModelError
 from assaymark.judging.reference.features import Features, notice
 from assaymark.judging.reference.views import RECONCILED, VIEWS, Term, opinion
 from assaymark.judging.rubric import SCALE
+from assaymark.prompting.styles import SIGNATURES
 
-VERSION = "3"
+VERSION = "4"
 """Changes with anything that can change a score; part of the fingerprint."""
 
 
@@ -27,8 +28,9 @@ class Planted:
     """What is known about a reference judge because it was put in.
 
     On each dimension the score before rounding is
-    ``opinion + offset + slope * (tokens - pivot) / 100 + noise * z``, with z standard normal, fixed by judge,
-    dimension, prompt, seed and trial. It is then rounded half up and clipped to the scale.
+    ``opinion + offset + slope * (tokens - pivot) / 100 + halo [style is kin] - terse [tokens <= terse_tokens]
+    + noise * z``, with z standard normal, fixed by judge, dimension, prompt, seed and trial. It is then rounded half up
+    and clipped to the scale. No reference judge has a halo or a break at terse texts unless its arguments plant one.
 
     Parameters
     ----------
@@ -42,6 +44,16 @@ class Planted:
         The length in tokens at which the slope adds nothing.
     words : str
         All of this in a sentence.
+    halo : float
+        Rubric points added to every dimension where the judged text is of the style ``kin``: the liking of a judge for
+        texts of its own make, which the halo check of control cells looks for (ValueBlindBench section 3.5).
+    kin : str
+        A style of `prompting.styles`; a judge without one has no halo.
+    terse : float
+        Rubric points taken from every dimension where the text has at most ``terse_tokens`` tokens: the break of
+        ValueBlindBench section 5.5, which no slope can make.
+    terse_tokens : float
+        The longest text that counts as terse.
     """
 
     offset: float
@@ -49,6 +61,10 @@ class Planted:
     slope: float
     pivot: float
     words: str
+    halo: float = 0.0
+    kin: str = ""
+    terse: float = 0.0
+    terse_tokens: float = 60.0
 
 
 PLANTED: Mapping[str, Planted] = MappingProxyType(
@@ -58,7 +74,8 @@ PLANTED: Mapping[str, Planted] = MappingProxyType(
             noise=0.25,
             slope=0.0,
             pivot=300.0,
-            words="asks whether it is true; a fifth of a point strict, noise of a quarter point, blind to length",
+            words="asks whether it is true; a fifth of a point strict, noise of a quarter point, blind to length "
+            "and style",
         ),
         "reference/reader": Planted(
             offset=0.25,
@@ -66,14 +83,15 @@ PLANTED: Mapping[str, Planted] = MappingProxyType(
             slope=0.10,
             pivot=300.0,
             words="asks whether it is explained; a quarter of a point lenient, noise of 0.35 points, each 100 "
-            "tokens beyond 300 earn a tenth of a point",
+            "tokens beyond 300 earn a tenth of a point, blind to style",
         ),
         "reference/allocator": Planted(
             offset=0.0,
             noise=0.30,
             slope=0.0,
             pivot=300.0,
-            words="asks whether it is prudent; neither strict nor lenient, noise of 0.3 points, blind to length",
+            words="asks whether it is prudent; neither strict nor lenient, noise of 0.3 points, blind to "
+            "length and style",
         ),
         "reference/skeptic": Planted(
             offset=-0.10,
@@ -81,15 +99,18 @@ PLANTED: Mapping[str, Planted] = MappingProxyType(
             slope=0.0,
             pivot=300.0,
             words="asks whether it would persuade a doubter; a tenth of a point strict, noise of 0.3 points, blind to "
-            "length",
+            "length and style",
         ),
     }
 )
 """The planted properties by model name; a call's arguments of the same names override the numbers."""
 
-_KNOBS = ("offset", "noise", "slope", "pivot")
+_KNOBS = tuple(field.name for field in fields(Planted) if field.name != "words")
+_NEVER_NEGATIVE = ("noise", "terse", "terse_tokens")
 _MOST = 1e9
 _LIMITS = "constraint_awareness"
+ORACLE = "reference/constraint-oracle"
+"""The judge that recomputes the arithmetic of orders and knows that one dimension (see `reference.oracle`)."""
 _STANDARD = NormalDist()
 
 
@@ -115,7 +136,7 @@ class ReferenceJudge:
             seen = notice([part.text for message in call.messages if message.role == "user" for part in message.parts])
         except InputError as exc:
             raise ModelError(f"{self.name} cannot read the prompt: {exc}", retryable=False) from None
-        dimensions = _dimensions(call)
+        dimensions = dimensions_of(call)
         views = _views(self.name, "\n".join(part.text for m in call.messages if m.role == "system" for part in m.parts))
         asked = ",".join(part.sha256 for message in call.messages for part in message.parts)
         scores = {}
@@ -143,19 +164,29 @@ def argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
     []
     >>> argument_problems("reference/auditor", {"noise": -0.5})
     ['argument noise must be at least 0 (got -0.5)']
+    >>> argument_problems("reference/auditor", {"halo": 0.5})
+    ['argument halo needs kin, the style that it favours (one of alder, birch, cedar, dogwood, elder)']
     """
+    if model == ORACLE:
+        return [f"argument {key} is unknown ({ORACLE} takes none)" for key in args]
     if model not in PLANTED:
         return []
-    return [problem for key, value in args.items() if (problem := _argument_problem(key, value))]
+    problems = [problem for key, value in args.items() if (problem := _argument_problem(key, value))]
+    if args.get("halo") and "kin" not in args:
+        problems.append(f"argument halo needs kin, the style that it favours (one of {', '.join(SIGNATURES)})")
+    return problems
 
 
 def _argument_problem(key: str, value: object) -> str | None:
     """What is wrong with one argument."""
     if key not in _KNOBS:
         return f"argument {key} is unknown (allowed: {', '.join(_KNOBS)})"
+    if key == "kin":
+        known = isinstance(value, str) and value in SIGNATURES
+        return None if known else f"argument kin must be one of {', '.join(SIGNATURES)} (got {_shown(value)})"
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= _MOST:
         return f"argument {key} must be a finite number of at most {_MOST:g} in size (got {_shown(value)})"
-    if key == "noise" and value < 0:
+    if key in _NEVER_NEGATIVE and value < 0:
         return f"argument {key} must be at least 0 (got {value!r})"
     return None
 
@@ -169,12 +200,12 @@ def _with_arguments(model: str, call: CallSpec) -> Planted:
     """The planted properties of a judge as this call overrides them."""
     if problems := argument_problems(model, call.args):
         raise ModelError("; ".join(problems), retryable=False)
-    given: dict[str, Any] = {key: float(value) for key, value in call.args.items()}
+    given: dict[str, Any] = {key: value if key == "kin" else float(value) for key, value in call.args.items()}
     return replace(PLANTED[model], **given)
 
 
-def _dimensions(call: CallSpec) -> tuple[str, ...]:
-    """The dimensions that the reply schema asks for."""
+def dimensions_of(call: CallSpec) -> tuple[str, ...]:
+    """The dimensions that the reply schema of a call asks for; ModelError where it asks for none."""
     if call.schema is None:
         raise ModelError("a judge call needs a reply schema", retryable=False)
     return _asked(call.schema.text)
@@ -200,6 +231,10 @@ def _score(terms: tuple[Term, ...], seen: Features, planted: Planted, z: float) 
     """One score: opinion, planted error, rounded half up, clipped to the scale."""
     value = opinion(terms, seen)
     value += planted.offset + planted.slope * (seen.tokens - planted.pivot) / 100.0 + planted.noise * z
+    if planted.kin and seen.style == planted.kin:
+        value += planted.halo
+    if seen.tokens <= planted.terse_tokens:
+        value -= planted.terse
     return min(max(math.floor(value + 0.5), SCALE[0]), SCALE[-1])
 
 

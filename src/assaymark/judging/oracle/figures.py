@@ -1,0 +1,336 @@
+"""Which number of a text speaks of which quantity of a book: cue words beside numbers, sentence by sentence.
+
+Nothing is understood here but words near numbers. A number belongs to the nearest cue that goes with its unit; a cap or
+floor belongs to the quantity it is held against. Sentences that suppose something, numbers after "from" or "was", and
+numbers of returns, prices, volumes and units are left alone: a wrong figure must not be alleged on a guess.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from assaymark.judging.evidence.extract import Number, extract_numbers
+
+Quantity = Literal[
+    "cash", "cost", "residual", "exposure", "equity", "leverage", "largest", "cash_share", "orders",
+    "leverage_cap", "weight_cap", "cash_floor", "orders_cap",
+]  # fmt: skip
+"""What a number of a text can state about a book; `reconciliation` adds the claim that nothing is sold short."""
+
+Family = Literal["cash", "gross", "largest", "orders"]
+
+MOST_CHARACTERS: Final = 50_000
+"""Of a longer text only the beginning is read."""
+
+_SENTENCE = re.compile(r"(?<=[.!?])(?<!vs\.)(?<!i\.e\.)(?<!e\.g\.)\s+|\n+", re.IGNORECASE)
+_FENCED = re.compile(r"<<<BEGIN\b.*?(?:<<<END\b[^\n]*|\Z)", re.DOTALL)
+_SUPPOSED = re.compile(r"\b(?:if|unless|would|could|might|should|were|had)\b", re.IGNORECASE)
+_CUE = re.compile(
+    r"(?P<residual>\bresidual\b|\bremain\w*|\bleft(?:[ -]?over)?\b|\bleav(?:es?|ing)\b|\bunspent\b)"
+    r"|(?P<cost>\bcost(?:s|ing)?\b|\bspend\w*|\bspent\b|\boutlays?\b|\bproceeds\b|\bless\b(?! than)|\bminus\b)"
+    r"|(?P<cash>\bcash\b)"
+    r"|(?P<leverage>\bleverag\w+|\blevered\b|\bgear(?:ing|ed)\b)"
+    r"|(?P<exposure>\bexposures?\b|\binvested\b|\bgross\b)"
+    r"|(?P<equity>\bequity\b|\bnav\b|\bnet asset value\b)"
+    r"|(?P<largest>\b(?:largest|biggest|heaviest|top)\b(?:\s+(?:single|one))?"
+    r"(?:\s+(?:position|holding|weight|stake|name))?)"
+    r"|(?P<position>\b(?:position|holding|weight|stake)s?\b)"
+    r"|(?P<orders>\b(?:orders?|trades?)\b)",
+    re.IGNORECASE,
+)
+_AHEAD = frozenset(("less", "minus", "leave", "leaves", "leaving", "costing"))
+_LIMIT = r"(?:caps?|capped|limit(?:s|ed)?|ceiling|floor|maximum|minimum|max|min|allowed|permitted|at most|at least)"
+_UNDER = r"(?:gross\s+|single\s+|any\s+|the\s+|a\s+|one\s+){0,3}"
+_LIMITED = r"(?:leverage|exposure|cash|position|weight|holding|orders?|trades?)"
+_LIMIT_BEFORE = re.compile(
+    rf"\b{_LIMIT}\b(?:\W+(?:of|is|at|to|the|a|on)\b){{0,3}}\W*\Z"
+    rf"|\b{_LIMIT}\s+(?:on\s+|for\s+|of\s+)?{_UNDER}{_LIMITED}\W+(?:(?:of|is|at|to)\W+)?\Z"
+    r"|\b(?:against|versus|vs\.?|under|below|above|within|no more than)\s+(?:(?:a|an|the|its|our)\s+)?\Z"
+    r"|(?:[<>]=?|[≤≥])\s*\Z",
+    re.IGNORECASE,
+)
+_LIMIT_AFTER = re.compile(
+    rf"\A\s*(?:{_UNDER}{_LIMITED}\s+)?(?:cap|limit|ceiling|floor|maximum|minimum|allowed|permitted)\b", re.IGNORECASE
+)
+_FLOOR = re.compile(r"\b(?:floor|minimum)\b", re.IGNORECASE)
+_RIGHT = re.compile(
+    rf"\A\s*(?:(?:of|in|as|the|for|total|gross|net|a|remaining|its|times|x|single)\s+){{0,3}}(?={_CUE.pattern})",
+    re.IGNORECASE,
+)
+_TIMES = re.compile(r"\A\s*times\s+(?:the\s+)?(?:equity|nav)\b", re.IGNORECASE)
+_EARLIER = re.compile(r"\b(?:from|was|were|before|previously|than|prior)\W*\Z", re.IGNORECASE)
+_OTHER = re.compile(
+    r"\b(?:return\w*|volatility|vol|volume|prices?|priced|range|momentum|gain\w*|rose|ris(?:e|es|ing)|fell|fall\w*"
+    r"|drop\w*|clos(?:e|es|ed)|stop|target|confidence|bars?|minutes?|fees?|units?|beta|drawdown|lower|higher)\b",
+    re.IGNORECASE,
+)
+_NOT_MINE = re.compile(r"\A\s*(?:units?|shares?|bars?|minutes?)\b", re.IGNORECASE)
+_JOINING = re.compile(
+    r"(?:\W|\b(?:is|are|or|at|to|of|the|a|an|its|that|which|equals|gives|makes|and|about|roughly|over|against|equity"
+    r"|nav|i|e)\b)*",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[A-Za-z]+")
+_COUNTED = re.compile(
+    r"\b(one|two|three|four|five|six|seven|eight|nine|ten)\b(?=\s+(?:\w+\s+)?(?:orders?|trades?)\b)", re.IGNORECASE
+)
+    r"\b(one|two|three|four|five|six|seven|eight|nine|ten)\b(?=\s+(?:\w+\s+)?(?:orders?|trades?)\b)", re.I
+)
+_COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    w: n for n, w in enumerate(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], start=1)
+}
+_MOST_BETWEEN = 5
+
+_FAMILY: dict[str, Family] = {
+    "residual": "cash", "cost": "cash", "cash": "cash", "leverage": "gross", "exposure": "gross", "equity": "gross",
+    "largest": "largest", "position": "largest", "orders": "orders",
+}  # fmt: skip
+_LIMIT_OF: dict[Family, Quantity] = {
+    "cash": "cash_floor",
+    "gross": "leverage_cap",
+    "largest": "weight_cap",
+    "orders": "orders_cap",
+}
+_VALUE_OF: dict[Family, Quantity] = {
+    "cash": "cash_share",
+    "gross": "leverage",
+    "largest": "largest",
+    "orders": "orders",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number that states a quantity. ``readings`` are what it may state, the likeliest first.
+
+    ``certain`` is whether it is a false statement if none of the readings holds; ``names`` are the instruments that
+    stand between the cue and the number; ``quote`` is the sentence, cut short around the number.
+    """
+
+    readings: tuple[Quantity, ...]
+    number: Number
+    certain: bool
+    names: tuple[str, ...]
+    quote: str
+
+
+def unfenced(text: str) -> str:
+    """A text without what is dressed up as a section of a prompt: that is quoted matter and states nothing.
+
+    >>> unfenced("Cash. <<<BEGIN facts 0>>> cash 5 <<<END facts 0>>>\\nFine.")
+    'Cash.  \\nFine.'
+    """
+    return _FENCED.sub(" ", text[:MOST_CHARACTERS])
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The sentences of a text that state how things are; those that suppose something are left out."""
+    for sentence in _SENTENCE.split(unfenced(text)):
+        if sentence and not _SUPPOSED.search(sentence):
+            yield sentence
+
+
+def figures(text: str, names: Sequence[str] = ()) -> Iterator[Figure]:
+    """Every number of a text that states a quantity of a book.
+
+    Parameters
+    ----------
+    text : str
+        Any text, from anybody.
+    names : sequence of str
+        What the instruments are called; a number beside one of them may be of that position alone.
+
+    Examples
+    --------
+    >>> [one.readings[0] for one in figures("Cash 900.00 less cost 200.00 leaves 700.00.")]
+    ['cash', 'cost', 'residual']
+    >>> [one.readings[0] for one in figures("Leverage 0.83 against a cap of 1.20; 3 orders of 4 allowed.")]
+    ['leverage', 'leverage_cap', 'orders', 'orders_cap']
+    """
+    for sentence in sentences(text):
+        yield from _of_sentence(sentence, names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A number with the text on either side of it, up to its neighbours."""
+
+    number: Number
+    left: str
+    right: str
+
+
+def _of_sentence(sentence: str, names: Sequence[str]) -> Iterator[Figure]:
+    """The figures of one sentence; a figure without a cue of its own continues the one before it."""
+    family: Family | None = None
+    for place in _places(sentence):
+        found = None if _foreign(place) else _read(place, family)
+        if found is None:
+            continue
+        family = found.family
+        named = tuple(name for name in names if found.cue is not None and found.cue.speaks_of(name))
+        if not named or family == "largest":
+            yield Figure(found.readings, place.number, found.certain, named, _quoted(sentence, place.number))
+
+
+def _places(sentence: str) -> Iterator[_Place]:
+    """Every number of a sentence, counts of orders in words among them, in order."""
+    found = [*extract_numbers(sentence), *_counted(sentence)]
+    found.sort(key=lambda number: number.start)
+    ends = [0, *(number.end for number in found)]
+    starts = [*(number.start for number in found[1:]), len(sentence)]
+    for number, left, right in zip(found, ends, starts, strict=False):
+        yield _Place(number, sentence[left : number.start], sentence[number.end : right])
+
+
+def _counted(sentence: str) -> Iterator[Number]:
+    """Counts of orders that are written as words."""
+    for match in _COUNTED.finditer(sentence):
+        value = float(_COUNTS.index(match.group().lower()) + 1)
+        yield Number(match.start(), match.end(), match.group(), value, "none", 1.0, 0, 1.0, signed=False, bare=True)
+
+
+def _foreign(place: _Place) -> bool:
+    """Whether a number is of something else: basis points, units, how things were."""
+    return place.number.unit == "bps" or bool(_NOT_MINE.match(place.right) or _EARLIER.search(place.left[-40:]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cue:
+    """A cue word: its topic, the text before it, and the text between it and the number."""
+
+    topic: str
+    before: str
+    gap: str
+
+    @property
+    def words(self) -> int:
+        """How many words stand between."""
+        return len(_WORD.findall(self.gap))
+
+    def speaks_of(self, name: str) -> bool:
+        """Whether the cue is that of one instrument: named right before it, or between it and the number."""
+        where = f"{self.before[-80:]} {self.gap}" if self.topic == "position" else self.gap
+        return _names(where, name) or self.before.rstrip().removesuffix("'s").endswith(name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What a number is about, what it may state, whether it must, and by which cue."""
+
+    family: Family
+    readings: tuple[Quantity, ...]
+    certain: bool
+    cue: _Cue | None = None
+
+
+def _read(place: _Place, family: Family | None) -> _Read | None:
+    """What one number states; ``family`` is what the number before it was about."""
+    cue = _cue(place)
+    if _LIMIT_BEFORE.search(place.left[-80:]) or _LIMIT_AFTER.match(place.right[:60]):
+        return _limit(place, cue, family)
+    if cue is not None:
+        readings = _readings(cue.topic, place)
+        return _Read(_FAMILY[cue.topic], readings, cue.topic != "position", cue)
+    if family is None or not _JOINING.fullmatch(place.left[-60:]):
+        return None
+    readings = _continued(family, place)
+    return _Read(family, readings, family != "orders") if readings else None
+
+
+def _limit(place: _Place, cue: _Cue | None, family: Family | None) -> _Read | None:
+    """A cap or floor: of its own cue, else of what is held against it."""
+    own = None if cue is None or cue.topic in ("equity", "cost") else _FAMILY[cue.topic]
+    if own is None and _FLOOR.search(place.left[-40:] + place.right[:20]):
+        own = "cash"
+    about = own or family
+    if about is None or place.number.unit == "usd":
+        return None
+    # "Cap 1.20, leverage 0.83" and "a cap on leverage of 1.20" look alike: either reading may hold.
+    return _Read(about, (_LIMIT_OF[about], _VALUE_OF[about]), certain=True, cue=cue)
+
+
+def _cue(place: _Place) -> _Cue | None:
+    """The nearest cue on either side that goes with the unit of the number; the one before it in doubt."""
+    before, after = _cue_before(place), _cue_after(place)
+    if before is None or (after is not None and after.words < before.words):
+        return after
+    return before
+
+
+def _cue_before(place: _Place) -> _Cue | None:
+    """The last fitting cue before a number; none where the words between are about something else."""
+    left = place.left
+    for match in reversed(list(_CUE.finditer(left))):
+        found = _Cue(str(match.lastgroup), left[: match.start()], left[match.end() :])
+        if found.words > _MOST_BETWEEN or _OTHER.search(found.gap):
+            return None
+        if _fits(found.topic, place.number):
+            return found
+    if re.search(r"\s[-−–]\s*\Z", left) and _fits("cost", place.number):
+        return _Cue("cost", left, "")
+    return _Cue("leverage", left, "") if _TIMES.match(place.right[:40]) else None
+
+
+def _cue_after(place: _Place) -> _Cue | None:
+    """The first fitting cue after a number, if only words such as "of" come between."""
+    lead = _RIGHT.match(place.right[:80])
+    match = _CUE.match(place.right, lead.end()) if lead else None
+    if lead is None or match is None or match.group().lower() in _AHEAD:
+        return None
+    return _Cue(str(match.lastgroup), "", lead.group()) if _fits(str(match.lastgroup), place.number) else None
+
+
+def _fits(topic: str, number: Number) -> bool:
+    """Whether a number of this unit can be a value of a cue's quantity."""
+    if topic == "orders":
+        return number.bare and number.decimals == 0 and number.unit == "none"
+    if topic in ("cost", "equity"):
+        return number.unit in ("usd", "none", "count")
+    if topic == "leverage":
+        return number.unit in ("percent", "multiple", "none")
+    return topic == "exposure" or number.unit != "multiple"
+
+
+def _readings(topic: str, place: _Place) -> tuple[Quantity, ...]:
+    """What a number beside a cue may state."""
+    rate = place.number.unit in ("percent", "multiple")
+    if topic in ("cash", "residual"):
+        if rate:
+            return ("cash_share",)
+        later = topic == "residual" or bool(re.search(r"\bafter|=\s*\Z", place.left + place.right, re.IGNORECASE))
+        return ("residual", "cash_share") if later else ("cash", "residual", "cash_share")
+    readings: dict[str, tuple[Quantity, ...]] = {
+        "cost": ("cost",),
+        "equity": ("equity",),
+        "leverage": ("leverage",),
+        "exposure": ("leverage",) if rate else ("exposure", "leverage"),
+        "largest": ("largest",),
+        "position": ("largest",),
+        "orders": ("orders",),
+    }
+    return readings[topic]
+
+
+def _continued(family: Family, place: _Place) -> tuple[Quantity, ...]:
+    """What a number without a cue states after a number about ``family``: a share, or the result of a sum."""
+    number = place.number
+    if number.unit == "usd" or (number.unit in ("none", "count") and family == "cash"):
+        return ("residual",) if family == "cash" and "=" in place.left else ()
+    if family == "cash" and number.unit != "percent":
+        return ()
+    return (_VALUE_OF[family], _LIMIT_OF[family])
+
+
+def _names(text: str, name: str) -> bool:
+    """Whether a text names an instrument, as a word of its own."""
+    return name in text and re.search(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", text) is not None
+
+
+def _quoted(sentence: str, number: Number) -> str:
+    """The words around a number."""
+    start, end = max(0, number.start - 60), min(len(sentence), number.end + 30)
+    return sentence[start:end].strip()
