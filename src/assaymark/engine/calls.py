@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 from assaymark.records import JSON, canonical_json, sha256_text
 
 Role = Literal["system", "user"]
-Finish = Literal["stop", "length", "refusal"]
+Finish = Literal["stop", "length", "refusal", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,8 @@ class Reply:
     """What a model answered, exactly as it came.
 
     ``model`` and ``fingerprint`` are the provider's own words for who answered. ``seconds`` is one attempt, without
-    queueing and retries; a model may leave it empty, and the runner then measures it.
+    queueing and retries; a model may leave it empty, and the runner then measures it. ``finish`` is ``failed`` when an
+    external agent gave no answer: the text then says how that came about, and the failure stands as its answer.
     """
 
     text: str

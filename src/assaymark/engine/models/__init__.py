@@ -2,6 +2,29 @@
 
 from __future__ import annotations
 
+from assaymark.engine.models.exchange import (
+    AgentFailure,
+    AgentRequest,
+    agent_argument_problems,
+    patience,
+)
+from assaymark.engine.models.http_agent import HttpAgent, reachable
+from assaymark.engine.models.providers import Models, check_ready, external_providers
+from assaymark.engine.models.python_agent import PythonAgent, load_agent
 from assaymark.engine.models.registry import Registry, resolve
 
-__all__ = ["Registry", "resolve"]
+__all__ = [
+    "AgentFailure",
+    "AgentRequest",
+    "HttpAgent",
+    "Models",
+    "PythonAgent",
+    "Registry",
+    "agent_argument_problems",
+    "check_ready",
+    "external_providers",
+    "load_agent",
+    "patience",
+    "reachable",
+    "resolve",
+]

@@ -1,0 +1,339 @@
+"""An agent behind an address: it is sent a context by POST and answers with JSON.
+
+Everything that can go wrong on the way is the agent's outcome, recorded as it happened. The standard library's client
+is used because it does exactly one request: it follows no redirect, reads no proxy from the environment and unpacks
+nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import socket
+import ssl
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
+from typing import Final
+
+from assaymark import __version__
+from assaymark.engine.calls import CallSpec, Reply
+from assaymark.engine.models.exchange import (
+    MOST_BYTES,
+    PATIENCE_S,
+    AgentFailure,
+    FailureKind,
+    answered,
+    failure,
+    request_text,
+    require_arguments,
+)
+from assaymark.engine.models.threads import apart
+from assaymark.errors import InputError, ModelError, Problem
+
+_TRIES: Final = 3
+_BETWEEN_TRIES_S: Final = 0.2
+_PART_BYTES: Final = 65_536
+_LOOKED_AT: Final = 4096
+_SHORTEST_TOKEN: Final = 8
+_URL = re.compile(
+    r"(?P<scheme>https?)://(?P<host>\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]{1,253})(?::(?P<port>[0-9]{1,5}))?"
+    r"(?P<path>/[A-Za-z0-9\-._~!$&'()*+,;=:@%/]*)?"
+)
+_SECRETIVE = re.compile(r"[^/]*/{0,3}[^/]*@|.*[?#]", re.DOTALL)
+_TOKEN = re.compile(r"[\x21-\x7e]+")
+_HEADERS: Final[Mapping[str, str]] = {
+    "Content-Type": "application/json",
+    "Accept": "application/json",
+    "Accept-Encoding": "identity",
+    "Connection": "close",
+    "User-Agent": f"assaymark/{__version__}",
+}
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where an agent answers. ``host`` is without the brackets of an IPv6 address."""
+
+    secure: bool
+    host: str
+    port: int
+    path: str
+
+    @classmethod
+    def of(cls, url: str) -> Site:
+        """The parts of an address: http or https, host, port, path, and nothing else.
+
+        Raises
+        ------
+        InputError
+            It is no such address. One that carries a user or a query is not shown, because it may be a secret.
+
+        Examples
+        --------
+        >>> Site.of("http://127.0.0.1:8700/decide")
+        Site(secure=False, host='127.0.0.1', port=8700, path='/decide')
+        """
+        found = _URL.fullmatch(url)
+        secure = found is not None and found["scheme"] == "https"
+        port = int(found["port"] or (443 if secure else 80)) if found is not None else 0
+        if found is None or not 0 < port < 65536:
+            raise InputError("address of an agent", [Problem("", _address_problem(url))])
+        return cls(secure, found["host"].strip("[]"), port, found["path"] or "/")
+
+
+class HttpAgent:
+    """A model that is somebody's agent behind an address.
+
+    Parameters
+    ----------
+    url : str
+        ``http://host:port/path`` or ``https://...``, without user, query and fragment.
+    timeout_s : float
+        Seconds for one decision, from the first try to connect to the last byte; ``args.timeout_s`` goes before it.
+    max_bytes : int
+        Longest answer that is read.
+    environ : mapping, optional
+        Where the variable that ``args.token_env`` names is looked up at each call; ``os.environ`` by default.
+    sleep : callable
+        Waits between tries to connect.
+
+    Raises
+    ------
+    InputError
+        The address is none.
+
+    Examples
+    --------
+    >>> HttpAgent("http://127.0.0.1:8700/decide").url
+    'http://127.0.0.1:8700/decide'
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        timeout_s: float = PATIENCE_S,
+        max_bytes: int = MOST_BYTES,
+        environ: Mapping[str, str] | None = None,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._site = Site.of(url)
+        self.url = url
+        self._timeout_s, self._max_bytes = timeout_s, max_bytes
+        self._environ = os.environ if environ is None else environ
+        self._sleep = sleep
+
+    def check(self) -> None:
+        """Raise `ModelError` unless something answers at the address; see `reachable`."""
+        reachable(self.url)
+
+    async def complete(self, call: CallSpec) -> Reply:
+        """Send the request of a call and take what comes back. No answer is an answer too: ``finish`` is ``failed``.
+
+        Raises
+        ------
+        ModelError
+            The call cannot be sent: it is none for an agent, its arguments are wrong, or the token is missing.
+            Nothing was sent, and nothing is recorded as the agent's outcome.
+        """
+        require_arguments(call)
+        # Half a surrogate pair, which UTF-8 cannot carry, becomes the escape that JSON has for it.
+        body = request_text(call).encode("utf-8", "backslashreplace")
+        token = self._token(call)
+        timeout_s = float(call.args.get("timeout_s", self._timeout_s))
+        post = _Post(self._site, body, token, timeout_s, self._max_bytes)
+        try:
+            async with asyncio.timeout(timeout_s):
+                found = await self._posted(post)
+        except TimeoutError:
+            found = post.failed("timeout", f"no answer within {timeout_s:g} s")
+        if isinstance(found, AgentFailure):
+            return found.reply(call.model)
+        return answered(found if token is None else token.hidden_in(found), call.model)
+
+    async def _posted(self, post: _Post) -> str | AgentFailure:
+        """What one POST brought. Only a refused connection is tried again, for then nothing was sent."""
+        for _ in range(_TRIES - 1):
+            found = await apart(post, leave=post.leave)
+            if not (isinstance(found, AgentFailure) and found.failure == "refused"):
+                return found
+            await self._sleep(_BETWEEN_TRIES_S)
+        return await apart(post, leave=post.leave)
+
+    def _token(self, call: CallSpec) -> _Token | None:
+        name = call.args.get("token_env")
+        if name is None:
+            return None
+        if not _Token.is_good(self._environ.get(name, "")):
+            problem = f"holds no bearer token: at least {_SHORTEST_TOKEN} visible ASCII characters without spaces"
+            raise ModelError(f"the environment variable {name}, named by token_env, {problem}", retryable=False)
+        return _Token(self._environ[name])
+
+
+def reachable(url: str, *, timeout_s: float = 3.0) -> None:
+    """Connect once and hang up, before a run asks anything: an agent that was never started must not cost a study.
+
+    Raises
+    ------
+    ModelError
+        Nobody took the connection.
+    InputError
+        The address is none.
+    """
+    site = Site.of(url)
+    try:
+        socket.create_connection((site.host, site.port), timeout=timeout_s).close()
+    except (OSError, UnicodeError) as exc:
+        reason = failure("unreachable", _reason(exc)).detail
+        advice = "start the agent and run the same command again"
+        raise ModelError(f"nothing answers at {url} ({reason}); {advice}", retryable=True) from None
+
+
+def may_hold_secret(address: str) -> bool:
+    """Whether a text that should be an address has a user or a query in it, and so must not be shown.
+
+    >>> may_hold_secret("http://me:word@host/decide"), may_hold_secret("http://host/@me")
+    (True, False)
+    """
+    return _SECRETIVE.match(address) is not None
+
+
+class _Token:
+    """A bearer token that no representation shows, so that neither a traceback nor a log does."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return "[token]"
+
+    @staticmethod
+    def is_good(value: str) -> bool:
+        """Whether a header can carry it, and it is long enough to be taken out of a text."""
+        return len(value) >= _SHORTEST_TOKEN and _TOKEN.fullmatch(value) is not None
+
+    def put_into(self, connection: HTTPConnection) -> None:
+        """Add the header."""
+        connection.putheader("Authorization", f"Bearer {self._value}")
+
+    def hidden_in(self, text: str) -> str:
+        """``text`` without the token, for an agent that sends back what it was sent."""
+        for form in (self._value, json.dumps(self._value)[1:-1], self._value.replace("/", "\\/")):
+            text = text.replace(form, repr(self))
+        return text
+
+
+class _Post:
+    """One POST. It is called in a thread; `leave` and `failed` may be called from outside meanwhile."""
+
+    def __init__(self, site: Site, body: bytes, token: _Token | None, timeout_s: float, most: int) -> None:
+        self._site, self._body, self._token = site, body, token
+        self._timeout_s, self._most = timeout_s, most
+        self._received = bytearray()
+        self._socket: socket.socket | None = None
+        self._left = False
+
+    def __call__(self) -> str | AgentFailure:
+        """The text of the answer, or what went wrong."""
+        connection = _connection(self._site, self._timeout_s)
+        try:
+            connection.connect()
+            self._socket = connection.sock
+            if self._left:
+                return self.failed("timeout", "left behind")
+            self._send(connection)
+            with connection.getresponse() as response:
+                return self._refused(response) or self._read(response)
+        except (OSError, HTTPException, ValueError) as exc:
+            return self._failure_of(exc)
+        finally:
+            connection.close()
+
+    def leave(self) -> None:
+        """Cut the connection, so that the thread ends whatever the other side does."""
+        self._left = True
+        if self._socket is not None:
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+
+    def failed(self, kind: FailureKind, detail: str) -> AgentFailure:
+        """A failure with the start of what was received; nothing of it if a token was sent that may be in there."""
+        start = "" if self._token is not None else self._received[:_LOOKED_AT].decode("utf-8", "replace")
+        return failure(kind, detail, start)
+
+    def _send(self, connection: HTTPConnection) -> None:
+        connection.putrequest("POST", self._site.path, skip_accept_encoding=True)
+        for name, value in _HEADERS.items():
+            connection.putheader(name, value)
+        connection.putheader("Content-Length", str(len(self._body)))
+        if self._token is not None:
+            self._token.put_into(connection)
+        connection.endheaders(self._body)
+
+    def _refused(self, response: HTTPResponse) -> AgentFailure | None:
+        """What is wrong with an answer that is not read for its content."""
+        encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+        if 200 <= response.status < 300 and encoding == "identity":
+            return None
+        if 200 <= response.status < 300:
+            return self.failed("encoding", f"content encoding {encoding[:40]!r} was not asked for and is not unpacked")
+        with suppress(OSError, HTTPException):  # the status is what matters
+            self._received += response.read1(_LOOKED_AT)
+        if 300 <= response.status < 400:
+            return self.failed("redirect", f"status {response.status}: redirects are not followed")
+        return self.failed("status", f"the agent answered with status {response.status}")
+
+    def _read(self, response: HTTPResponse) -> str | AgentFailure:
+        declared = response.length
+        received = self._received
+        while len(received) <= self._most and (part := response.read1(_PART_BYTES)):
+            received += part
+        if len(received) > self._most:
+            return self.failed("too large", f"the answer has more than {self._most:,} bytes; the rest was not read")
+        if declared is not None and len(received) < declared:
+            return self.failed("cut", f"{len(received):,} of {declared:,} bytes arrived")
+        try:
+            return received.decode("utf-8")
+        except UnicodeDecodeError as exc:
+            return self.failed("not UTF-8", f"byte {exc.start} of the answer is no UTF-8")
+
+    def _failure_of(self, exc: Exception) -> AgentFailure:
+        """Exceptions by their names: their messages can hold what the agent sent."""
+        match exc:
+            case TimeoutError():
+                return self.failed("timeout", f"no answer within {self._timeout_s:g} s")
+            case ConnectionRefusedError():
+                return self.failed("refused", "the connection was refused")
+            case ssl.SSLError():
+                return self.failed("tls", f"no secure connection: {exc.reason or type(exc).__name__}")
+            case IncompleteRead() | ConnectionError():
+                return self.failed("cut", f"the connection ended before the answer did ({type(exc).__name__})")
+            case HTTPException():
+                return self.failed("not HTTP", f"the answer is not HTTP ({type(exc).__name__})")
+            case _:
+                return self.failed("unreachable" if self._socket is None else "cut", _reason(exc))
+
+
+def _connection(site: Site, timeout_s: float) -> HTTPConnection:
+    if site.secure:
+        return HTTPSConnection(site.host, site.port, timeout=timeout_s, context=ssl.create_default_context())
+    return HTTPConnection(site.host, site.port, timeout=timeout_s)
+
+
+def _reason(exc: Exception) -> str:
+    return (exc.strerror if isinstance(exc, OSError) else None) or type(exc).__name__
+
+
+def _address_problem(url: str) -> str:
+    allowed = "must be http://HOST:PORT/PATH or https://HOST/PATH, without user, query and fragment"
+    if may_hold_secret(url):
+        return f"{allowed} (not shown: it may hold a secret; name a variable in args.token_env instead)"
+    return f"{allowed} (got {url[:80]!r})"

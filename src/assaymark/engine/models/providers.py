@@ -1,0 +1,111 @@
+"""Models by name, those of providers made when they are asked for: nobody can list every address in advance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+from assaymark.engine.calls import Model
+from assaymark.engine.models.http_agent import HttpAgent, may_hold_secret
+from assaymark.engine.models.python_agent import PythonAgent, is_agent_name
+from assaymark.errors import InputError, Problem, UnknownNameError
+
+Factory = Callable[[str], Model]
+"""Makes the model of a provider from what follows the first slash of its name; `InputError` if that is no name."""
+
+EXAMPLES: Final = ("http/HOST:PORT/PATH", "https/HOST/PATH", "python/PACKAGE.MODULE:ATTRIBUTE")
+"""How external agents are named, for messages."""
+
+
+class Models(Mapping[str, Model]):
+    """Fixed models and those that providers make from a name. It lists the fixed ones, and contains both kinds.
+
+    A provider's model is made once. A name that looks like an address with a user or a query in it is the one thing
+    that even ``in`` refuses, because whoever reports an unknown name would show the secret.
+
+    Parameters
+    ----------
+    fixed : mapping of name to Model
+        Models that can be listed.
+    providers : mapping of provider to factory
+        Who makes the model of ``provider/rest``.
+
+    Examples
+    --------
+    >>> models = Models({}, external_providers())
+    >>> "http/127.0.0.1:8700/decide" in models, "ftp/127.0.0.1/decide" in models, len(models)
+    (True, False, 0)
+    """
+
+    def __init__(self, fixed: Mapping[str, Model], providers: Mapping[str, Factory]) -> None:
+        self._fixed, self._providers = dict(fixed), dict(providers)
+        self._made: dict[str, Model] = {}
+
+    def __getitem__(self, name: str) -> Model:
+        """The model of that name; `KeyError` with the reason if there is none."""
+        if name in self._fixed:
+            return self._fixed[name]
+        if name not in self._made:
+            provider, _, rest = name.partition("/")
+            _refuse_secrets(name)
+            if not rest or provider not in self._providers:
+                raise KeyError(str(UnknownNameError("model", name, [*self._fixed, *EXAMPLES])))
+            try:
+                self._made[name] = self._providers[provider](rest)
+            except InputError as exc:
+                raise KeyError(str(exc)) from None
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fixed)
+
+    def __len__(self) -> int:
+        return len(self._fixed)
+
+    def problem(self, name: str) -> str | None:
+        """Why no model has that name, in words for whoever wrote it; None if one has.
+
+        >>> Models({}, external_providers()).problem("http/127.0.0.1:87000")[:39]
+        'address of an agent: must be http://HOS'
+        """
+        try:
+            self[name]
+        except KeyError as exc:
+            return str(exc.args[0])
+        except InputError as exc:
+            return str(exc)
+        return None
+
+
+def external_providers() -> dict[str, Factory]:
+    """The providers of agents that are not ours: ``http/...`` and ``https/...`` addresses, ``python/...`` callables."""
+    return {
+        "http": lambda rest: HttpAgent(f"http://{rest}"),
+        "https": lambda rest: HttpAgent(f"https://{rest}"),
+        "python": _python_agent,
+    }
+
+
+def check_ready(model: Model) -> None:
+    """See that an external agent can be asked, before a run asks anything; other models need no look.
+
+    Raises
+    ------
+    ModelError
+        Nothing answers at its address, or its callable cannot be imported.
+    """
+    if isinstance(model, HttpAgent | PythonAgent):
+        model.check()
+
+
+def _python_agent(rest: str) -> PythonAgent:
+    if not is_agent_name(rest):
+        problem = "must be python/PACKAGE.MODULE:ATTRIBUTE or an installed entry point of group assaymark.agents"
+        raise InputError(f"python/{rest[:80]}", [Problem("", problem)])
+    return PythonAgent(rest)
+
+
+def _refuse_secrets(name: str) -> None:
+    if name.lower().startswith("http") and may_hold_secret(name):
+        problem = "an address has no user and no query (not shown: it may hold a secret; see args.token_env)"
+        raise InputError("model", [Problem("", problem)])

@@ -1,0 +1,210 @@
+"""An agent that is a Python callable: it is handed a Context in a thread and returns what it decided."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from functools import reduce
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Final
+
+from assaymark.engine.calls import CallSpec, Reply
+from assaymark.engine.models.exchange import (
+    MOST_BYTES,
+    PATIENCE_S,
+    AgentFailure,
+    answered,
+    failure,
+    read_request,
+    require_arguments,
+)
+from assaymark.engine.models.threads import apart
+from assaymark.errors import ModelError
+from assaymark.prompting.texts import JUDGED_KINDS
+from assaymark.records import JSON, Context, Decision, canonical_json, to_json
+
+GROUP: Final = "assaymark.agents"
+"""The entry point group in which an installed package names its agents."""
+
+Decide = Callable[[Context], Any]
+"""An agent: what it returns is a mapping of the reply format, its JSON text, or a `Decision` (or its mapping)."""
+
+_TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+_NOT_TRADED: Final = ("hold", "no_trade")
+
+
+class PythonAgent:
+    """A model that is a callable of this process, or the name of one, imported when it is first needed.
+
+    Calls run at the same time, each in a thread of its own. A thread that is past its time is left behind: its answer
+    is not waited for, but Python cannot stop it.
+
+    Parameters
+    ----------
+    decide : callable or str
+        Takes a `Context`; may be a coroutine function. As text: ``package.module:attribute``, or the name of an entry
+        point in the group ``assaymark.agents``.
+    timeout_s : float
+        Seconds for one decision; ``args.timeout_s`` goes before it.
+    max_bytes : int
+        Longest answer that is taken, as UTF-8.
+    """
+
+    def __init__(self, decide: Decide | str, *, timeout_s: float = PATIENCE_S, max_bytes: int = MOST_BYTES) -> None:
+        self._named = decide if isinstance(decide, str) else None
+        self._decide = None if isinstance(decide, str) else decide
+        self._timeout_s, self._max_bytes = timeout_s, max_bytes
+
+    def check(self) -> None:
+        """Import the callable, before a run asks anything.
+
+        Raises
+        ------
+        ModelError
+            It cannot be imported, or is no callable.
+        """
+        self._callable()
+
+    async def complete(self, call: CallSpec) -> Reply:
+        """Hand the context of a call to the callable. An exception is its outcome: ``finish`` is ``failed``.
+
+        Raises
+        ------
+        ModelError
+            The callable cannot be imported, or the call is none for an agent. Nothing is recorded as its outcome.
+        """
+        require_arguments(call)
+        timeout_s = float(call.args.get("timeout_s", self._timeout_s))
+        try:
+            async with asyncio.timeout(timeout_s):
+                found = await apart(lambda: self._decided(call))
+        except TimeoutError:
+            found = failure("timeout", f"no answer within {timeout_s:g} s")
+        if isinstance(found, AgentFailure):
+            return found.reply(call.model)
+        return answered(found, call.model)
+
+    def _decided(self, call: CallSpec) -> str | AgentFailure:
+        """The text of what the callable returned, or what went wrong; in the thread."""
+        decide = self._callable()
+        context = read_request(call).context
+        try:
+            return _text(_finished(decide(context)), self._max_bytes)
+        except BaseException as exc:  # whatever the agent raises is its outcome, even an attempt to leave the program
+            return failure("exception", _named(exc))
+
+    def _callable(self) -> Decide:
+        if self._decide is None:
+            self._decide = load_agent(self._named or "")
+        return self._decide
+
+
+def load_agent(name: str) -> Decide:
+    """The callable called ``package.module:attribute``, or by an entry point of the group ``assaymark.agents``.
+
+    Raises
+    ------
+    ModelError
+        There is none, importing it fails, or it is no callable.
+
+    Examples
+    --------
+    >>> load_agent("json:loads").__name__
+    'loads'
+    """
+    try:
+        found = _imported(name)
+    except (Exception, SystemExit) as exc:
+        problem = failure("exception", _named(exc)).detail
+        raise ModelError(f"python/{name} cannot be loaded: {problem}", retryable=False) from None
+    if not callable(found):
+        raise ModelError(f"python/{name} is no callable (got {type(found).__name__})", retryable=False)
+    decide: Decide = found
+    return decide
+
+
+def is_agent_name(name: str) -> bool:
+    """Whether a name has the form ``package.module:attribute`` or is an installed entry point; imports nothing.
+
+    >>> is_agent_name("mine.agents:decide"), is_agent_name("mine.agents")
+    (True, False)
+    """
+    return _TARGET.fullmatch(name) is not None or _entry_point(name) is not None
+
+
+def _imported(name: str) -> object:
+    point = _entry_point(name)
+    if point is not None:
+        return point.load()
+    module, _, attribute = name.partition(":")
+    return reduce(getattr, attribute.split("."), importlib.import_module(module))
+
+
+def _entry_point(name: str) -> EntryPoint | None:
+    return next(iter(entry_points(group=GROUP, name=name)), None)
+
+
+def _finished(result: object) -> object:
+    """What was returned, after waiting for it if it has to be awaited."""
+    return asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result
+
+
+async def _awaited(result: Awaitable[object]) -> object:
+    return await result
+
+
+def _text(result: object, most: int) -> str | AgentFailure:
+    """What was returned as the text of a reply."""
+    if isinstance(result, str):
+        text = result
+    elif isinstance(result, Decision | Mapping):
+        try:
+            text = _written(to_json(result))
+        except (TypeError, ValueError, RecursionError) as exc:
+            return failure("wrong type", f"what was returned has no JSON form: {_named(exc)}")
+    else:
+        seen = type(result).__name__
+        return failure("wrong type", f"must return a mapping, a JSON text or a Decision (got {seen})")
+    if len(text.encode("utf-8", "surrogatepass")) > most:
+        return failure("too large", f"the answer has more than {most:,} bytes", text)
+    return text
+
+
+def _written(raw: JSON) -> str:
+    return canonical_json(_orders(raw) if "actions" in raw and "orders" not in raw else raw)
+
+
+def _orders(decision: dict[str, JSON]) -> dict[str, JSON]:
+    """A decision in the reply format. What is not of a decision's form stays as it is, for the reader to refuse."""
+    actions: JSON = decision["actions"]
+    rationales: JSON = decision.get("rationales")
+    found = {"orders": actions, "rationale": decision.get("rationale")}
+    if _is_list_of_objects(actions):
+        found["orders"] = [_order(one) for one in actions if one.get("kind") not in _NOT_TRADED]
+    if _is_list_of_objects(rationales):
+        judged = [str(one.get("text", "")) for one in rationales if one.get("kind", "summary") in JUDGED_KINDS]
+        found["rationale"] = "\n\n".join(judged)
+    agent = decision.get("agent")
+    said = agent if isinstance(agent, dict) else {}
+    optional = {"confidence": decision.get("confidence"), **{name: said.get(name) for name in ("model", "fingerprint")}}
+    return found | {name: value for name, value in optional.items() if value is not None and value != ""}
+
+
+def _order(action: dict[str, JSON]) -> dict[str, JSON]:
+    order = {"instrument": action.get("instrument"), "side": action.get("kind")}
+    return order if action.get("quantity") is None else order | {"quantity": action["quantity"]}
+
+
+def _is_list_of_objects(raw: JSON) -> bool:
+    return isinstance(raw, list) and all(isinstance(one, dict) for one in raw)
+
+
+def _named(exc: BaseException) -> str:
+    """An exception by its type and message; the message is the agent's own and may itself fail."""
+    try:
+        return f"{type(exc).__name__}: {exc}"
+    except Exception:
+        return type(exc).__name__

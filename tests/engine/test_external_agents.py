@@ -1,0 +1,655 @@
+"""Agents that are not ours: whatever they do is recorded, nothing they do hangs or ends a run, no secret is written."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import socket
+import sys
+import threading
+import traceback
+from unittest.mock import Mock
+
+import pytest
+from agent_servers import (
+    DECISION,
+    NOON,
+    agent_call,
+    asked,
+    context,
+    failed,
+    free_port,
+    hang,
+    http,
+    read_request,
+    serving,
+)
+from engine_calls import call as prompt_call
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assaymark.engine import Ledger, run_calls
+from assaymark.engine.models import (
+    AgentFailure,
+    HttpAgent,
+    Models,
+    PythonAgent,
+    agent_argument_problems,
+    check_ready,
+    external_providers,
+    load_agent,
+    patience,
+    reachable,
+)
+from assaymark.engine.models.http_agent import Site
+from assaymark.errors import InputError, ModelError, UnknownNameError
+from assaymark.records import Action, Agent, Decision, Provenance, Rationale, parse
+
+QUICK = 0.2
+CANARY = "canary-4f2a/91+c7=="
+
+
+def ask_server(answer, *, timeout_s=5.0, **more):
+    """The reply of an agent whose server answers so, and the server."""
+    with serving(answer) as server:
+        return asked(HttpAgent(server.url, timeout_s=timeout_s, **more), agent_call(server.name)), server
+
+
+# --- an answer ------------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_is_kept_as_it_came_and_says_who_answered():
+    text = '{"orders": [], "rationale": "née", "model": "crew-2", "fingerprint": "9f", "usage": {"input_tokens": 7}}'
+    reply, server = ask_server(http(text))
+    assert (reply.text, reply.finish, reply.model, reply.fingerprint) == (text, "stop", "crew-2", "9f")
+    assert (reply.input_tokens, reply.output_tokens) == (7, None)
+    head, _, body = server.requests[0].partition(b"\r\n\r\n")
+    assert head.startswith(b"POST /decide HTTP/1.1\r\n")
+    assert b"Content-Type: application/json" in head
+    assert b"Accept-Encoding: identity" in head
+    assert body.decode() == agent_call(server.name).messages[0].text
+
+
+def test_an_answer_may_come_in_chunks():
+    half = len(DECISION) // 2
+    parts = [DECISION[:half], DECISION[half:], ""]
+    chunks = "".join(f"{len(part):x}\r\n{part}\r\n" for part in parts)
+    reply, _ = ask_server(f"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}".encode())
+    assert reply.text == DECISION
+
+
+@pytest.mark.parametrize(
+    "text", ["<html>Welcome</html>", '{"confidence": NaN}', "", "[" * 50_000, '{"usage": 3, "model": ["x"]}']
+)
+def test_a_text_of_another_form_is_left_to_the_one_parser(text):
+    reply, server = ask_server(http(text))
+    assert (reply.text, reply.finish, reply.model, reply.input_tokens) == (text, "stop", server.name, None)
+
+
+@pytest.mark.parametrize("tokens", [-1, True, 1.5, "7", 10**15])
+def test_what_is_no_number_of_tokens_is_not_one(tokens):
+    reply, _ = ask_server(http(json.dumps({"usage": {"output_tokens": tokens}, "model": "x" * 201})))
+    assert reply.output_tokens is None
+    assert reply.model.startswith("http/")
+
+
+# --- no answer ------------------------------------------------------------------------------------------------------
+
+
+def slow(connection, server):
+    """A byte now and then: no single read ever times out."""
+    connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n")
+    while not server.over.wait(0.02):
+        connection.sendall(b" ")
+
+
+def flood(connection, _server):
+    """50 MB, or as much of it as is taken."""
+    connection.sendall(http(b'{"rationale": "', length=50_000_000))
+    for _ in range(50):
+        connection.sendall(b"x" * 1_000_000)
+
+
+MOVED = http("", status="307 Temporary Redirect", headers="Location: http://192.0.2.1/elsewhere\r\n")
+BOMB = http(b"\x1f\x8b" + b"\0" * 500, headers="Content-Encoding: gzip\r\n")
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "detail"),
+    [
+        (hang, "timeout", "no answer within 0.2 s"),
+        (slow, "timeout", "no answer within 0.2 s"),
+        (http("Traceback: secret", status="500 Oops"), "status", "status 500"),
+        (http("", status="404 Not Found"), "status", "status 404"),
+        (MOVED, "redirect", "status 307: redirects are not followed"),
+        (BOMB, "encoding", "content encoding 'gzip' was not asked for"),
+        (http(DECISION[:20], length=len(DECISION)), "cut", f"20 of {len(DECISION)} bytes arrived"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "cut", "ended before the answer did"),
+        (b"", "cut", "ended before the answer did"),
+        (b"SSH-2.0-OpenSSH_9.6\r\n", "not HTTP", "BadStatusLine"),
+        (http(DECISION.encode("utf-16")), "not UTF-8", "byte 0 of the answer is no UTF-8"),
+        (http(b'{"rationale": "n\xe9e"}'), "not UTF-8", "byte 16"),
+        (flood, "too large", "more than 2,000,000 bytes"),
+    ],
+)
+def test_what_goes_wrong_is_the_recorded_outcome(answer, kind, detail):
+    timeout_s = QUICK if kind == "timeout" else 5.0
+    reply, server = ask_server(answer, timeout_s=timeout_s)
+    found = failed(reply)
+    assert found["failure"] == kind
+    assert detail in found["detail"]
+    assert len(server.requests) == 1
+    assert reply.model == server.name
+    assert parse(AgentFailure, reply.text).failure == kind
+    assert len(reply.text) < 1000
+
+
+def test_a_failure_keeps_the_start_of_what_came():
+    assert failed(ask_server(http("no such desk\n\x1b[2J", status="404 No"))[0])["start"] == "no such desk [2J"
+    assert failed(ask_server(flood)[0])["start"].startswith('{"rationale": "xxx')
+
+
+def test_the_longest_answer_that_is_taken():
+    assert ask_server(http("x" * 1000), max_bytes=1000)[0].finish == "stop"
+    assert failed(ask_server(http("x" * 1001), max_bytes=1000)[0])["failure"] == "too large"
+
+
+def test_a_refused_connection_is_tried_three_times():
+    waits = []
+
+    async def sleep(seconds):
+        waits.append(seconds)
+
+    port = free_port()
+    reply = asked(
+        HttpAgent(f"http://127.0.0.1:{port}/", sleep=sleep), agent_call(f"http/127.0.0.1:{port}/", timeout_s=5)
+    )
+    assert failed(reply)["failure"] == "refused"
+    assert waits == [0.2, 0.2]
+
+
+def test_an_agent_that_comes_up_in_time_is_asked_once():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))  # nobody listens yet: refused
+        desk = threading.Thread(target=answer_one, args=(listener,))
+
+        async def sleep(_seconds):
+            listener.listen()
+            desk.start()
+
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        assert asked(HttpAgent(url, sleep=sleep), agent_call("http/x")).text == DECISION
+        desk.join()
+
+
+def answer_one(listener):
+    connection, _ = listener.accept()
+    with connection:
+        read_request(connection)
+        connection.sendall(http(DECISION))
+
+
+def test_a_name_that_nobody_has_is_a_recorded_outcome(monkeypatch):
+    def nobody(*_args, **_kwargs):
+        raise OSError(-2, "Name or service not known")
+
+    monkeypatch.setattr("socket.create_connection", nobody)
+    found = failed(asked(HttpAgent("http://agent.invalid/"), agent_call("http/agent.invalid/")))
+    assert (found["failure"], found["detail"]) == ("unreachable", "Name or service not known")
+
+
+def test_a_server_without_tls_is_a_recorded_outcome():
+    with serving(b"HTTP/1.1 400 Bad Request\r\n\r\n") as server:
+        name = f"https/127.0.0.1:{server.port}/"
+        found = failed(asked(HttpAgent(f"https://127.0.0.1:{server.port}/", timeout_s=5), agent_call(name)))
+    assert found["failure"] == "tls"
+
+
+def test_no_proxy_is_read_from_the_environment(monkeypatch):
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    assert ask_server(http(DECISION))[0].text == DECISION
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.binary(max_size=60), st.sampled_from([b"", b"HTTP/1.1 ", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\n\r\n"]))
+def test_no_bytes_are_fatal(tail, head):
+    reply, _ = ask_server(head + tail, timeout_s=5.0)
+    assert reply.finish in ("stop", "failed")
+    assert isinstance(reply.text, str)
+
+
+# --- in a run -------------------------------------------------------------------------------------------------------
+
+
+def test_a_failure_stands_and_is_never_asked_again(tmp_path):
+    with serving(http("", status="503 Busy")) as server, Ledger.open(tmp_path / "ledger.db") as ledger:
+        models = Models({}, external_providers())
+        calls = [agent_call(server.name, trial=trial) for trial in (1, 2)]
+        first = run_calls(ledger, calls, models)
+        again = run_calls(ledger, calls, models)
+        assert (first.made, first.failed, again.already, again.made) == (2, (), 2, 0)
+        assert len(server.requests) == 2
+        assert failed(ledger.reply(calls[0].key))["failure"] == "status"
+
+
+def test_hung_agents_do_not_hang_a_run(tmp_path):
+    with serving(hang) as server, Ledger.open(tmp_path / "ledger.db") as ledger:
+        calls = [agent_call(server.name, trial=trial, timeout_s=QUICK) for trial in range(1, 9)]
+        summary = run_calls(ledger, calls, Models({}, external_providers()))
+        assert summary.made == len(server.requests) == 8
+        assert {failed(reply)["failure"] for _, reply in ledger.replies(call.key for call in calls)} == {"timeout"}
+
+
+def test_the_deadline_of_a_run_releases_an_agent_with_more_patience(tmp_path):
+    with serving(hang) as server, Ledger.open(tmp_path / "ledger.db") as ledger:
+        call = agent_call(server.name, timeout_s=60)
+        summary = run_calls(ledger, [call], Models({}, external_providers()), deadline_s=0.1, attempts=1)
+        assert [failure.reason for failure in summary.failed] == ["no reply within 0.1 s"]
+        for thread in threading.enumerate():  # the server still holds on: only cutting the connection ends it
+            if thread.name == "external agent":
+                thread.join(5)
+                assert not thread.is_alive()
+
+
+# --- before a run ---------------------------------------------------------------------------------------------------
+
+
+def test_reachable_connects_and_sends_nothing():
+    with serving(http(DECISION)) as server:
+        reachable(server.url)
+        check_ready(HttpAgent(server.url))
+    assert [request for request in server.requests if request] == []
+
+
+def test_an_agent_that_was_not_started_is_one_clear_line():
+    url = f"http://127.0.0.1:{free_port()}/decide"
+    with pytest.raises(ModelError, match=r"nothing answers at http://127\.0\.0\.1:\d+/decide \(Connection refused\); "
+                       "start the agent and run the same command again"):  # fmt: skip
+        check_ready(HttpAgent(url))
+
+
+@pytest.mark.parametrize(
+    ("url", "site"),
+    [
+        ("http://127.0.0.1:8700/decide", Site(False, "127.0.0.1", 8700, "/decide")),
+        ("https://agents.example/v1/@me", Site(True, "agents.example", 443, "/v1/@me")),
+        ("http://[::1]:80", Site(False, "::1", 80, "/")),
+    ],
+)
+def test_the_parts_of_an_address(url, site):
+    assert Site.of(url) == site
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "ftp://host/",
+        "http://",
+        "http:///decide",
+        "http://host:0/",
+        "http://host:65536/",
+        "http://host/a b",
+        "http://host/\r\nX: 1",
+        "http://hôst/",
+        "file:///etc/passwd",
+        "http://" + "a" * 300,
+    ],
+)
+def test_what_is_no_address_is_refused(url):
+    with pytest.raises(InputError, match="must be http://HOST:PORT/PATH"):
+        HttpAgent(url)
+
+
+# --- secrets --------------------------------------------------------------------------------------------------------
+
+
+def echo_token(connection, server):
+    """Send back everything that was received, head and all."""
+    connection.sendall(http(json.dumps({"rationale": server.requests[-1].decode()})))
+
+
+def echo_token_and_fail(connection, server):
+    connection.sendall(http(server.requests[-1][:400], status="500 " + CANARY))
+
+
+@pytest.mark.parametrize("answer", [echo_token, echo_token_and_fail, hang, b"", CANARY.encode() + b"\r\n\r\n"])
+def test_a_token_is_sent_and_never_written(answer, tmp_path, monkeypatch):
+    monkeypatch.setenv("DESK_TOKEN", CANARY)
+    with serving(answer) as server, Ledger.open(tmp_path / "ledger.db") as ledger:
+        call = agent_call(server.name, token_env="DESK_TOKEN", timeout_s=QUICK)
+        summary = run_calls(ledger, [call], Models({}, external_providers()))
+        reply = ledger.reply(call.key)
+        assert summary.made == 1
+        assert f"Authorization: Bearer {CANARY}".encode() in server.requests[0]
+        assert CANARY not in repr(reply)
+        assert CANARY not in repr(summary)
+        if answer is echo_token:
+            assert "Authorization: Bearer [token]" in json.loads(reply.text)["rationale"]
+    written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert CANARY.encode() not in written
+
+
+@pytest.mark.parametrize("value", [None, "", "short", CANARY + "\r\nX-Injected: 1", CANARY + " ", CANARY + "é"])
+def test_a_token_that_is_none_is_said_before_anything_is_sent(value, monkeypatch):
+    if value is None:
+        monkeypatch.delenv("DESK_TOKEN", raising=False)
+    else:
+        monkeypatch.setenv("DESK_TOKEN", value)
+    del value
+    with serving(http(DECISION)) as server:
+        with pytest.raises(ModelError, match="DESK_TOKEN, named by token_env, holds no bearer token") as caught:
+            asked(HttpAgent(server.url), agent_call(server.name, token_env="DESK_TOKEN"))
+        frames = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    ours = [line for frame in frames.stack if "test_" not in frame.filename for line in (frame.locals or {}).values()]
+    assert ours
+    assert not [line for line in ours if CANARY in line]
+    assert not caught.value.retryable
+    assert server.requests == []
+
+
+def test_a_defect_on_the_way_does_not_show_the_token(monkeypatch):
+    class Broken:
+        def getresponse(self):
+            raise KeyError("a defect")
+
+        def __getattr__(self, name):
+            return Mock()
+
+    monkeypatch.setenv("DESK_TOKEN", CANARY)
+    monkeypatch.setattr("assaymark.engine.models.http_agent._connection", lambda *_: Broken())
+    with pytest.raises(KeyError, match="a defect") as caught:
+        asked(HttpAgent("http://127.0.0.1:1/"), agent_call("http/127.0.0.1:1/", token_env="DESK_TOKEN"))
+    frames = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    assert CANARY not in "".join(frames.format())
+
+
+@pytest.mark.parametrize("url", ["http://me:hunter22@host/", "http://hunter22@host/", "http://host/?key=hunter22"])
+def test_an_address_with_a_secret_is_refused_and_not_shown(url):
+    models = Models({}, external_providers())
+    shown = []
+    for attempt in (
+        lambda: HttpAgent(url),
+        lambda: url in models,
+        lambda: models[url],
+        lambda: url.replace("://", "/") in models,
+    ):
+        with pytest.raises(InputError, match=r"not shown: it may hold a secret") as caught:
+            attempt()
+        shown.append(str(caught.value))
+    shown.append(models.problem(url))
+    assert not [text for text in shown if "hunter22" in text]
+
+
+# --- names ----------------------------------------------------------------------------------------------------------
+
+
+def test_models_list_the_fixed_and_make_the_others_once():
+    fixed = HttpAgent("http://127.0.0.1:1/")
+    models = Models({"reference/steward": fixed}, external_providers())
+    assert (list(models), len(models), models["reference/steward"]) == (["reference/steward"], 1, fixed)
+    made = models["http/127.0.0.1:8700/decide"]
+    assert isinstance(made, HttpAgent)
+    assert made.url == "http://127.0.0.1:8700/decide"
+    assert models["http/127.0.0.1:8700/decide"] is made
+    assert models["https/agents.example/decide"].url == "https://agents.example/decide"
+    assert isinstance(models["python/mine.agents:decide"], PythonAgent)
+    assert list(models) == ["reference/steward"]
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("reference/stewart", r"unknown model 'reference/stewart'. Did you mean 'reference/steward'"),
+        ("htpp/host/decide", "Known: .*http/HOST:PORT/PATH"),
+        ("http/", "unknown model 'http/'"),
+        ("http", "unknown model 'http'"),
+        ("http/host:99999/x", "must be http://HOST:PORT/PATH"),
+        ("http://host/decide", "unknown model 'http://host/decide'. Known: http/HOST:PORT/PATH"),
+        ("python/mine.decide", "must be python/PACKAGE.MODULE:ATTRIBUTE or an installed entry point"),
+        ("python/../evil:run", "must be python/PACKAGE.MODULE:ATTRIBUTE"),
+    ],
+)
+def test_a_name_that_no_model_has(name, problem):
+    models = Models({"reference/steward": HttpAgent("http://127.0.0.1:1/")}, external_providers())
+    assert name not in models
+    assert models.get(name) is None
+    with pytest.raises(KeyError, match=problem):
+        models[name]
+    assert models.problem(name) is not None
+    assert models.problem("reference/steward") is None
+
+
+def test_a_run_refuses_a_name_that_no_model_has(tmp_path):
+    models = Models({"reference/steward": HttpAgent("http://127.0.0.1:1/")}, external_providers())
+    with (
+        Ledger.open(tmp_path / "ledger.db") as ledger,
+        pytest.raises(UnknownNameError, match=r"unknown model 'reference/stewart'. Did you mean 'reference/steward'"),
+    ):
+        run_calls(ledger, [agent_call("reference/stewart")], models)
+
+
+def test_the_arguments_of_external_agents():
+    good = {"timeout_s": 30, "token_env": "DESK_TOKEN"}
+    assert list(agent_argument_problems("http/host/", good)) == []
+    assert list(agent_argument_problems("reference/steward", {"anything": 1})) == []
+    assert (patience({}), patience({"timeout_s": 2.5})) == (100.0, 2.5)
+    wrong = list(agent_argument_problems("https/host/", {"token_env": "sk-abc 123", "timeout_s": True, "speed": 1}))
+    assert [text.partition(" ")[0] for text in wrong] == ["token_env", "timeout_s", "unknown"]
+    assert "sk-abc" not in "".join(wrong)
+    assert list(agent_argument_problems("python/m:f", {"token_env": "A"})) == [
+        "unknown argument 'token_env' of python/m:f; allowed: timeout_s"
+    ]
+    with pytest.raises(ModelError, match="timeout_s must be a number of seconds above 0"):
+        asked(HttpAgent("http://127.0.0.1:1/"), agent_call("http/127.0.0.1:1/", timeout_s=float("inf")))
+
+
+@pytest.mark.parametrize("agent", [HttpAgent("http://127.0.0.1:1/"), PythonAgent(lambda _context: {})])
+def test_an_agent_cannot_be_a_judge(agent):
+    with pytest.raises(ModelError, match=r"http/judge is an external agent: .* cannot judge or read a prompt"):
+        asked(agent, prompt_call(model="http/judge"))
+
+
+# --- callables ------------------------------------------------------------------------------------------------------
+
+HOLD = {"orders": [], "rationale": "Nothing moved."}
+
+
+async def wait_and_hold(_context):
+    await asyncio.sleep(0.001)
+    return HOLD
+
+
+def told(decide, **more):
+    """The reply of a callable."""
+    return asked(PythonAgent(decide, **more), agent_call("python/mine:decide"))
+
+
+@pytest.mark.parametrize("decide", [lambda _context: HOLD, lambda _context: json.dumps(HOLD), wait_and_hold])
+def test_a_callable_returns_a_mapping_or_its_text_at_once_or_later(decide):
+    reply = told(decide)
+    assert json.loads(reply.text) == HOLD
+    assert (reply.finish, reply.model) == ("stop", "python/mine:decide")
+
+
+def test_a_callable_is_handed_the_context():
+    seen = []
+    told(lambda given: seen.append(given) or HOLD)
+    assert seen == [context()]
+
+
+def test_a_decision_becomes_the_reply_format():
+    decision = Decision(
+        record_id="r",
+        episode_id="e",
+        step=1,
+        cluster="c",
+        decided_at=NOON,
+        agent=Agent(id="mine", family="own", model="crew", fingerprint="9f"),
+        context_id="",
+        actions=(
+            Action(instrument="Asset A", kind="buy", quantity=2.0),
+            Action(instrument="Asset B", kind="close"),
+            Action(instrument="Asset C", kind="hold"),
+            Action(instrument="Asset D", kind="target_weight", weight=0.5),
+        ),
+        rationales=(
+            Rationale(text="A rises.", kind="summary"),
+            Rationale(text="By the venue.", kind="arena"),
+            Rationale(text="B may not.", kind="risk"),
+        ),
+        confidence=0.7,
+        format="orders-v1",
+        provenance=Provenance(source="test"),
+    )
+    reply = told(lambda _context: decision)
+    assert json.loads(reply.text) == {
+        "orders": [
+            {"instrument": "Asset A", "side": "buy", "quantity": 2.0},
+            {"instrument": "Asset B", "side": "close"},
+            {"instrument": "Asset D", "side": "target_weight"},  # no order: for the reader to refuse
+        ],
+        "rationale": "A rises.\n\nB may not.",
+        "confidence": 0.7,
+        "model": "crew",
+        "fingerprint": "9f",
+    }
+    assert (reply.model, reply.fingerprint) == ("crew", "9f")
+
+
+def test_a_mapping_with_malformed_actions_stays_for_the_reader_to_refuse():
+    reply = told(lambda _context: {"actions": "buy", "rationale": "up", "rationales": [3], "agent": "me"})
+    assert json.loads(reply.text) == {"orders": "buy", "rationale": "up"}
+
+
+def fail(_context):
+    password = CANARY
+    raise ValueError(f"desk is closed {len(password)}" + "!" * 5000)
+
+
+def leave_the_program(_context):
+    sys.exit(3)
+
+
+class Mute(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+def fail_without_words(_context):
+    raise Mute
+
+
+@pytest.mark.parametrize(
+    ("decide", "kind", "detail"),
+    [
+        (fail, "exception", "ValueError: desk is closed 19!!!"),
+        (leave_the_program, "exception", "SystemExit: 3"),
+        (fail_without_words, "exception", "Mute"),
+        (lambda: HOLD, "exception", "TypeError: .*positional argument"),
+        (lambda _context: None, "wrong type", r"must return a mapping, a JSON text or a Decision \(got NoneType\)"),
+        (lambda _context: b"{}", "wrong type", r"\(got bytes\)"),
+        (lambda _context: {"confidence": float("nan")}, "wrong type", "no JSON form"),
+        (lambda _context: {"orders": {1, 2}}, "wrong type", "set has no JSON form"),
+        (lambda _context: {"x": "y" * 2_000_001}, "too large", "more than 2,000,000 bytes"),
+        (lambda _context: "é" * 1_000_001, "too large", "more than 2,000,000 bytes"),
+    ],
+)
+def test_what_goes_wrong_in_a_callable_is_its_outcome(decide, kind, detail):
+    found = failed(told(decide))
+    assert found["failure"] == kind
+    assert re.search(detail, found["detail"])
+    assert len(found["detail"]) <= 300
+    assert CANARY not in str(found)
+
+
+def test_a_nest_without_end_is_its_outcome():
+    nest: dict[str, object] = {}
+    nest["orders"] = nest
+    assert failed(told(lambda _context: nest))["failure"] == "wrong type"
+
+
+def test_a_callable_that_hangs_is_left_behind(tmp_path):
+    over = threading.Event()
+
+    async def never(_context):
+        await asyncio.to_thread(over.wait, 10)
+
+    models = {"python/a:b": PythonAgent(lambda _context: over.wait(10)), "python/c:d": PythonAgent(never)}
+    calls = [agent_call(name, timeout_s=QUICK) for name in models]
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        assert run_calls(ledger, calls, models).made == 2
+        assert {failed(reply)["failure"] for _, reply in ledger.replies(call.key for call in calls)} == {"timeout"}
+    over.set()
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(max_size=5) | st.binary(max_size=3),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["orders", "actions", "rationales", "agent", "kind", 1]), inner, max_size=4
+            )
+        ),
+        max_leaves=12,
+    )
+)
+def test_nothing_that_is_returned_is_fatal(value):
+    reply = told(lambda _context: value)
+    assert reply.finish in ("stop", "failed")
+    if reply.finish == "failed":
+        assert failed(reply)["failure"] in ("wrong type", "exception")
+
+
+# --- callables by name ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def modules(tmp_path, monkeypatch):
+    """A folder of modules that can be imported, and an installed package that names one as an entry point."""
+    (tmp_path / "desk_agents.py").write_text(
+        "class Team:\n"
+        "    @staticmethod\n"
+        "    def decide(context):\n"
+        "        return {'orders': [], 'rationale': context.prompt}\n"
+        "number = 3\n"
+    )
+    (tmp_path / "desk_broken.py").write_text("raise RuntimeError('no licence')\n")
+    info = tmp_path / "desk-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: desk\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[assaymark.agents]\nteam = desk_agents:Team.decide\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    for name in ("desk_agents", "desk_broken"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize("name", ["python/desk_agents:Team.decide", "python/team"])
+def test_a_callable_is_imported_when_it_is_first_needed(modules, name):
+    models = Models({}, external_providers())
+    assert name in models
+    assert "desk_agents" not in sys.modules
+    assert json.loads(asked(models[name], agent_call(name)).text)["rationale"] == "Décide."
+    check_ready(models[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("desk_missing:decide", "cannot be loaded: ModuleNotFoundError: No module named 'desk_missing'"),
+        ("desk_agents:missing", "cannot be loaded: AttributeError"),
+        ("desk_broken:decide", "cannot be loaded: RuntimeError: no licence"),
+        ("desk_agents:number", r"is no callable \(got int\)"),
+    ],
+)
+def test_a_callable_that_cannot_be_had_is_said_before_anything_is_recorded(modules, name, problem):
+    with pytest.raises(ModelError, match=problem):
+        load_agent(name)
+    with pytest.raises(ModelError, match=problem):
+        check_ready(PythonAgent(name))
+    with pytest.raises(ModelError, match=problem):
+        asked(PythonAgent(name), agent_call(f"python/{name}"))
