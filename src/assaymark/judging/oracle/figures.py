@@ -77,11 +77,7 @@ _WORD = re.compile(r"[A-Za-z]+")
 _COUNTED = re.compile(
     r"\b(one|two|three|four|five|six|seven|eight|nine|ten)\b(?=\s+(?:\w+\s+)?(?:orders?|trades?)\b)", re.IGNORECASE
 )
-    r"\b(one|two|three|four|five|six|seven|eight|nine|ten)\b(?=\s+(?:\w+\s+)?(?:orders?|trades?)\b)", re.I
-)
 _COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-    w: n for n, w in enumerate(["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], start=1)
-}
 _MOST_BETWEEN = 5
 
 _FAMILY: dict[str, Family] = {
