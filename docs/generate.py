@@ -16,6 +16,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import typer
 from pydantic import TypeAdapter
@@ -50,14 +51,21 @@ def manual() -> str:
     parts = [MARK, "# Command line\n\n", (root.help or "").strip(), "\n\n"]
     parts.append("Exit status: 0 done, 1 something in the input or the run is wrong (one line says what), 2 misuse.\n")
     for name, command in root.commands.items():
-        parts.append(f"\n## `assaymark {name}`\n\n{(command.help or '').strip()}\n\n")
-        for param in command.params:
-            if param.param_type_name == "argument":
-                need = "" if param.required else " (optional)"
-                parts.append(f"- `{(param.metavar or param.name).strip('{}')}`{need}: {param.help}\n")
-            elif param.name != "help":
-                parts.append(f"- `{' '.join(param.opts)}`: {param.help}\n")
+        parts += _command(name, command, "##")
+        for inner, part in getattr(command, "commands", {}).items():
+            parts += _command(f"{name} {inner}", part, "###")
     return re.sub(r"\n{3,}", "\n\n", "".join(parts))
+
+
+def _command(name: str, command: Any, level: str) -> Iterator[str]:
+    """One command, or a group of commands before its members."""
+    yield f"\n{level} `assaymark {name}`\n\n{(command.help or '').strip()}\n\n"
+    for param in command.params:
+        if param.param_type_name == "argument":
+            need = "" if param.required else " (optional)"
+            yield f"- `{(param.metavar or param.name).strip('{}')}`{need}: {param.help}\n"
+        elif param.name != "help":
+            yield f"- `{' '.join(param.opts)}`: {param.help}\n"
 
 
 def screen(folder: Path) -> str:

@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from assaymark import __version__
+from assaymark.agents import Dater, reference_agents
 from assaymark.engine import Model
 from assaymark.errors import AssayError
 from assaymark.importers import IMPORTERS, template
@@ -27,6 +28,7 @@ from assaymark.judging import reference_judges
 from assaymark.judging.pairs import reference_pair_judges
 from assaymark.protocol import parse_study
 from assaymark.report.datasheet_terminal import datasheet_summary
+from assaymark.workflow import data as market_data
 from assaymark.workflow import doctor as examination
 from assaymark.workflow import verbs
 from assaymark.workflow.bare_tables import measure_table
@@ -42,6 +44,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+data = typer.Typer(
+    help="Market data: make, fetch, show and check a snapshot in a folder.", no_args_is_help=True, rich_markup_mode=None
+)
+app.add_typer(data, name="data")
+
+Store = Annotated[Path, typer.Option("--out", help="Folder of the snapshot; it holds one.", metavar="FOLDER")]
+Stored = Annotated[Path, typer.Argument(help="Folder of a snapshot.", metavar="FOLDER")]
 Run = Annotated[Path, typer.Argument(help="Run folder.", metavar="RUN")]
 Out = Annotated[Path, typer.Option("--out", help="Run folder to work in.", metavar="RUN")]
 
@@ -66,7 +75,8 @@ def main(argv: list[str] | None = None) -> int:
 
 def models() -> Mapping[str, Model]:
     """Every model that can answer a call, by name."""
-    return {**reference_judges(), **reference_pair_judges()}
+    dater = Dater()
+    return {**reference_agents(), **reference_judges(), **reference_pair_judges(), dater.name: dater}
 
 
 def _console() -> Console:
@@ -162,7 +172,8 @@ def run(study: Annotated[Path, typer.Argument(help="Study file (TOML).", metavar
     """Lock, judge, measure, claim and report, as far as they are not done; can be killed and run again."""
     folder = RunFolder(out)
     with _progress() as progress:
-        verbs.lock(folder, read_text(study, "study file"), str(study), now=datetime.now(UTC), models=models())
+        text = read_text(study, "study file")
+        verbs.lock(folder, text, str(study), now=datetime.now(UTC), models=models(), progress=progress)
         result = verbs.finish(folder, models(), progress=progress)
     _finish(result)
 
@@ -293,6 +304,52 @@ def datasheet(
             )  # fmt: skip
     _console().print(datasheet_summary(made.sheets, made.agreement))
     _say(f"page: {made.page}")
+
+
+@data.command("synth")
+def data_synth(out: Store, seed: Annotated[int, typer.Option("--seed", help="0 or more.")] = 0) -> None:
+    """Write the invented market of a seed: 183 instruments, 2015 to 2025, with macro series, news and filings."""
+    with _progress() as progress:
+        line = market_data.synth(out, seed, progress=progress)
+    _say(line)
+
+
+@data.command("pull")
+def data_pull(
+    source: Annotated[str, typer.Argument(help="files, synthetic, or a networked source.", metavar="SOURCE")],
+    out: Store,
+    symbol: Annotated[list[str] | None, typer.Option("--symbol", help="What to fetch; can be repeated.")] = None,
+    start: Annotated[str | None, typer.Option("--start", help="First day, such as 2024-03-01.")] = None,
+    end: Annotated[str | None, typer.Option("--end", help="Last day.")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option("--option", help="KEY=VALUE for the source, such as path=FILE for files.")
+    ] = None,
+) -> None:
+    """Fetch a snapshot from a source; keys are read from the environment and written nowhere."""
+    wanted = market_data.Pull(source=source, symbols=symbol or (), start=start, end=end, options=option or ())
+    with _progress() as progress:
+        line = market_data.pull(out, wanted, now=datetime.now(UTC), environment=os.environ, progress=progress)
+    _say(line)
+
+
+@data.command("show")
+def data_show(
+    folder: Stored,
+    at: Annotated[str | None, typer.Option("--at", help="Day or time with a zone: what was known then.")] = None,
+    instrument: Annotated[str | None, typer.Option("--instrument", help="Only this instrument, in full.")] = None,
+) -> None:
+    """Show where a snapshot is from and what it holds or, with --at, what could be known at that time."""
+    _console().print(market_data.show(folder, at=at, instrument=instrument))
+
+
+@data.command("check")
+def data_check(folder: Stored) -> None:
+    """Look for gaps, stale and frozen series, impossible prices, half days and damage; 1 when there are problems."""
+    found = market_data.check(folder)
+    for line in found.lines:
+        _say(line)
+    if found.problems:
+        raise AssayError(f"{folder}: {found.problems} problems, named above")
 
 
 @app.command()

@@ -53,7 +53,7 @@ class _Series:
     """One instrument of a wide file: its id, class, and which column is which field."""
 
     id: str
-    asset_class: AssetClass
+    asset_class: AssetClass | None
     columns: Mapping[str, str]
 
 
@@ -74,6 +74,7 @@ def snapshot_from_file(
     listings: Sequence[Listing] = (),
     licence: str = "not stated",
     currency: str = "",
+    asset_class: AssetClass = "EQ",
     symbols: Sequence[str] = (),
     start: date | None = None,
     end: date | None = None,
@@ -96,9 +97,11 @@ def snapshot_from_file(
     now : datetime
         When it is read; goes into the origin.
     listings : sequence of Listing
-        What is known about instruments; others are of the class that the file tells, or equities, from the first bar.
+        What is known about instruments; others are listed from their first bar on.
     licence, currency : str
         Of the prices. One snapshot holds one currency.
+    asset_class : str
+        The class of instruments that neither ``listings`` nor the file tell it of.
     symbols, start, end
         Only these instruments and days, where given.
     limits : Limits
@@ -113,6 +116,7 @@ def snapshot_from_file(
     bars = _read(path)
     bars = _chosen(path, bars, symbols, start, end)
     described = {one.id: one for one in listings}
+    bars = replace(bars, classes={**dict.fromkeys(bars.columns["instrument"].tolist(), asset_class), **bars.classes})
     tables = _tables(bars, described, currency, path.name)
     query = {"file": path.name, "sha256": _sha256(path), "symbols": sorted(symbols)}
     query |= {name: day.isoformat() for name, day in (("start", start), ("end", end)) if day is not None}
@@ -169,7 +173,7 @@ def _wide(path: Path, table: Any, names: Mapping[str, str]) -> _Bars:
     if not parts:
         raise InputError(path.name, ["has no close on any weekday"])
     columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-    return _Bars(columns, {one.id: one.asset_class for one in series}, notes, portbench)
+    return _Bars(columns, {one.id: one.asset_class for one in series if one.asset_class}, notes, portbench)
 
 
 def _series(names: Sequence[str]) -> tuple[list[_Series], bool]:
@@ -180,12 +184,12 @@ def _series(names: Sequence[str]) -> tuple[list[_Series], bool]:
             fields.setdefault(found["name"], {})[found["field"].lower()] = name
     whole = {name: columns for name, columns in fields.items() if "close" in columns}
     if not whole:
-        return [_Series(name.strip(), "EQ", {"close": name}) for name in names], False
+        return [_Series(name.strip(), None, {"close": name}) for name in names], False
     split = {name: _class_of(name) for name in whole}
     tickers = [ticker for ticker, _ in split.values()]
     series = [
         # Two classes may list one ticker; then the class stays in the name.
-        _Series(name if tickers.count(split[name][0]) > 1 else split[name][0], split[name][1] or "EQ", columns)
+        _Series(name if tickers.count(split[name][0]) > 1 else split[name][0], split[name][1], columns)
         for name, columns in whole.items()
     ]
     return series, all(asset_class is not None for _, asset_class in split.values())
@@ -260,7 +264,7 @@ def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, name: s
 
 def _unknown(name: str, bars: _Bars, first: date) -> Listing:
     """An instrument that nobody described."""
-    return Listing(name, bars.classes.get(name, "EQ"), "", name, first)
+    return Listing(name, bars.classes[name], "", name, first)
 
 
 def _listing(one: Listing, currency: str) -> dict[str, object]:

@@ -1,0 +1,240 @@
+"""`assaymark data`: market snapshots made, fetched, shown and checked. A folder holds one snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, time
+from pathlib import Path
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.market import (
+    Snapshot,
+    open_history,
+    read_manifest,
+    snapshot_from_file,
+    synthetic_snapshot,
+    write_snapshot,
+)
+from assaymark.market.condition import Condition, condition
+from assaymark.market.instruments import CLASSES, AssetClass
+from assaymark.report.market_terminal import origin_summary, store_summary, view_summary
+from assaymark.workflow.progress import Progress, silent
+
+LISTED: Final = 40
+"""Problems, and notes, that a check prints; the rest is counted."""
+
+LOCAL: Final[Mapping[str, Sequence[str]]] = {"files": ("path", "licence", "currency", "class"), "synthetic": ("seed",)}
+"""The sources that ask nobody, with the options they take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check found, as lines to print; ``problems`` counts them, printed or not."""
+
+    lines: tuple[str, ...]
+    problems: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pull:
+    """What a person asks a source for, as it comes from the command line: days in ISO form, options as KEY=VALUE."""
+
+    source: str
+    symbols: Sequence[str] = ()
+    start: str | None = None
+    end: str | None = None
+    options: Sequence[str] = field(default=(), repr=False)  # may hold a key
+
+
+def synth(folder: Path, seed: int, *, progress: Progress = silent) -> str:
+    """Write the embedded market of a seed into a folder, and say in one line what is there now."""
+    progress("market", 0, 2)
+    snapshot = synthetic_snapshot(seed)
+    progress("market", 1, 2)
+    line = _written(folder, snapshot)
+    progress("market", 2, 2)
+    return line
+
+
+def pull(
+    folder: Path, wanted: Pull, *, now: datetime, environment: Mapping[str, str], progress: Progress = silent
+) -> str:
+    """Fetch a snapshot into a folder, and say in one line what is there now.
+
+    Parameters
+    ----------
+    folder : Path
+    wanted : Pull
+    now : datetime
+        The time of asking.
+    environment : mapping
+        Where a source's key is looked up when no option gives it; it is handed to the source and written nowhere.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such source.
+    InputError
+        The request, or the answer, has problems; or the folder holds another snapshot.
+    """
+    options = _options(wanted.options)
+    start, end = _day("--start", wanted.start), _day("--end", wanted.end)
+    if wanted.source in LOCAL:
+        return _written(folder, _local(wanted, options, start, end, now))
+    # Here, because the networked sources are needed by nothing else and their package takes time to load.
+    from assaymark.market import sources
+
+    if wanted.source not in sources.SOURCES:
+        raise UnknownNameError("source", wanted.source, [*LOCAL, *sources.SOURCES])
+    source = sources.SOURCES[wanted.source]
+    if source.key_option and source.key_variable and environment.get(source.key_variable):
+        options.setdefault(source.key_option, environment[source.key_variable])
+    request = sources.Request(symbols=tuple(wanted.symbols), start=start, end=end, options=options)
+    return _written(folder, sources.pull(wanted.source, request, now=now, progress=progress))
+
+
+def show(folder: Path, *, at: str | None = None, instrument: str | None = None) -> RenderableType:
+    """What a folder holds or, with ``at``, what could be known from it at that time.
+
+    ``at`` is a time with a zone in ISO form, or a day, which means its end in UTC.
+
+    Raises
+    ------
+    InputError
+        There is no snapshot, or ``at`` is no time.
+    UnknownNameError
+        There is no such instrument, or not yet at that time.
+    """
+    moment = None if at is None else parse_moment(at)
+    manifest, history = read_manifest(folder), open_history(folder)
+    if moment is None:
+        return store_summary(manifest, history, instrument=instrument)
+    # Without the summary of the store, which knows what came later.
+    return Group(origin_summary(manifest), Text(), view_summary(history.as_of(moment), instrument=instrument))
+
+
+def check(folder: Path) -> Checked:
+    """Look a folder's snapshot over: digests, tables, then everything that `assaymark.market.condition` names.
+
+    Raises
+    ------
+    InputError, LedgerError
+        There is no snapshot, its files are damaged, or its tables make no store: every problem of a table.
+    """
+    manifest = read_manifest(folder)
+    found = condition(open_history(folder, cache=False))
+    return Checked(tuple(_check_lines(manifest.id, found)), len(found.problems))
+
+
+def parse_moment(text: str) -> datetime:
+    """A time from the command line.
+
+    Raises
+    ------
+    InputError
+        It is no time, or has no zone.
+
+    Examples
+    --------
+    >>> parse_moment("2024-03-01").isoformat()
+    '2024-03-01T23:59:59+00:00'
+    >>> parse_moment("2024-03-01T16:00:00-05:00").isoformat()
+    '2024-03-01T16:00:00-05:00'
+    """
+    try:
+        if len(text) == len("2024-03-01"):
+            return datetime.combine(date.fromisoformat(text), time(23, 59, 59), UTC)
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError("--at", [f"must be a day or a time such as 2024-03-01T21:00:00Z (got {text!r})"]) from None
+    if found.tzinfo is None:
+        raise InputError("--at", [f"a time needs a zone, such as {text}Z or {text}-05:00 (got {text!r})"])
+    return found
+
+
+def _local(wanted: Pull, options: Mapping[str, str], start: date | None, end: date | None, now: datetime) -> Snapshot:
+    """A snapshot from this machine."""
+    known = LOCAL[wanted.source]
+    problems = [
+        Problem(f"option {name}", f"is unknown; {wanted.source} takes {', '.join(known)}")
+        for name in options
+        if name not in known
+    ]
+    if wanted.source == "files" and "path" not in options:
+        problems.append(Problem("option path", "is needed: --option path=FILE, a CSV or Parquet file"))
+    if wanted.source == "synthetic" and (wanted.symbols or start or end):
+        problems.append(Problem("", "the synthetic market comes whole; --symbol, --start and --end are for others"))
+    if problems:
+        raise InputError(f"source {wanted.source}", problems)
+    if wanted.source == "synthetic":
+        return synthetic_snapshot(_seed(options.get("seed", "0")))
+    return snapshot_from_file(
+        Path(options["path"]),
+        now=now,
+        licence=options.get("licence", "not stated"),
+        currency=options.get("currency", ""),
+        asset_class=_class(options.get("class", "EQ")),
+        symbols=wanted.symbols,
+        start=start,
+        end=end,
+    )
+
+
+def _class(text: str) -> AssetClass:
+    """An asset class from an option."""
+    for one in CLASSES:
+        if text == one:
+            return one
+    raise UnknownNameError("class", text, CLASSES)
+
+
+def _seed(text: str) -> int:
+    """A seed from an option."""
+    if not text.isascii() or not text.isdigit():
+        raise InputError("option seed", [f"must be a whole number, 0 or more (got {text!r})"])
+    return int(text)
+
+
+def _options(given: Sequence[str]) -> dict[str, str]:
+    """KEY=VALUE pairs; a value is never repeated in a message, because it may be a key to a service."""
+    found: dict[str, str] = {}
+    for number, pair in enumerate(given, start=1):
+        name, sign, value = pair.partition("=")
+        if not sign or not name.strip():
+            raise InputError("--option", [f"number {number} must be KEY=VALUE"])
+        if name.strip() in found:
+            raise InputError("--option", [f"{name.strip()} is given more than once"])
+        found[name.strip()] = value
+    return found
+
+
+def _day(option: str, text: str | None) -> date | None:
+    """A day from an option."""
+    try:
+        return None if text is None else date.fromisoformat(text)
+    except ValueError:
+        raise InputError(option, [f"must be a day such as 2024-03-01 (got {text!r})"]) from None
+
+
+def _written(folder: Path, snapshot: Snapshot) -> str:
+    """Write a snapshot, and say what is in it."""
+    write_snapshot(folder, snapshot)
+    nouns = {"bars": "bars", "instruments": "instruments", "macro": "macro values", "news": "news items",
+             "fundamentals": "filed values"}  # fmt: skip
+    parts = [f"{snapshot.tables[name].num_rows:,} {noun}" for name, noun in nouns.items()]
+    return f"{snapshot.id} in {folder}: {', '.join(parts)}"
+
+
+def _check_lines(name: str, found: Condition) -> list[str]:
+    """Problems first, then notes, each list cut with the count of the rest."""
+    lines = []
+    for kind, items in (("problem", found.problems), ("note", found.notes)):
+        lines += [f"{kind}: {one}" for one in items[:LISTED]]
+        if len(items) > LISTED:
+            lines.append(f"and {len(items) - LISTED} more {kind}s")
+    return [*lines, f"{name}: {len(found.problems)} problems, {len(found.notes)} notes"]
