@@ -26,6 +26,7 @@ from assaymark.metrology.effects import AgentEffects, agent_effects
 from assaymark.metrology.flips import sign_flip
 from assaymark.metrology.intervals import Interval, wilson
 from assaymark.metrology.known import effective_judges, known_measurements
+from assaymark.metrology.oracle import oracle_measurements
 from assaymark.metrology.planning import (
     ErrorRate,
     Preflight,
@@ -82,6 +83,7 @@ __all__ = [
     "measurements_from_arrow",
     "measurements_to_arrow",
     "minimum_detectable_effect",
+    "oracle_measurements",
     "preflight",
     "probe_measurements",
     "read_scores",

@@ -1,0 +1,221 @@
+"""Judges against an oracle: how far each one's score of a dimension is from what rules alone give.
+
+The oracle of constraint awareness recomputes the arithmetic of a decision (ValueBlindBench section 5.6), so that on
+this dimension the error of a judge is known item by item, and not only how far judges agree with each other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from assaymark.errors import InputError, NotMeasurableError, Problem
+from assaymark.metrology.agreement import weighted_kappa
+from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.contrasts import cluster_t
+from assaymark.metrology.measure_agreement import categories_of
+from assaymark.metrology.panel import state_of
+from assaymark.metrology.resampling import bootstrap_kappa, jackknife_kappa
+from assaymark.metrology.table import SCALE, ScoreTable
+from assaymark.protocol import Study
+from assaymark.records import JSON, Measurement
+
+ORACLE_DIMENSION: Final = "constraint_awareness"
+"""The dimension that the oracle knows."""
+
+_RESAMPLES = 10_000
+_NOTHING = "not measurable: no scored item has an oracle score"
+_N_OF = "items with an oracle score"
+_KAPPA = "quadratic-weighted kappa with the oracle; trials averaged, halves rounded up, clipped to 1..5"
+_ERROR = "mean of score minus oracle score"
+
+
+def oracle_measurements(
+    tables: Sequence[ScoreTable],
+    oracle: Mapping[str, float],
+    study: Study,
+    *,
+    dimension: str = ORACLE_DIMENSION,
+    rng: np.random.Generator | None = None,
+) -> Iterator[Measurement]:
+    """``oracle.kappa`` and ``oracle.error`` of every judge, and without a label of the panel's mean over its judges.
+
+    Read the error first: it is the leniency of a judge on this dimension, in rubric points. Kappa is its agreement with
+    the oracle, item by item; ``detail`` has Pearson's correlation, which leniency does not lower.
+
+    Parameters
+    ----------
+    tables : sequence of ScoreTable
+        With the same judges and dimensions, and trials treated alike (see `gated`): honest records and control cells.
+    oracle : mapping of trajectory to score
+        On 1..5, for the trajectories that the oracle could score; others are left out.
+    study : Study
+        Level and resamples of the intervals, and the judges when nothing was scored.
+    dimension : str
+        The dimension that the oracle scored.
+    rng : numpy Generator, optional
+        For the intervals of kappa over more than 8 clusters; default: seeded with the plan's ``seed``.
+
+    Yields
+    ------
+    Measurement
+        Those of the panel first. The state says so where no item has an oracle score, the rubric has no such dimension,
+        or both judge and oracle gave a single score.
+
+    Raises
+    ------
+    InputError
+        Tables of different judges or dimensions, or an oracle score that is off the scale.
+    """
+    scored = [table for table in tables if table.n]
+    _check(scored, oracle)
+    items = _Items.of(scored, oracle, dimension, study)
+    rng = np.random.default_rng(study.seed) if rng is None else rng
+    whole = items.scores.mean(axis=1)
+    columns: list[tuple[dict[str, str], Floats]] = [({}, whole)]
+    columns += [({"judge": judge}, items.scores[:, j]) for j, judge in enumerate(items.judges)]
+    for labels, scores in columns:
+        yield _kappa(labels, scores, items, study, rng)
+        yield _error(labels, scores, items, study)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Items:
+    """Scores [n, J] of the items with an oracle score, that score [n], and each cluster; or why there are none."""
+
+    judges: tuple[str, ...]
+    scores: Floats
+    truth: Floats
+    clusters: tuple[str, ...]
+    missing: str | None
+    digest: str
+
+    @classmethod
+    def of(cls, tables: Sequence[ScoreTable], oracle: Mapping[str, float], dimension: str, study: Study) -> _Items:
+        judges = tables[0].judges if tables else tuple(sorted(judge.name for judge in study.judges))
+        asked = bool(tables) and dimension in tables[0].dimensions
+        scores, truth, clusters = [np.empty((0, len(judges)))], [], []
+        for table in tables if asked else ():
+            rows = [row for row, key in enumerate(table.trajectories) if key in oracle]
+            scores.append(table.scores[rows][:, :, table.dimensions.index(dimension)])
+            truth += [float(oracle[table.trajectories[row]]) for row in rows]
+            clusters += [table.clusters[table.cluster[row]] for row in rows]
+        missing = None if truth else _NOTHING
+        if tables and not asked:
+            missing = f"not measurable: the rubric does not ask for {dimension}"
+        digest = _digest(tables, oracle)
+        return cls(judges, np.concatenate(scores), np.array(truth), tuple(clusters), missing, digest)
+
+    @property
+    def known(self) -> Ints:
+        """The oracle's scores as ratings."""
+        return self.truth.astype(np.int64)
+
+
+def _check(tables: Sequence[ScoreTable], oracle: Mapping[str, float]) -> None:
+    """One panel, and oracle scores that are points of the scale."""
+    problems = []
+    if len({(table.judges, table.dimensions) for table in tables}) > 1:
+        problems.append(Problem("tables", "must have the same judges and dimensions"))
+    bad = {key: value for key, value in oracle.items() if value not in range(int(SCALE[0]), int(SCALE[1]) + 1)}
+    problems += [Problem(key, f"must be a whole number from 1 to 5 (got {bad[key]})") for key in sorted(bad)[:9]]
+    if problems:
+        raise InputError("oracle_measurements", problems)
+
+
+def _kappa(
+    labels: dict[str, str], scores: Floats, items: _Items, study: Study, rng: np.random.Generator
+) -> Measurement:
+    """Agreement of one column of scores with the oracle."""
+    ratings = np.column_stack([categories_of(scores), items.known]) if scores.size else np.empty((0, 2), dtype=np.int64)
+    value, state, detail = None, items.missing, dict[str, JSON]()
+    low = high = None
+    if state is None:
+        try:
+            value, state = weighted_kappa(ratings[:, 0], ratings[:, 1]), "ok"
+            low, high, detail = _ends(ratings, items, study, rng)
+        except NotMeasurableError as exc:
+            state = state_of(exc)
+        detail |= {"r": _pearson(scores, items.truth), "table": _table(ratings)}
+    return _measurement("oracle.kappa", labels, items, study, value, state or "ok", (low, high), _KAPPA, detail)
+
+
+def _ends(
+    ratings: Ints, items: _Items, study: Study, rng: np.random.Generator
+) -> tuple[float | None, float | None, dict[str, JSON]]:
+    """Bootstrap ends of a kappa with its jackknife companion, or the reason that there is none."""
+    level, resamples = study.inference.level, study.inference.resamples or _RESAMPLES
+    try:
+        boot = bootstrap_kappa(ratings, items.clusters, level=level, resamples=resamples, rng=rng)
+    except NotMeasurableError as exc:
+        return None, None, {"interval_method": f"no interval: {exc}"}
+    detail: dict[str, JSON] = {"interval_method": boot.method, "t_low": None, "t_high": None}
+    try:
+        jack = jackknife_kappa(ratings, items.clusters, level=level)
+        detail |= {"t_low": jack.low, "t_high": jack.high}
+    except NotMeasurableError:
+        pass  # A kappa that is undefined without one cluster keeps its bootstrap ends.
+    return boot.low, boot.high, detail
+
+
+def _error(labels: dict[str, str], scores: Floats, items: _Items, study: Study) -> Measurement:
+    """Mean error of one column of scores with its cluster t interval."""
+    if items.missing is not None:
+        return _measurement("oracle.error", labels, items, study, None, items.missing, (None, None), _ERROR, {})
+    found = cluster_t(scores - items.truth, items.clusters, level=study.inference.level)
+    detail: dict[str, JSON] = {"p": found.p, "clusters": found.clusters, "spread": float(np.std(scores - items.truth))}
+    ends, method = (found.low, found.high), f"{_ERROR}; {found.method}"
+    return _measurement("oracle.error", labels, items, study, found.difference, "ok", ends, method, detail)
+
+
+def _measurement(
+    name: str,
+    labels: dict[str, str],
+    items: _Items,
+    study: Study,
+    value: float | None,
+    state: str,
+    ends: tuple[float | None, float | None],
+    method: str,
+    detail: dict[str, JSON],
+) -> Measurement:
+    """A measurement against the oracle; an interval has a level only where there is one."""
+    low, high = ends
+    return Measurement(
+        name=name,
+        labels=labels,
+        value=value,
+        n=int(items.truth.size),
+        n_of=_N_OF,
+        method=method,
+        state=state,
+        low=low,
+        high=high,
+        level=None if low is None else study.inference.level,
+        unit="rubric points" if name == "oracle.error" else "",
+        inputs=items.digest,
+        detail=detail,
+    )
+
+
+def _pearson(scores: Floats, truth: Floats) -> float | None:
+    """Correlation of the scores with the oracle's; None where one of them is constant."""
+    if np.ptp(scores) <= 1e-9 or np.ptp(truth) <= 1e-9:
+        return None
+    return float(np.clip(np.corrcoef(scores, truth)[0, 1], -1, 1))
+
+
+def _table(ratings: Ints) -> list[JSON]:
+    """How often the judge gave i+1 while the oracle gave j+1."""
+    table = np.zeros((5, 5), dtype=np.int64)
+    np.add.at(table, (ratings[:, 0] - 1, ratings[:, 1] - 1), 1)
+    return list(table.tolist())
+
+
+def _digest(tables: Sequence[ScoreTable], oracle: Mapping[str, float]) -> str:
+    """Sixteen hex digits over the tables and the oracle's scores."""
+    return hashlib.sha256(repr(([table.digest for table in tables], sorted(oracle.items()))).encode()).hexdigest()[:16]
