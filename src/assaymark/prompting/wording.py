@@ -1,0 +1,81 @@
+"""Words that hedge and phrases that assert: what a control cell must lack or have, and what a judge may look for."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+
+def _words(text: str) -> frozenset[str]:
+    """The words of a list that is written as text."""
+    return frozenset(text.split())
+
+
+HEDGES: Final = _words(
+    """
+    may might could would likely unlikely probably probable probability possible possibly possibility potential
+    potentially uncertain uncertainty uncertainties roughly approximately appear appears appeared apparently seem seems
+    seemed seemingly suggest suggests suggested suggesting perhaps maybe tentative tentatively doubt doubts doubtful
+    cautious cautiously caution modest modestly odds chance chances presumably conceivably conceivable arguably
+    somewhat tends tend tended guess guesses hopefully hope hopes unclear unsure unproven speculative plausible
+    plausibly supposedly believe believes think assume assumes assuming unsettled questionable
+    """
+)
+"""English words that take something back from a statement. Holds every such word of the reference judges."""
+
+HEDGE_PHRASES: Final = (
+    "more or less", "sort of", "kind of", "in part", "to some extent", "not certain", "not sure", "hard to say",
+    "cannot rule out", "if anything", "on balance", "remains to be seen",
+)  # fmt: skip
+"""Several words that hedge only together."""
+
+UNSPACED_HEDGES: Final = ("可能", "或许", "大约", "不确定", "预计", "也许", "大概")
+"""Hedging words of scripts without blanks, looked for anywhere."""
+
+CONFIDENT: Final = (
+    "absolutely", "airtight", "beyond dispute", "beyond question", "certain", "certainly", "clearly", "conclusive",
+    "conclusively", "decisive", "decisively", "definitive", "definitively", "guaranteed", "indisputable", "inevitable",
+    "no question", "obvious", "obviously", "proven", "full conviction", "undeniable", "unmistakable", "unquestionably",
+    "without question", "without reservation", "with total confidence", "cannot fail", "leaves nothing open",
+    "i am sure", "flawless",
+)  # fmt: skip
+"""Phrases by which a text says that it is sure."""
+
+_WORD = re.compile(r"[a-z]+")
+
+
+def _pattern(phrases: tuple[str, ...]) -> re.Pattern[str]:
+    """Any of the phrases as whole words, the longest first."""
+    ordered = sorted(phrases, key=lambda one: (-len(one), one))
+    return re.compile(r"(?<![a-z])(?:" + "|".join(map(re.escape, ordered)) + r")(?![a-z])")
+
+
+_HEDGE_PHRASE = _pattern(HEDGE_PHRASES)
+_CONFIDENT = _pattern(CONFIDENT)
+
+
+def hedges_in(text: str) -> tuple[str, ...]:
+    """Every hedging word or phrase of a text, in lower case; words first, then phrases.
+
+    >>> hedges_in("Oil may fall, more or less. MAY it?")
+    ('may', 'may', 'more or less')
+    >>> hedges_in("Oil falls.")
+    ()
+    """
+    lower = text.lower()
+    found = [word for word in _WORD.findall(lower) if word in HEDGES]
+    found += _HEDGE_PHRASE.findall(lower)
+    if not text.isascii():
+        found += [word for word in UNSPACED_HEDGES for _ in range(text.count(word))]
+    return tuple(found)
+
+
+def confident_in(text: str) -> tuple[str, ...]:
+    """Every phrase of a text that says it is sure, in order and in lower case.
+
+    "Uncertain" is none, and "not certain" is one: negation is not read here, but `hedges_in` finds it.
+
+    >>> confident_in("This is certain. Clearly, the trend cannot fail; it is uncertain to nobody.")
+    ('certain', 'clearly', 'cannot fail')
+    """
+    return tuple(_CONFIDENT.findall(text.lower()))
