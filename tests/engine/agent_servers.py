@@ -38,7 +38,7 @@ def context(best: float = 0.012) -> Context:
             for name, kind, value, unit in facts
         ),
         instruments=tuple(Instrument(id=name, name=name, asset_class="equity") for name in hours),
-        portfolio=Portfolio(currency="USD", cash=5000.0, nav=10_000.0, positions={"Asset B": 50.0}),
+        portfolio=Portfolio(currency="USD", cash=7000.0, nav=10_000.0, positions={"Asset B": 30.0}),
         constraints=tuple(
             Constraint(kind=kind, limit=limit, unit=unit, scope=scope) for kind, limit, unit, scope in rules
         ),

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import re
 import socket
-import sys
 import threading
 import traceback
 from unittest.mock import Mock
@@ -14,10 +11,8 @@ from unittest.mock import Mock
 import pytest
 from agent_servers import (
     DECISION,
-    NOON,
     agent_call,
     asked,
-    context,
     failed,
     free_port,
     hang,
@@ -25,7 +20,6 @@ from agent_servers import (
     read_request,
     serving,
 )
-from engine_calls import call as prompt_call
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -34,17 +28,13 @@ from assaymark.engine.models import (
     AgentFailure,
     HttpAgent,
     Models,
-    PythonAgent,
-    agent_argument_problems,
     check_ready,
     external_providers,
-    load_agent,
-    patience,
     reachable,
 )
 from assaymark.engine.models.http_agent import Site
-from assaymark.errors import InputError, ModelError, UnknownNameError
-from assaymark.records import Action, Agent, Decision, Provenance, Rationale, parse
+from assaymark.errors import InputError, ModelError
+from assaymark.records import parse
 
 QUICK = 0.2
 CANARY = "canary-4f2a/91+c7=="
@@ -380,276 +370,3 @@ def test_an_address_with_a_secret_is_refused_and_not_shown(url):
         shown.append(str(caught.value))
     shown.append(models.problem(url))
     assert not [text for text in shown if "hunter22" in text]
-
-
-# --- names ----------------------------------------------------------------------------------------------------------
-
-
-def test_models_list_the_fixed_and_make_the_others_once():
-    fixed = HttpAgent("http://127.0.0.1:1/")
-    models = Models({"reference/steward": fixed}, external_providers())
-    assert (list(models), len(models), models["reference/steward"]) == (["reference/steward"], 1, fixed)
-    made = models["http/127.0.0.1:8700/decide"]
-    assert isinstance(made, HttpAgent)
-    assert made.url == "http://127.0.0.1:8700/decide"
-    assert models["http/127.0.0.1:8700/decide"] is made
-    assert models["https/agents.example/decide"].url == "https://agents.example/decide"
-    assert isinstance(models["python/mine.agents:decide"], PythonAgent)
-    assert list(models) == ["reference/steward"]
-
-
-@pytest.mark.parametrize(
-    ("name", "problem"),
-    [
-        ("reference/stewart", r"unknown model 'reference/stewart'. Did you mean 'reference/steward'"),
-        ("htpp/host/decide", "Known: .*http/HOST:PORT/PATH"),
-        ("http/", "unknown model 'http/'"),
-        ("http", "unknown model 'http'"),
-        ("http/host:99999/x", "must be http://HOST:PORT/PATH"),
-        ("http://host/decide", "unknown model 'http://host/decide'. Known: http/HOST:PORT/PATH"),
-        ("python/mine.decide", "must be python/PACKAGE.MODULE:ATTRIBUTE or an installed entry point"),
-        ("python/../evil:run", "must be python/PACKAGE.MODULE:ATTRIBUTE"),
-    ],
-)
-def test_a_name_that_no_model_has(name, problem):
-    models = Models({"reference/steward": HttpAgent("http://127.0.0.1:1/")}, external_providers())
-    assert name not in models
-    assert models.get(name) is None
-    with pytest.raises(KeyError, match=problem):
-        models[name]
-    assert models.problem(name) is not None
-    assert models.problem("reference/steward") is None
-
-
-def test_a_run_refuses_a_name_that_no_model_has(tmp_path):
-    models = Models({"reference/steward": HttpAgent("http://127.0.0.1:1/")}, external_providers())
-    with (
-        Ledger.open(tmp_path / "ledger.db") as ledger,
-        pytest.raises(UnknownNameError, match=r"unknown model 'reference/stewart'. Did you mean 'reference/steward'"),
-    ):
-        run_calls(ledger, [agent_call("reference/stewart")], models)
-
-
-def test_the_arguments_of_external_agents():
-    good = {"timeout_s": 30, "token_env": "DESK_TOKEN"}
-    assert list(agent_argument_problems("http/host/", good)) == []
-    assert list(agent_argument_problems("reference/steward", {"anything": 1})) == []
-    assert (patience({}), patience({"timeout_s": 2.5})) == (100.0, 2.5)
-    wrong = list(agent_argument_problems("https/host/", {"token_env": "sk-abc 123", "timeout_s": True, "speed": 1}))
-    assert [text.partition(" ")[0] for text in wrong] == ["token_env", "timeout_s", "unknown"]
-    assert "sk-abc" not in "".join(wrong)
-    assert list(agent_argument_problems("python/m:f", {"token_env": "A"})) == [
-        "unknown argument 'token_env' of python/m:f; allowed: timeout_s"
-    ]
-    with pytest.raises(ModelError, match="timeout_s must be a number of seconds above 0"):
-        asked(HttpAgent("http://127.0.0.1:1/"), agent_call("http/127.0.0.1:1/", timeout_s=float("inf")))
-
-
-@pytest.mark.parametrize("agent", [HttpAgent("http://127.0.0.1:1/"), PythonAgent(lambda _context: {})])
-def test_an_agent_cannot_be_a_judge(agent):
-    with pytest.raises(ModelError, match=r"http/judge is an external agent: .* cannot judge or read a prompt"):
-        asked(agent, prompt_call(model="http/judge"))
-
-
-# --- callables ------------------------------------------------------------------------------------------------------
-
-HOLD = {"orders": [], "rationale": "Nothing moved."}
-
-
-async def wait_and_hold(_context):
-    await asyncio.sleep(0.001)
-    return HOLD
-
-
-def told(decide, **more):
-    """The reply of a callable."""
-    return asked(PythonAgent(decide, **more), agent_call("python/mine:decide"))
-
-
-@pytest.mark.parametrize("decide", [lambda _context: HOLD, lambda _context: json.dumps(HOLD), wait_and_hold])
-def test_a_callable_returns_a_mapping_or_its_text_at_once_or_later(decide):
-    reply = told(decide)
-    assert json.loads(reply.text) == HOLD
-    assert (reply.finish, reply.model) == ("stop", "python/mine:decide")
-
-
-def test_a_callable_is_handed_the_context():
-    seen = []
-    told(lambda given: seen.append(given) or HOLD)
-    assert seen == [context()]
-
-
-def test_a_decision_becomes_the_reply_format():
-    decision = Decision(
-        record_id="r",
-        episode_id="e",
-        step=1,
-        cluster="c",
-        decided_at=NOON,
-        agent=Agent(id="mine", family="own", model="crew", fingerprint="9f"),
-        context_id="",
-        actions=(
-            Action(instrument="Asset A", kind="buy", quantity=2.0),
-            Action(instrument="Asset B", kind="close"),
-            Action(instrument="Asset C", kind="hold"),
-            Action(instrument="Asset D", kind="target_weight", weight=0.5),
-        ),
-        rationales=(
-            Rationale(text="A rises.", kind="summary"),
-            Rationale(text="By the venue.", kind="arena"),
-            Rationale(text="B may not.", kind="risk"),
-        ),
-        confidence=0.7,
-        format="orders-v1",
-        provenance=Provenance(source="test"),
-    )
-    reply = told(lambda _context: decision)
-    assert json.loads(reply.text) == {
-        "orders": [
-            {"instrument": "Asset A", "side": "buy", "quantity": 2.0},
-            {"instrument": "Asset B", "side": "close"},
-            {"instrument": "Asset D", "side": "target_weight"},  # no order: for the reader to refuse
-        ],
-        "rationale": "A rises.\n\nB may not.",
-        "confidence": 0.7,
-        "model": "crew",
-        "fingerprint": "9f",
-    }
-    assert (reply.model, reply.fingerprint) == ("crew", "9f")
-
-
-def test_a_mapping_with_malformed_actions_stays_for_the_reader_to_refuse():
-    reply = told(lambda _context: {"actions": "buy", "rationale": "up", "rationales": [3], "agent": "me"})
-    assert json.loads(reply.text) == {"orders": "buy", "rationale": "up"}
-
-
-def fail(_context):
-    password = CANARY
-    raise ValueError(f"desk is closed {len(password)}" + "!" * 5000)
-
-
-def leave_the_program(_context):
-    sys.exit(3)
-
-
-class Mute(Exception):
-    def __str__(self):
-        raise RuntimeError("no words")
-
-
-def fail_without_words(_context):
-    raise Mute
-
-
-@pytest.mark.parametrize(
-    ("decide", "kind", "detail"),
-    [
-        (fail, "exception", "ValueError: desk is closed 19!!!"),
-        (leave_the_program, "exception", "SystemExit: 3"),
-        (fail_without_words, "exception", "Mute"),
-        (lambda: HOLD, "exception", "TypeError: .*positional argument"),
-        (lambda _context: None, "wrong type", r"must return a mapping, a JSON text or a Decision \(got NoneType\)"),
-        (lambda _context: b"{}", "wrong type", r"\(got bytes\)"),
-        (lambda _context: {"confidence": float("nan")}, "wrong type", "no JSON form"),
-        (lambda _context: {"orders": {1, 2}}, "wrong type", "set has no JSON form"),
-        (lambda _context: {"x": "y" * 2_000_001}, "too large", "more than 2,000,000 bytes"),
-        (lambda _context: "é" * 1_000_001, "too large", "more than 2,000,000 bytes"),
-    ],
-)
-def test_what_goes_wrong_in_a_callable_is_its_outcome(decide, kind, detail):
-    found = failed(told(decide))
-    assert found["failure"] == kind
-    assert re.search(detail, found["detail"])
-    assert len(found["detail"]) <= 300
-    assert CANARY not in str(found)
-
-
-def test_a_nest_without_end_is_its_outcome():
-    nest: dict[str, object] = {}
-    nest["orders"] = nest
-    assert failed(told(lambda _context: nest))["failure"] == "wrong type"
-
-
-def test_a_callable_that_hangs_is_left_behind(tmp_path):
-    over = threading.Event()
-
-    async def never(_context):
-        await asyncio.to_thread(over.wait, 10)
-
-    models = {"python/a:b": PythonAgent(lambda _context: over.wait(10)), "python/c:d": PythonAgent(never)}
-    calls = [agent_call(name, timeout_s=QUICK) for name in models]
-    with Ledger.open(tmp_path / "ledger.db") as ledger:
-        assert run_calls(ledger, calls, models).made == 2
-        assert {failed(reply)["failure"] for _, reply in ledger.replies(call.key for call in calls)} == {"timeout"}
-    over.set()
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    st.recursive(
-        st.none() | st.booleans() | st.floats() | st.text(max_size=5) | st.binary(max_size=3),
-        lambda inner: (
-            st.lists(inner, max_size=3)
-            | st.dictionaries(
-                st.sampled_from(["orders", "actions", "rationales", "agent", "kind", 1]), inner, max_size=4
-            )
-        ),
-        max_leaves=12,
-    )
-)
-def test_nothing_that_is_returned_is_fatal(value):
-    reply = told(lambda _context: value)
-    assert reply.finish in ("stop", "failed")
-    if reply.finish == "failed":
-        assert failed(reply)["failure"] in ("wrong type", "exception")
-
-
-# --- callables by name ----------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def modules(tmp_path, monkeypatch):
-    """A folder of modules that can be imported, and an installed package that names one as an entry point."""
-    (tmp_path / "desk_agents.py").write_text(
-        "class Team:\n"
-        "    @staticmethod\n"
-        "    def decide(context):\n"
-        "        return {'orders': [], 'rationale': context.prompt}\n"
-        "number = 3\n"
-    )
-    (tmp_path / "desk_broken.py").write_text("raise RuntimeError('no licence')\n")
-    info = tmp_path / "desk-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: desk\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[assaymark.agents]\nteam = desk_agents:Team.decide\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    yield tmp_path
-    for name in ("desk_agents", "desk_broken"):
-        sys.modules.pop(name, None)
-
-
-@pytest.mark.parametrize("name", ["python/desk_agents:Team.decide", "python/team"])
-def test_a_callable_is_imported_when_it_is_first_needed(modules, name):
-    models = Models({}, external_providers())
-    assert name in models
-    assert "desk_agents" not in sys.modules
-    assert json.loads(asked(models[name], agent_call(name)).text)["rationale"] == "Décide."
-    check_ready(models[name])
-
-
-@pytest.mark.parametrize(
-    ("name", "problem"),
-    [
-        ("desk_missing:decide", "cannot be loaded: ModuleNotFoundError: No module named 'desk_missing'"),
-        ("desk_agents:missing", "cannot be loaded: AttributeError"),
-        ("desk_broken:decide", "cannot be loaded: RuntimeError: no licence"),
-        ("desk_agents:number", r"is no callable \(got int\)"),
-    ],
-)
-def test_a_callable_that_cannot_be_had_is_said_before_anything_is_recorded(modules, name, problem):
-    with pytest.raises(ModelError, match=problem):
-        load_agent(name)
-    with pytest.raises(ModelError, match=problem):
-        check_ready(PythonAgent(name))
-    with pytest.raises(ModelError, match=problem):
-        asked(PythonAgent(name), agent_call(f"python/{name}"))
