@@ -1,0 +1,293 @@
+"""Macro series through the client `fredapi`: the values of today (``fred``) and every vintage (``alfred``)."""
+
+from __future__ import annotations
+
+import http.client
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, date, datetime
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pyarrow as pa
+
+from assaymark.errors import InputError, Problem
+from assaymark.market.macro import released_after
+from assaymark.market.snapshot import SCHEMAS
+from assaymark.market.sources.manners import (
+    Busy,
+    Manners,
+    Stopped,
+    checked_data,
+    checked_size,
+    checked_status,
+    library,
+    one_line,
+    patiently,
+)
+from assaymark.market.sources.request import Asking, Draft, Request, Source
+
+_OPTIONS = {
+    "api_key": "the key of the service; never stored, never shown",
+    "endpoint": "a gateway that is asked in place of the service, with the path below it the same",
+}
+
+FRED = Source(
+    name="fred",
+    extra="fred",
+    gives="macro series as they stand today, with an assumed release lag",
+    needs="series ids such as UNRATE, and a key",
+    licence="the terms of the service and of each series' owner apply; redistribution is not granted for all series",
+    options={**_OPTIONS, "lag_days": "days from the end of a period to its release, in place of the assumed ones"},
+    key_variable="FRED_API_KEY",
+    key_option="api_key",
+)
+ALFRED = Source(
+    name="alfred",
+    extra="fred",
+    gives="macro series with every vintage: when each value was first published and when it was revised",
+    needs="series ids such as UNRATE, and a key",
+    licence=FRED.licence,
+    options={
+        **_OPTIONS,
+        "vintages_from": "the first day of vintages (YYYY-MM-DD); values before it read as they stood then",
+        "vintages_to": "the last day of vintages (YYYY-MM-DD)",
+    },
+    key_variable="FRED_API_KEY",
+    key_option="api_key",
+)
+
+LAGS: Mapping[str, int] = {"D": 1, "W": 7, "BW": 7, "M": 35, "Q": 60, "SA": 90, "A": 120}
+"""Days from the end of a period until its value counts as published, by frequency, where vintages are not asked for.
+Cautious: most series are out sooner."""
+
+STALE: Mapping[str, int] = {"D": 10, "W": 21, "BW": 35, "M": 75, "Q": 170, "SA": 290, "A": 500}
+"""Days after the end of its period for which a value may still be shown: a period, its lag and some more."""
+
+_MONTHS = {"M": 1, "Q": 3, "SA": 6, "A": 12}
+
+FRED_NOTES = (
+    "values are those of today, revised ones included: not what was known then (source alfred has the vintages)",
+    "when each value was published is assumed from its frequency, not known: "
+    + ", ".join(f"{name} {days} days" for name, days in LAGS.items()),
+)
+ALFRED_NOTES = ("a value counts as known from the end of its vintage's day (UTC); the service gives no time of day",)
+
+
+def fetch(request: Request, asking: Asking) -> Draft:
+    """The values of today."""
+    lag = _whole_number(request.options.get("lag_days"))
+
+    def rows(client: Any, symbol: str, info: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+        every = info["frequency_short"]
+        series = client.get_series(symbol, observation_start=request.start, observation_end=request.end)
+        periods = _period_ends(np.array([one.date() for one in series.index], dtype="datetime64[D]"), every)
+        released = released_after(periods, LAGS[every] if lag is None else lag)
+        for period, value, out in zip(periods, series.to_numpy(dtype=float), released, strict=True):
+            yield {"ref_period": period.item(), "value": value, "start": int(out), "end": None}
+
+    return _draft("fred", request, asking, rows, FRED_NOTES)
+
+
+def fetch_vintages(request: Request, asking: Asking) -> Draft:
+    """Every vintage of every value."""
+    bounds = {name: _day(request, f"vintages_{name}") for name in ("from", "to")}
+
+    def rows(client: Any, symbol: str, info: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+        frame = client.get_series_all_releases(symbol, realtime_start=bounds["from"], realtime_end=bounds["to"])
+        dates = np.array([one.date() for one in frame["date"]], dtype="datetime64[D]")
+        periods = _period_ends(dates, info["frequency_short"])
+        vintages = [one.date() for one in frame["realtime_start"]]
+        # A missing value is a missing time to the client's table, as it holds times beside values.
+        values = [np.nan if one != one else float(one) for one in frame["value"]]
+        kept = [
+            (period.item(), vintage, value)
+            for period, day, vintage, value in zip(periods, dates, vintages, values, strict=True)
+            if (request.start is None or day >= np.datetime64(request.start))
+            and (request.end is None or day <= np.datetime64(request.end))
+        ]
+        yield from _with_ends(sorted(kept, key=lambda one: one[:2]))
+
+    return _draft("alfred", request, asking, rows, ALFRED_NOTES)
+
+
+def _with_ends(vintages: list[tuple[date, date, float]]) -> Iterator[dict[str, Any]]:
+    """Rows in which each vintage lasts until the next one of its period."""
+    following = [*vintages[1:], None]
+    for (period, vintage, value), after in zip(vintages, following, strict=True):
+        end = _end_of(after[1]) if after and after[0] == period else None
+        yield {"ref_period": period, "value": value, "start": _end_of(vintage), "end": end}
+
+
+def _end_of(day: date) -> int:
+    """The end of a day, in seconds since 1970 in UTC."""
+    return int((np.datetime64(day) + 1).astype("datetime64[s]").astype(np.int64))
+
+
+def _draft(
+    name: str,
+    request: Request,
+    asking: Asking,
+    rows: Callable[[Any, str, Mapping[str, str]], Iterator[dict[str, Any]]],
+    notes: tuple[str, ...],
+) -> Draft:
+    """All series as one table; refused as a whole when one of them has a problem."""
+    source, key = f"source {name}", request.secret("api_key")
+    if key is None:
+        raise InputError(source, [Problem("key", "is missing; the service gives one to everybody who asks. Set "
+                                          "FRED_API_KEY, or the option api_key")])  # fmt: skip
+    client = _client(request, key, asking.manners)
+    found: list[dict[str, Any]] = []
+    problems: list[Problem] = []
+    for done, symbol in enumerate(request.symbols):
+        asking.progress("series", done, len(request.symbols))
+        try:
+            found += _series(client, symbol, rows, key)
+        except InputError as exc:
+            problems += exc.problems
+    asking.progress("series", len(request.symbols), len(request.symbols))
+    if problems:
+        raise InputError(source, problems)
+    return Draft({"macro": _table(found)}, notes)
+
+
+class _Refused(Exception):
+    """What the service says against one series."""
+
+
+def _series(client: Any, symbol: str, rows: Any, key: str) -> list[dict[str, Any]]:
+    """The rows of one series."""
+    try:
+        info = {name: one_line(value, key) for name, value in client.get_series_info(symbol).items()}
+        if (every := info.get("frequency_short", "")) not in LAGS:
+            raise InputError(symbol, [Problem(symbol, f"has the frequency {every!r}; known are {', '.join(LAGS)}")])
+        said = {"series": symbol, "unit": info.get("units_short") or "not stated", "title": info.get("title", symbol),
+                "stale_days": STALE[every]}  # fmt: skip
+        found = [{**said, **row} for row in rows(client, symbol, info)]
+    except (Stopped, InputError):
+        raise
+    except _Refused as exc:
+        raise InputError(symbol, [Problem(symbol, str(exc))]) from None
+    # The client indexes into whatever it was sent; a reply of another shape ends in any error there is.
+    except Exception as exc:
+        what = f"the reply cannot be read ({type(exc).__name__}: {one_line(exc, key)})"
+        raise InputError(symbol, [Problem(symbol, what)]) from None
+    return _checked(symbol, found)
+
+
+def _checked(symbol: str, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows that have a value; a series without any, or with an infinite one, is refused."""
+    kept = [row for row in rows if not np.isnan(row["value"])]
+    if not kept:
+        raise InputError(symbol, [Problem(symbol, "has no value in the days asked for")])
+    if infinite := [row for row in kept if np.isinf(row["value"])]:
+        raise InputError(symbol, [Problem(f"{symbol}, {infinite[0]['ref_period']}", "the value is infinite")])
+    seen = {(row["ref_period"], row["start"]) for row in kept}
+    if len(seen) < len(kept):
+        raise InputError(symbol, [Problem(symbol, f"{len(kept) - len(seen)} values are there twice")])
+    return sorted(kept, key=lambda row: (row["ref_period"], row["start"]))
+
+
+def _table(rows: list[dict[str, Any]]) -> Any:
+    """Rows as the macro table."""
+    made = [
+        {**{name: row[name] for name in ("series", "ref_period", "value", "unit", "title", "stale_days")},
+         "realtime_start": datetime.fromtimestamp(row["start"], UTC),
+         "realtime_end": None if row["end"] is None else datetime.fromtimestamp(row["end"], UTC)}
+        for row in rows
+    ]  # fmt: skip
+    return pa.Table.from_pylist(made, schema=SCHEMAS["macro"])
+
+
+def _period_ends(dates: np.ndarray, every: str) -> np.ndarray:
+    """The last day of each period: the service names months, quarters and years by their first day.
+
+    >>> _period_ends(np.array(["2024-01-01"], dtype="datetime64[D]"), "Q").astype(str).tolist()
+    ['2024-03-31']
+    """
+    if every not in _MONTHS:
+        return dates
+    found: np.ndarray = (dates.astype("datetime64[M]") + _MONTHS[every]).astype("datetime64[D]") - 1
+    return found
+
+
+def _whole_number(text: str | None) -> int | None:
+    """An option that is a number of days."""
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 4):
+        raise InputError("source fred", [Problem("option lag_days", f"must be a whole number of days (got {text!r})")])
+    return int(text)
+
+
+def _day(request: Request, name: str) -> str | None:
+    """An option that is a day."""
+    text = request.options.get(name)
+    try:
+        return None if text is None else date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise InputError("source alfred", [Problem(f"option {name}", f"must be a day (got {text!r})")]) from None
+
+
+def _client(request: Request, key: str, manners: Manners) -> Any:
+    """The client, with its one way to ask replaced by a polite one.
+
+    It asks without a timeout, reads answers of any size, keeps no header, and its errors carry the address with the
+    key in it. What it asks for, and how it reads the answer, stays its own.
+    """
+    module = library("fredapi", FRED.extra)
+    client = module.Fred(api_key=key)
+    client.root_url = request.options.get("endpoint", client.root_url).rstrip("/")
+
+    def ask(url: str) -> ElementTree.Element:
+        return patiently(lambda: _answer(f"{url}&api_key={key}", key, manners), manners)
+
+    client._Fred__fetch_data = ask
+    return client
+
+
+def _answer(url: str, key: str, manners: Manners) -> ElementTree.Element:
+    """One answer, read as the service's XML. The address holds the key, so no error of the transport leaves here."""
+    failure, status, headers, body = "", 0, {}, b""
+    try:
+        with _opened(url, manners) as reply:
+            status, headers, body = reply.status, dict(reply.headers), reply.read(manners.most_bytes + 1)
+            if reply.length and len(body) <= manners.most_bytes:
+                raise http.client.IncompleteRead(body, reply.length)
+    except (OSError, http.client.HTTPException, ValueError) as exc:
+        failure = f"the service does not answer ({type(exc).__name__}: {one_line(exc, key)})"
+    if failure:
+        raise Busy(failure)
+    checked_size(len(body), manners)
+    checked_status(status, headers)
+    checked_data(body)
+    return _root(body, status, key)
+
+
+def _opened(url: str, manners: Manners) -> Any:
+    """The connection from which an answer is read, whatever its status."""
+    try:
+        return urllib.request.urlopen(url, timeout=manners.timeout)
+    except urllib.error.HTTPError as exc:
+        return exc
+
+
+def _root(body: bytes, status: int, key: str) -> ElementTree.Element:
+    """The root of an answer; an error that the service names becomes ours."""
+    if b"<!ENTITY" in body or b"<!DOCTYPE" in body:
+        raise Stopped("the answer declares a document type, which the service never does; it is not read")
+    try:
+        root = ElementTree.fromstring(body)
+    except ElementTree.ParseError as exc:
+        raise Stopped(f"the answer is no XML ({one_line(exc, key)})") from None
+    if root.tag == "error" or status >= 400:
+        said = one_line(root.get("message") or f"status {status}", key)
+        if "api_key" in said or status in (401, 403):
+            raise Stopped(f"the key is refused ({said}); check FRED_API_KEY, or the option api_key")
+        raise _Refused(f"the service refuses: {said}")
+    limit, count = root.get("limit", ""), root.get("count", "")
+    if limit.isdigit() and count.isdigit() and int(count) > int(limit):
+        raise _Refused(f"the service sent {limit} of {count} values; ask for fewer days or vintages")
+    return root

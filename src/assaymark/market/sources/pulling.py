@@ -1,0 +1,141 @@
+"""One question to one networked source, answered by a snapshot or by every reason why not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Lock
+from types import MappingProxyType
+from typing import TypeVar
+
+from assaymark.errors import AssayError, InputError, Problem, UnknownNameError
+from assaymark.market.snapshot import Origin, Snapshot
+from assaymark.market.sources import exchange, fred, hub, portbench, questions, yahoo
+from assaymark.market.sources.manners import Manners, Stopped
+from assaymark.market.sources.questions import Questions
+from assaymark.market.sources.request import Asking, Fetch, Progress, Request, Source
+from assaymark.market.sources.tables import snapshot_id, stamped
+
+T = TypeVar("T")
+
+SOURCES: Mapping[str, Source] = MappingProxyType(
+    {one.name: one for one in (yahoo.SOURCE, fred.FRED, fred.ALFRED, exchange.SOURCE, hub.SOURCE)}
+)
+"""The networked sources by name: what each gives, needs and takes, its licence note and its extra."""
+
+_FETCH: Mapping[str, Fetch] = {
+    "yfinance": yahoo.fetch,
+    "fred": fred.fetch,
+    "alfred": fred.fetch_vintages,
+    "ccxt": exchange.fetch,
+    "huggingface": portbench.fetch,
+}
+
+# The client libraries keep sessions for a whole process, which are exchanged while one question lasts.
+_ONE_AT_A_TIME = Lock()
+
+
+def _silent(what: str, done: int, total: int, /) -> None:
+    """The progress of work that nobody watches."""
+
+
+def pull(
+    source: str,
+    request: Request,
+    *,
+    now: datetime,
+    progress: Progress = _silent,
+    manners: Manners | None = None,
+) -> Snapshot:
+    """What a networked source says now, as one snapshot.
+
+    The snapshot's id is ``<source>-<date>-<first 12 of the sha256 of its tables>``. Its origin holds the request
+    without keys, a line on the terms, and the traps of the source. An answer with a problem is refused whole.
+
+    Parameters
+    ----------
+    source : str
+        A name of `SOURCES`.
+    request : Request
+    now : datetime
+        The time of asking, with a zone; days that are not over by then are left out.
+    progress : Progress
+        Told how many symbols are done.
+    manners : Manners
+        Attempts, waits, timeout and the largest answer.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such source, or exchange.
+    InputError
+        The request has problems, the client library is not installed, the service does not answer or refuses, or the
+        answer has problems: all of them at once. No key is in it, nor in what a traceback of it shows.
+
+    Examples
+    --------
+    >>> pull("fred", Request(), now=datetime(2026, 1, 2, tzinfo=UTC))
+    Traceback (most recent call last):
+    ...
+    assaymark.errors.InputError: source fred: symbols: at least one is needed: series ids such as UNRATE, and a key
+    """
+    known = _known(source, request, now)
+    asking = Asking(now, manners or Manners(), progress)
+    draft = _answered(known.name, lambda: _FETCH[known.name](request, asking))
+    name = snapshot_id(known.name, now.astimezone(UTC).date(), draft.tables)
+    origin = Origin(
+        source=known.name, retrieved_at=now, query=request.as_query(), licence=known.licence, notes=draft.notes
+    )
+    return Snapshot(name, origin, stamped(draft.tables, name))
+
+
+def pull_questions(
+    request: Request,
+    folder: Path,
+    *,
+    now: datetime,
+    progress: Progress = _silent,
+    manners: Manners | None = None,
+) -> Questions:
+    """A file of questions (JSON Lines) of a dataset, such as PortBench-QA, laid down in ``folder`` with its provenance.
+
+    Options are those of the source ``huggingface``.
+
+    Raises
+    ------
+    InputError
+        As `pull`; or the file is no JSON Lines.
+    LedgerError
+        The folder cannot be written.
+    """
+    known = _known("huggingface", request, now)
+    asking = Asking(now, manners or Manners(), progress)
+    return _answered(known.name, lambda: questions.fetch_questions(request, asking, folder))
+
+
+def _known(source: str, request: Request, now: datetime) -> Source:
+    """The source of this name, unless the request is wrong."""
+    if source not in SOURCES:
+        raise UnknownNameError("source", source, list(SOURCES))
+    problems = SOURCES[source].problems(request)
+    if now.tzinfo is None:
+        problems.append(Problem("now", f"needs a time zone (got {now.isoformat()})"))
+    if problems:
+        raise InputError(f"source {source}", problems)
+    return SOURCES[source]
+
+
+def _answered(source: str, ask: Callable[[], T]) -> T:
+    """What ``ask`` returns. What it raises is raised anew from here: the frames below held the key."""
+    failed: AssayError
+    with _ONE_AT_A_TIME:
+        try:
+            return ask()
+        except Stopped as exc:
+            failed = InputError(f"source {source}", [str(exc)])
+        except InputError as exc:
+            failed = InputError(f"source {source}", exc.problems)
+        except UnknownNameError as exc:
+            failed = UnknownNameError(exc.kind, exc.name, exc.known)
+    raise failed

@@ -1,0 +1,232 @@
+"""Daily bars through the client `yfinance`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import date, datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from assaymark.errors import InputError, Problem
+from assaymark.market.history import CLOSE_OF_DAY
+from assaymark.market.instruments import CLASSES, AssetClass
+from assaymark.market.sources.manners import (
+    Busy,
+    Manners,
+    Stopped,
+    checked_data,
+    checked_size,
+    checked_status,
+    library,
+    one_line,
+    outdated_uses_of,
+    patiently,
+)
+from assaymark.market.sources.request import Asking, Draft, Request, Source
+from assaymark.market.sources.tables import END_OF_DAY, DailySeries, bar_tables, series_problems, set_problems
+
+_TIMES = (
+    "bars count as known at 21:00 UTC of their day, those of markets that never close and of funds at its end; what "
+    "the source corrected later is not marked"
+)
+NOTES = (
+    "closes are adjusted for splits back in time by the source, not for dividends; adj_factor carries the dividends",
+    "adj_factor is as of the day of retrieval: a later dividend changes it for every earlier day",
+    _TIMES,
+)
+
+SOURCE = Source(
+    name="yfinance",
+    extra="yfinance",
+    gives="daily bars, and instruments with their currency",
+    needs="symbols as the service spells them, such as SPY",
+    licence="the terms of the data vendor apply: personal use, redistribution is not granted",
+    options={
+        "class.": "class.SYMBOL=EQ|BO|CO|CR|RE|CA: the asset class, where the service's own kind does not say it",
+        "endpoint": "a gateway that is asked in place of the service: ENDPOINT/<host>/<path>",
+    },
+)
+
+_KINDS: Mapping[str, AssetClass] = {
+    "EQUITY": "EQ",
+    "ETF": "EQ",
+    "MUTUALFUND": "EQ",
+    "INDEX": "EQ",
+    "CRYPTOCURRENCY": "CR",
+    "FUTURE": "CO",
+}
+_CLASSES: Mapping[str, AssetClass] = {one: one for one in CLASSES}
+_SAID = ("instrumentType", "currency", "firstTradeDate", "longName", "shortName")
+_FIELDS = {"open": "Open", "high": "High", "low": "Low", "close": "Close", "volume": "Volume"}
+
+
+def fetch(request: Request, asking: Asking) -> Draft:
+    """Daily bars of every symbol of the request; refused as a whole when one of them has a problem."""
+    problems = _class_problems(request)
+    if problems:
+        raise InputError("source yfinance", problems)
+    client = library("yfinance", SOURCE.extra)
+    found: list[DailySeries] = []
+    notes: list[str] = list(NOTES)
+    with _session(asking.manners, request.options.get("endpoint")) as session:
+        for done, symbol in enumerate(request.symbols):
+            asking.progress("symbols", done, len(request.symbols))
+            try:
+                series = _series(client, session, symbol, request, asking)
+            except InputError as exc:
+                problems += exc.problems
+                continue
+            kept = series.within(request.first, request.last(asking.now), asking.now)
+            if kept.days.size < series.days.size:
+                notes.append(f"{symbol}: {series.days.size - kept.days.size} bars outside the days asked for, or of a "
+                             "day that was not over, are left out")  # fmt: skip
+            problems += series_problems(kept)
+            found.append(kept)
+    asking.progress("symbols", len(request.symbols), len(request.symbols))
+    problems += set_problems(found)
+    if problems:
+        raise InputError("source yfinance", problems)
+    return Draft(bar_tables(found, "yfinance"), (*notes, *_guessed(found, request)))
+
+
+def _class_problems(request: Request) -> list[Problem]:
+    """Options that name a class there is not, or a symbol that is not asked for."""
+    found = []
+    for name, value in request.options.items():
+        if not name.startswith("class."):
+            continue
+        if value not in CLASSES:
+            found.append(Problem(f"option {name}", f"must be one of {', '.join(CLASSES)} (got {value!r})"))
+        if name.removeprefix("class.") not in request.symbols:
+            found.append(Problem(f"option {name}", "names a symbol that is not asked for"))
+    return found
+
+
+def _guessed(found: list[DailySeries], request: Request) -> list[str]:
+    """Which asset classes were taken for want of a better word."""
+    taken = [one.id for one in found if one.sub != "equity" and f"class.{one.id}" not in request.options]
+    what = "the service does not say the asset class of a fund or index; guessed for"
+    return [f"{what} {', '.join(taken)} (say it with class.SYMBOL=...)"] if taken else []
+
+
+def _series(client: Any, session: Any, symbol: str, request: Request, asking: Asking) -> DailySeries:
+    """One symbol as the client library hands it over."""
+    exceptions = client.exceptions
+    try:
+        last = request.last(asking.now) + timedelta(days=1)
+        with outdated_uses_of("yfinance"):
+            ticker = client.Ticker(symbol, session=session)
+            frame = ticker.history(start=request.first, end=last, interval="1d", auto_adjust=False, actions=False)
+            said = ticker.get_history_metadata(repair=False)
+            # One by one: some keys of it are a question of their own to the service.
+            meta = {name: said.get(name) for name in _SAID}
+        return _from_frame(symbol, frame, meta, request)
+    except (Stopped, InputError):
+        raise
+    except exceptions.YFRateLimitError:
+        raise Stopped("too many requests, says the service; try again later") from None
+    except exceptions.YFTickerMissingError as exc:
+        raise InputError(
+            symbol, [Problem(symbol, f"is not known or has no prices: {one_line(exc.rationale)}")]
+        ) from None
+    # The client indexes into whatever it was sent; a reply of another shape ends in any error there is.
+    except Exception as exc:
+        if getattr(getattr(exc, "response", None), "status_code", None) == 404:
+            raise InputError(symbol, [Problem(symbol, "is not known or has no prices")]) from None
+        what = f"the reply cannot be read ({type(exc).__name__}: {one_line(exc)})"
+        raise InputError(symbol, [Problem(symbol, what)]) from None
+
+
+def _from_frame(symbol: str, frame: Any, meta: Mapping[str, Any], request: Request) -> DailySeries:
+    """One symbol from the client's table and what it says about the instrument."""
+    kind, currency = str(meta.get("instrumentType") or "").upper(), str(meta.get("currency") or "")
+    chosen = _CLASSES.get(request.options.get(f"class.{symbol}", "")) or _KINDS.get(kind)
+    if chosen is None:
+        what = f"is of the kind {one_line(kind) or 'unknown'}, which has no asset class here (say class.{symbol}=...)"
+        raise InputError(symbol, [Problem(symbol, what)])
+    if not currency:
+        raise InputError(symbol, [Problem(symbol, "the reply names no currency")])
+    days = np.array([one.date() for one in frame.index], dtype="datetime64[D]")
+    bars = {name: frame[column].to_numpy(dtype=float) for name, column in _FIELDS.items()}
+    adjusted = frame["Adj Close"].to_numpy(dtype=float)
+    factor = np.divide(adjusted, bars["close"], out=np.full(days.size, np.nan), where=bars["close"] != 0)
+    first = meta.get("firstTradeDate")
+    late = kind in ("CRYPTOCURRENCY", "MUTUALFUND")
+    return DailySeries(
+        id=symbol, asset_class=chosen, sub=kind.lower() or "not stated", currency=one_line(currency),
+        name=one_line(meta.get("longName") or meta.get("shortName") or symbol), listed=_day(first), days=days,
+        bars=bars, adj_factor=factor, complete_at=END_OF_DAY if late else CLOSE_OF_DAY,
+    )  # fmt: skip
+
+
+def _day(first: object) -> date | None:
+    """The first trading day, which the client hands over as a time; None where the service does not say it."""
+    return first.date() if isinstance(first, datetime) and first == first else None
+
+
+@contextmanager
+def _session(manners: Manners, endpoint: str | None) -> Iterator[Any]:
+    """A session of the client's own transport that asks with manners; the client is as it was before, afterwards.
+
+    The client keeps one session for the whole process, remembers answers by address, and hides errors: the first is
+    put back, the second forgotten, the third switched off while this lasts.
+    """
+    transport, data = library("curl_cffi", SOURCE.extra), library("yfinance.data", SOURCE.extra)
+    config = library("yfinance.config", SOURCE.extra).YfConfig
+    session = transport.requests.Session(
+        impersonate="chrome", curl_options={transport.CurlOpt.MAXFILESIZE_LARGE: manners.most_bytes}
+    )
+    session.request = _polite(session.request, transport.CurlError, manners, endpoint)
+    hidden = config.debug.hide_exceptions
+    data.YfData.cache_get.cache_clear()
+    config.debug.hide_exceptions = False
+    try:
+        yield session
+    finally:
+        config.debug.hide_exceptions = hidden
+        data.YfData.cache_get.cache_clear()
+        data.YfData(session=data.new_session())
+        session.close()
+
+
+def _polite(plain: Any, failure: type[Exception], manners: Manners, endpoint: str | None) -> Any:
+    """The session's way to ask, with attempts, limits and checks around it."""
+
+    def request(method: str, url: str, **rest: Any) -> Any:
+        parts = urlsplit(url)
+        data_wanted = parts.path.startswith("/v8/")
+        target = f"{endpoint.rstrip('/')}/{parts.netloc}{parts.path}" if endpoint else url
+        rest["timeout"] = manners.timeout
+
+        def once() -> Any:
+            try:
+                answer = plain(method, target, **rest)
+            except failure as exc:
+                if getattr(exc, "code", None) == _TOO_LARGE:
+                    checked_size(manners.most_bytes + 1, manners)
+                raise Busy(f"the service does not answer ({one_line(exc)})") from None
+            checked_size(len(answer.content), manners)
+            if data_wanted:
+                checked_status(answer.status_code, answer.headers)
+                checked_data(answer.content)
+            return answer
+
+        # Cookies, crumbs and profiles are extras that the client can do without, so they are asked for once.
+        return patiently(once, manners) if data_wanted else _tried(once)
+
+    return request
+
+
+_TOO_LARGE = 63
+"""libcurl's CURLE_FILESIZE_EXCEEDED."""
+
+
+def _tried(once: Any) -> Any:
+    """One attempt; a failure is handed on as one of connection, after which the client goes on without."""
+    try:
+        return once()
+    except Busy as exc:
+        raise ConnectionError(str(exc)) from None

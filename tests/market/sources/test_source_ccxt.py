@@ -1,0 +1,227 @@
+"""The client `ccxt`, unchanged, against the wire formats of two exchanges on loopback: markets and daily bars."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from loopback import BROKEN, PAGE, STORM, Reply, serving
+
+from assaymark.errors import InputError, UnknownNameError
+from assaymark.market.sources import Manners, Request, pull
+
+START = date(2024, 3, 1)
+OHLC = "/0/public/OHLC"
+
+
+def seconds(day: date) -> int:
+    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
+
+
+def kraken_pair(name: str, base: str, quote: str) -> dict:
+    return {
+        "altname": name, "wsname": f"{base}/{quote}", "aclass_base": "currency", "base": base,
+        "aclass_quote": "currency",
+        "quote": quote, "lot": "unit", "pair_decimals": 1, "lot_decimals": 8, "lot_multiplier": 1, "leverage_buy": [],
+        "leverage_sell": [], "fees": [[0, 0.4]], "fees_maker": [[0, 0.25]], "fee_volume_currency": "ZUSD",
+        "ordermin": "0.0001", "costmin": "0.5", "tick_size": "0.1", "status": "online",
+    }  # fmt: skip
+
+
+PAIRS = {
+    "XXBTZUSD": kraken_pair("XBTUSD", "XXBT", "ZUSD"),
+    "XETHZUSD": kraken_pair("ETHUSD", "XETH", "ZUSD"),
+    "XXBTZEUR": kraken_pair("XBTEUR", "XXBT", "ZEUR"),
+}
+ASSETS = {
+    name: {"aclass": "currency", "altname": short, "decimals": 10, "display_decimals": 5, "status": "enabled"}
+    for name, short in {"XXBT": "XBT", "XETH": "ETH", "ZUSD": "USD", "ZEUR": "EUR"}.items()
+}
+
+
+def candles(first: date = START, days: int = 8, price: float = 100.0) -> list:
+    """Rows of the exchange: time, open, high, low, close, average, volume, count."""
+    return [
+        [seconds(first + timedelta(place)), f"{price + place}", f"{price + place + 2}", f"{price + place - 2}",
+         f"{price + place + 1}", f"{price}", f"{10 + place}.5", 7]
+        for place in range(days)
+    ]  # fmt: skip
+
+
+def kraken(**bars: list):
+    """The exchange with these bars by the name of the pair."""
+
+    def answer(path: str, query: dict[str, str]) -> Reply:
+        if path.endswith("/0/public/Assets"):
+            return Reply.json({"error": [], "result": ASSETS})
+        if path.endswith("/0/public/AssetPairs"):
+            return Reply.json({"error": [], "result": PAIRS})
+        rows = [row for row in bars[query["pair"]] if row[0] > int(query["since"])]
+        return Reply.json({"error": [], "result": {query["pair"]: rows, "last": 0}})
+
+    return serving(answer, at=OHLC)
+
+
+def asked(url: str, *pairs: str, exchange: str = "kraken", **options: str) -> Request:
+    options = {"endpoint": url, "exchange": exchange, **options}
+    return Request(symbols=pairs or ("BTC/USD",), start=START, options=options)
+
+
+def refused(there, request, now, manners) -> str:
+    with pytest.raises(InputError, match="source ccxt") as caught:
+        pull("ccxt", request, now=now, manners=manners)
+    return str(caught.value)
+
+
+def test_bars_are_known_at_the_end_of_their_day(now, manners):
+    with kraken(XXBTZUSD=candles(), XETHZUSD=candles(price=50.0)) as there:
+        found = pull("ccxt", asked(there.url, "BTC/USD", "ETH/USD"), now=now, manners=manners)
+    bars = [one for one in found.tables["bars"].to_pylist() if one["instrument"] == "BTC/USD"]
+    # The eighth bar is of the day of asking, which is not over.
+    assert [one["event_date"] for one in bars] == [START + timedelta(place) for place in range(7)]
+    assert [one["close"] for one in bars] == [101.0 + place for place in range(7)]
+    assert (bars[0]["open"], bars[0]["high"], bars[0]["low"], bars[0]["volume"]) == (100.0, 102.0, 98.0, 10.5)
+    assert bars[0]["known_at"] == datetime(2024, 3, 2, tzinfo=UTC)
+    assert {one["adj_factor"] for one in bars} == {1.0}
+    instruments = found.tables["instruments"].to_pylist()
+    assert [(one["id"], one["class"], one["currency"], one["calendar"]) for one in instruments] == [
+        ("BTC/USD", "CR", "USD", "daily"),
+        ("ETH/USD", "CR", "USD", "daily"),
+    ]
+    assert found.id.startswith("ccxt-2024-03-08-")
+
+
+def test_a_history_that_begins_later_says_so(now, manners):
+    with kraken(XXBTZUSD=candles(date(2024, 3, 4), 4)) as there:
+        found = pull("ccxt", asked(there.url), now=now, manners=manners)
+    assert any(
+        "asked for from 2024-03-01, the first bar" in note and "2024-03-04" in note for note in found.origin.notes
+    )
+
+
+def test_pages_are_asked_for_until_the_end(now, manners):
+    first = date(2021, 1, 1)
+    days = (date(2024, 3, 7) - first).days + 1
+    symbol = {
+        "symbol": "BTCUSDT", "status": "TRADING", "baseAsset": "BTC", "baseAssetPrecision": 8, "quoteAsset": "USDT",
+        "quotePrecision": 8, "orderTypes": ["LIMIT"], "isSpotTradingAllowed": True, "isMarginTradingAllowed": False,
+        "filters": [], "permissions": ["SPOT"],
+    }  # fmt: skip
+    all_rows = [
+        [seconds(first + timedelta(place)) * 1000, "1.0", "1.5", "0.5", f"{1 + place / 1000:.3f}", "9.0",
+         (seconds(first + timedelta(place)) + 86_399) * 1000, "9.0", 3, "1", "1", "0"]
+        for place in range(days)
+    ]  # fmt: skip
+
+    def binance(path: str, query: dict[str, str]) -> Reply:
+        if path.endswith("/exchangeInfo"):
+            return Reply.json({"timezone": "UTC", "serverTime": 0, "rateLimits": [], "symbols": [symbol]})
+        rows = [row for row in all_rows if row[0] >= int(query["startTime"])]
+        return Reply.json(rows[: int(query["limit"])])
+
+    with serving(binance) as there:
+        request = Request(
+            symbols=("BTC/USDT",), start=first, options={"endpoint": there.url, "exchange": "binance"}
+        )  # fmt: skip
+        found = pull("ccxt", request, now=now, manners=manners)
+    assert found.tables["bars"].num_rows == days == 1162
+    starts = [int(query["startTime"]) for _, path, query in there.asked if path.endswith("/klines")]
+    # The last page is the empty one: the day of asking has no bar yet.
+    assert starts == [all_rows[0][0], all_rows[1000][0], all_rows[-1][0] + 86_400_000]
+    assert found.tables["instruments"]["currency"].to_pylist() == ["USDT"]
+
+
+def test_unknown_pairs_are_all_named_before_any_bar_is_asked_for(now, manners):
+    with kraken() as there:
+        said = refused(there, asked(there.url, "BTC/USD", "NO/PE", "NA/DA"), now, manners)
+    assert [line.strip() for line in said.splitlines()[1:]] == [
+        "NO/PE: is not known to kraken",
+        "NA/DA: is not known to kraken",
+    ]
+    assert there.paths(OHLC) == []
+
+
+@pytest.mark.parametrize(
+    ("bars", "pairs", "said"),
+    [
+        (
+            {"XXBTZUSD": [[*candles()[0][:4], "-1.0", *candles()[0][5:]]]},
+            ["BTC/USD"],
+            "a close must be positive (got -1)",
+        ),
+        ({"XXBTZUSD": []}, ["BTC/USD"], "BTC/USD: has no bar in the days asked for"),
+        ({"XXBTZUSD": [[seconds(START), "1", "2"]]}, ["BTC/USD"], "a close must be positive (got nan)"),
+        ({"XXBTZUSD": [["soon", "1", "2", "1", "1", "1", "1", 1]]}, ["BTC/USD"], "has no bar in the days"),
+        ({"XXBTZUSD": candles(), "XXBTZEUR": candles()}, ["BTC/USD", "BTC/EUR"], "EUR: BTC/EUR; USD: BTC/USD"),
+    ],
+    ids=["negative", "empty", "cut bar", "no time", "currencies"],
+)
+def test_wrong_answers_are_named(bars, pairs, said, now, manners):
+    def answer(path: str, query: dict[str, str]) -> Reply:
+        if path.endswith("/0/public/Assets"):
+            return Reply.json({"error": [], "result": ASSETS})
+        if path.endswith("/0/public/AssetPairs"):
+            return Reply.json({"error": [], "result": PAIRS})
+        return Reply.json({"error": [], "result": {query["pair"]: bars[query["pair"]], "last": 0}})
+
+    with serving(answer) as there:
+        assert said in refused(there, asked(there.url, *pairs), now, manners)
+
+
+@pytest.mark.parametrize(
+    ("fault", "said", "asked_for"),
+    [
+        (STORM, "too many requests (status 429); given up after 3 attempts", 3),
+        (BROKEN, "the service is not available (status 500); given up after 3 attempts", 3),
+        (PAGE, "the answer is an HTML page, not data", 1),
+        (Reply(b'{"error":', cut=True), "the service does not answer", 3),
+        (Reply(b"[" + b"1," * 1_500_000 + b"1]"), "the answer is larger than 2,000,000 bytes", 1),
+        (Reply.json({"error": ["EAPI:Rate limit exceeded"]}), "kraken is busy", 3),
+        (Reply.json({"error": ["EGeneral:Permission denied"]}), "kraken refuses", 1),
+        (Reply(b"not json"), "the answer is no JSON", 1),
+    ],
+    ids=["storm", "broken", "page", "cut", "huge", "its own limit", "refusal", "no json"],
+)
+def test_an_exchange_that_does_not_answer_is_given_up_with_one_line(fault, said, asked_for, now, manners):
+    with kraken(XXBTZUSD=candles(), XETHZUSD=candles()) as there:
+        there.faults = [fault] * 50
+        message = refused(there, asked(there.url, "BTC/USD", "ETH/USD"), now, manners)
+    assert said in message
+    assert "\n" not in message
+    assert len(there.paths(OHLC)) == asked_for
+
+
+def test_a_passing_storm_is_waited_out_as_long_as_asked(now, waits):
+    with kraken(XXBTZUSD=candles()) as there:
+        there.faults = [STORM, BROKEN]
+        found = pull("ccxt", asked(there.url), now=now, manners=Manners(attempts=3, sleep=waits.append))
+    assert found.tables["bars"].num_rows == 7
+    assert [one for one in waits if one >= 2] == [7.0, 4.0]
+
+
+def test_an_exchange_that_repeats_itself_ends(now, manners):
+    def answer(path: str, query: dict[str, str]) -> Reply:
+        if path.endswith("/0/public/OHLC"):
+            return Reply.json({"error": [], "result": {"XXBTZUSD": candles(days=2), "last": 0}})
+        return Reply.json({"error": [], "result": ASSETS if path.endswith("Assets") else PAIRS})
+
+    with serving(answer) as there:
+        assert pull("ccxt", asked(there.url), now=now, manners=manners).tables["bars"].num_rows == 2
+    assert len(there.paths(OHLC)) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"timeframe": "1m"}, "must be 1d: a snapshot holds one bar a day"),
+        ({"exchange": ""}, "such as exchange=kraken"),
+    ],
+)
+def test_wrong_options_are_named(options, said, now, manners):
+    request = Request(symbols=("BTC/USD",), options={"exchange": "kraken", **options})
+    assert said in refused(None, request, now, manners)
+
+
+def test_an_unknown_exchange_is_answered_with_the_right_name(now, manners):
+    with pytest.raises(UnknownNameError, match=r"unknown exchange 'krakn'\. Did you mean 'kraken'"):
+        pull("ccxt", Request(symbols=("BTC/USD",), options={"exchange": "krakn"}), now=now, manners=manners)
