@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from datetime import date
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -55,6 +56,81 @@ class JudgeSpec(Frozen):
         return self.model == HUMAN_MODEL
 
 
+class AgentSpec(Frozen):
+    """One agent of a study that makes its own records: which model decides, and for which family it counts."""
+
+    name: Name
+    model: Annotated[str, Field(min_length=3, pattern=r"^[a-z0-9_.-]+/.+$")]
+    family: Name
+    seed: int | None = None
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    effort: Literal["minimal", "low", "medium", "high"] | None = None
+    args: dict[str, str | int | float | bool] = Field(default_factory=dict)
+
+
+class DateProbe(Frozen):
+    """Whether the sanitised material still says when it was: asked at the lock, which refuses if it does.
+
+    ``model`` is asked about ``sample`` cycles as agents see them, and about as many with dates and names left in.
+    """
+
+    model: Annotated[str, Field(min_length=3, pattern=r"^[a-z0-9_.-]+/.+$")] | None = None
+    sample: int = Field(default=25, ge=5, le=10_000)
+    alpha: float = Field(default=0.01, gt=0, lt=0.5, description="more hits than chance at this level: refused")
+    control: float = Field(default=0.8, gt=0, le=1, description="the share of unsanitised cycles it must date")
+
+
+class Controls(Frozen):
+    """How many control trajectories the study makes of each kind, and in whose name (section 3.5).
+
+    ``family`` and ``style`` are those of the one who composes the cells: the halo of a cell is measured without the
+    judges of that family. Derived kinds are each made from an honest decision.
+    """
+
+    cell_a: int = Field(default=0, ge=0, le=100_000)
+    cell_b: int = Field(default=0, ge=0, le=100_000)
+    paraphrase: int = Field(default=0, ge=0, le=100_000)
+    fact_flip: int = Field(default=0, ge=0, le=100_000)
+    length_matched: int = Field(default=0, ge=0, le=100_000)
+    length_tokens: int = Field(default=120, ge=20, le=2000, description="the length that reruns are brought to")
+    family: Name = "control"
+    style: str = "plain"
+
+    @property
+    def wanted(self) -> dict[DerivationKind, int]:
+        """The kinds that are made, with their numbers."""
+        kinds: tuple[DerivationKind, ...] = ("cell_a", "cell_b", "paraphrase", "fact_flip", "length_matched")
+        return {kind: count for kind in kinds if (count := getattr(self, kind))}
+
+
+class Substrate(Frozen):
+    """Where the cycles of a study come from: an hour of sanitised one-minute bars each (sections 3.2 and 4).
+
+    ``source`` is ``synthetic``, or the path of a CSV or Parquet file of minute bars with a window for each regime.
+    """
+
+    source: str = "synthetic"
+    seed: int = Field(default=0, ge=0)
+    regimes: tuple[Name, ...] = Field(
+        default=("liquidity", "pandemic", "expansion", "tightening", "recent"), min_length=1
+    )
+    cycles: int = Field(default=50, ge=1, le=100_000, description="a regime")
+    bars: int = Field(default=60, ge=20, le=390, description="one-minute bars a cycle")
+    windows: dict[Name, tuple[date, date]] | None = Field(
+        default=None, description="first and last day of each regime, for bars from a file"
+    )
+    date_probe: DateProbe = DateProbe()
+
+    @model_validator(mode="after")
+    def _windows(self) -> Substrate:
+        if self.source == "synthetic":
+            if self.windows is not None:
+                raise ValueError("windows are for bars from a file; the synthetic market has regimes of its own")
+        elif missing := [name for name in self.regimes if name not in (self.windows or {})]:
+            raise ValueError(f"bars from a file need a window for every regime (missing: {', '.join(missing)})")
+        return self
+
+
 class Records(Frozen):
     """Which imported records the study is about.
 
@@ -62,7 +138,7 @@ class Records(Frozen):
     """
 
     derivations: tuple[DerivationKind, ...] = ("honest",)
-    exclude_flags: tuple[str, ...] = ("clock-conflict",)
+    exclude_flags: tuple[str, ...] = ("clock-conflict", "invalid-reply", "refused", "no-answer")
     agents: tuple[Name, ...] | None = Field(default=None, description="only these agents; default: all")
     keep_names: tuple[str, ...] = Field(default=(), description="names that blinding must not replace")
 
@@ -219,6 +295,10 @@ class Study(Frozen):
     title: str = ""
     seed: int = Field(ge=0)
     judges: tuple[JudgeSpec, ...] = Field(min_length=1)
+    agents: tuple[AgentSpec, ...] = ()
+    substrate: Substrate | None = None
+    controls: Controls = Controls()
+    oracle: bool = Field(default=False, description="hold the panel against constraint arithmetic")
     records: Records = Records()
     rubric: RubricChoice = RubricChoice()
     gates: Gates = Gates()
@@ -239,6 +319,21 @@ class Study(Frozen):
             raise ValueError(f"each judge needs a name of its own (got {', '.join(twice)} more than once)")
         if any(name == AGGREGATE for name in names):
             raise ValueError(f"{AGGREGATE!r} is not available as a judge name")
+        return self
+
+    @model_validator(mode="after")
+    def _own_records(self) -> Study:
+        names = [agent.name for agent in self.agents]
+        if (self.substrate is None) != (not names):
+            raise ValueError("a study makes its own records with both [[agents]] and [substrate], or has neither")
+        if self.substrate is None and self.controls.wanted:
+            raise ValueError("controls are made from a study's own cycles; without [substrate] they are imported")
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"each agent needs a name of its own (got {', '.join(twice)} more than once)")
+        if unjudged := sorted(set(self.controls.wanted) - set(self.records.derivations)):
+            raise ValueError(
+                f"records.derivations must name the controls that are made (missing: {', '.join(unjudged)})"
+            )
         return self
 
     @model_validator(mode="after")

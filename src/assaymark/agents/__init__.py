@@ -6,7 +6,10 @@ agent is a pure function from an `Observation` to a `Composition`; `ReferenceAge
 
 from __future__ import annotations
 
+from assaymark.agents.composers import agent_argument_problems, reference_agents
 from assaymark.agents.composition import Composition
+from assaymark.agents.date_probe import Dater
+from assaymark.agents.llm import LLMAgent, Place
 from assaymark.agents.mandate import Mandate, read_mandate
 from assaymark.agents.observation import Asset, Observation, Trailing, observe
 from assaymark.agents.reference import REFERENCE_AGENTS, ReferenceAgent, reference_agent
@@ -15,11 +18,16 @@ __all__ = [
     "REFERENCE_AGENTS",
     "Asset",
     "Composition",
+    "Dater",
+    "LLMAgent",
     "Mandate",
     "Observation",
+    "Place",
     "ReferenceAgent",
     "Trailing",
+    "agent_argument_problems",
     "observe",
     "read_mandate",
     "reference_agent",
+    "reference_agents",
 ]

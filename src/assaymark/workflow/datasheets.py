@@ -49,8 +49,8 @@ from assaymark.protocol import JudgeSpec
 from assaymark.records import Judgment, Measurement, PairCall, canonical_json, parse, sha256_text
 from assaymark.report import render_comparison, render_datasheet
 from assaymark.report.datasheet import datasheet_path
+from assaymark.workflow.asking import ask
 from assaymark.workflow.folder import RunFolder, new_folder, read_text, write_atomic
-from assaymark.workflow.grading import ask
 from assaymark.workflow.pointwise import measure_pointwise
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.tables import PAIRS, Store

@@ -6,11 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, RunSummary, run_calls
-from assaymark.errors import LedgerError, ModelError
+from assaymark.engine import Ledger, Message, Model, RunSummary, run_calls
+from assaymark.errors import LedgerError
 from assaymark.judging import PlannedCall, Rubric, judgment, plan_calls, user_messages
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Decision, Judgment
+from assaymark.workflow.asking import require_all
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import Locked
 from assaymark.workflow.progress import Progress
@@ -79,65 +80,8 @@ class Desk:
                 backoff_s=engine.backoff_s,
                 progress=lambda done, total: self.progress(what, done, total),
             )
-            _complete(summary, self.folder)
+            require_all(summary, "the judges", self.folder)
             return _parsed(planned, ledger, rubric), summary
-
-
-def ask(
-    folder: RunFolder,
-    calls: Sequence[CallSpec],
-    models: Mapping[str, Model],
-    *,
-    judge: str,
-    what: str,
-    progress: Progress,
-) -> dict[str, Reply]:
-    """The replies to one judge's calls by key, asking only for those that the ledger does not have.
-
-    Raises
-    ------
-    ModelError
-        Calls failed for good, or the run was asked to stop.
-    """
-    with Ledger.open(folder.ledger) as ledger:
-        ledger.plan(calls)
-        summary = run_calls(
-            ledger, calls, models, progress=lambda done, total: progress(f"{what} {judge}", done, total)
-        )
-        require_all(summary, judge, folder)
-        return dict(ledger.replies([call.key for call in calls]))
-
-
-def require_all(summary: RunSummary, judge: str, folder: RunFolder) -> None:
-    """Stop here unless every call of a judge has its reply.
-
-    Raises
-    ------
-    ModelError
-        Calls failed for good, or the run was asked to stop; says which came first, and that replies are kept.
-    """
-    kept = f"every reply so far is kept in {folder.path}, and the same command goes on"
-    if summary.interrupted:
-        raise ModelError(f"stopped as asked; {kept}", retryable=True)
-    if summary.failed:
-        first = min(summary.failed, key=lambda failure: failure.key)
-        failed = f"{len(summary.failed)} of {summary.planned} calls of {judge} failed"
-        raise ModelError(f"{failed} (first: {first.key[:12]}..., {first.reason}); {kept}", retryable=True)
-
-
-def _complete(summary: RunSummary, folder: RunFolder) -> None:
-    """Stop here unless every call has its reply."""
-    again = f"run it again to go on: assaymark judge {folder.path}"
-    if summary.interrupted:
-        raise ModelError(f"stopped as asked; every reply so far is kept. To go on: {again}", retryable=True)
-    if summary.failed:
-        first = min(summary.failed, key=lambda failure: failure.key)
-        raise ModelError(
-            f"{len(summary.failed)} of {summary.planned} judge calls failed (first: {first.key[:12]}..., "
-            f"{first.reason}); "
-            f"every reply so far is kept, {again}",
-            retryable=True,
-        )
 
 
 def _parsed(planned: Sequence[PlannedCall], ledger: Ledger, rubric: Rubric) -> list[Judgment]:

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from assaymark import __version__
+from assaymark.agents.prompts import agent_texts
 from assaymark.engine import Model
 from assaymark.errors import LedgerError, PlanError
 from assaymark.judging import Rubric, load_rubric, plan_texts
@@ -18,9 +19,13 @@ from assaymark.metrology import Preflight, preflight
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import JSON, Decision, to_json
 from assaymark.workflow.amendments import Amendment, read_amendments
+from assaymark.workflow.date_probes import probe_dates
 from assaymark.workflow.folder import RunFolder, read_json, read_text, write_atomic, write_json
+from assaymark.workflow.planned import planned_decisions
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.selection import Selection, checked_rubric, select
-from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, Store
+from assaymark.workflow.substrates import prepare
+from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, HUMAN, Store, Table
 
 FORMAT: Final = "assaymark lock 1"
 
@@ -35,6 +40,7 @@ class Locked:
     locked_at: str
     preflight: Mapping[str, JSON]
     amendments: tuple[Amendment, ...] = ()
+    date_probes: tuple[Mapping[str, JSON], ...] = ()
 
     @property
     def amended(self) -> tuple[str, ...]:
@@ -43,12 +49,19 @@ class Locked:
 
 
 def lock(
-    folder: RunFolder, study_text: str, source: str, *, now: datetime, models: Mapping[str, Model] | None = None
+    folder: RunFolder,
+    study_text: str,
+    source: str,
+    *,
+    now: datetime,
+    models: Mapping[str, Model] | None = None,
+    progress: Progress = silent,
 ) -> Locked:
     """Lock a study on the records of a run folder: validate, run the preflight, fingerprint.
 
-    Locking the same plan again changes nothing. Nothing is written unless everything holds. With ``models``, judges
-    whose model nobody provides are refused here, not after the lock.
+    A study that makes its own records has its cycles cut here and is locked on them, before any agent is asked, if they
+    pass the date probes. Locking the same plan again changes nothing. No lock is written unless everything holds. With
+    ``models``, agents and judges whose model nobody provides are refused here, not after the lock.
 
     Raises
     ------
@@ -57,12 +70,14 @@ def lock(
     PlanError
         Another plan is locked here already, or this one can never reject anything.
     """
-    folder.require()
     study = parse_study(study_text, source=source)
+    prepare(folder, study, progress=progress)
+    folder.require()
     checked = check_plan(folder, study, source, models)
     if folder.lock.is_file():
         return _same_plan(folder, checked.plan_hash, source)
-    write_plan(folder, study_text, checked, locked_at=to_json(now), amendments=())
+    probes = [to_json(one) | {"passed": one.passed} for one in probe_dates(folder, study, models, progress=progress)]
+    write_plan(folder, study_text, checked, locked_at=to_json(now), amendments=(), probes=probes)
     return open_locked(folder)
 
 
@@ -86,7 +101,7 @@ def check_plan(folder: RunFolder, study: Study, source: str, models: Mapping[str
         It can never reject anything.
     """
     store = Store(folder)
-    decisions = store.read(DECISIONS)
+    decisions = store.read(DECISIONS) if study.substrate is None else planned_decisions(study, store.read(CYCLES))
     selection = select(decisions, study)
     graders = {one.judge for one in store.read(HUMAN)} if store.digest(HUMAN) else set()
     rubric = checked_rubric(study, source, decisions, selection, models, sorted(graders))
@@ -97,9 +112,15 @@ def check_plan(folder: RunFolder, study: Study, source: str, models: Mapping[str
 
 
 def write_plan(
-    folder: RunFolder, study_text: str, checked: Checked, *, locked_at: JSON, amendments: Sequence[str]
+    folder: RunFolder,
+    study_text: str,
+    checked: Checked,
+    *,
+    locked_at: JSON,
+    amendments: Sequence[str],
+    probes: Sequence[JSON] = (),
 ) -> None:
-    """Write the plan, then the lock that names it."""
+    """Write the plan, then the lock that names it and says what the date probes found."""
     write_atomic(folder.plan, study_text)
     write_json(
         folder.lock,
@@ -111,6 +132,7 @@ def write_plan(
             "tables": dict(checked.tables),
             "preflight": to_json(checked.preflight),
             "amendments": list(amendments),
+            "date_probes": list(probes),
         },
     )
 
@@ -141,7 +163,8 @@ def open_locked(folder: RunFolder) -> Locked:
             "or lock it in a new run folder"
         )
     made = read_amendments(folder, stored.get("amendments", []))
-    return Locked(study, rubric, fingerprint, stored["locked_at"], stored["preflight"], made)
+    probes = tuple(stored.get("date_probes", ()))
+    return Locked(study, rubric, fingerprint, stored["locked_at"], stored["preflight"], made, probes)
 
 
 def stored_lock(folder: RunFolder) -> Mapping[str, JSON]:
@@ -166,13 +189,20 @@ def _fingerprint(study: Study, rubric: Rubric, store: Store) -> str:
     texts = plan_texts(rubric)
     if study.anchor_probe is not None:
         texts |= plan_texts(load_rubric(study.anchor_probe.rubric))
+    if study.agents:
+        texts |= agent_texts()
     return plan_hash(study, texts, _tables(study, store))
 
 
 def _tables(study: Study, store: Store) -> dict[str, str]:
-    """What the plan is locked on: the records, and the grades of people if it has any."""
+    """What the plan is locked on: the records, and the grades of people if it has any.
+
+    A study that makes its own records is locked on its cycles alone: its decisions are made under the plan.
+    """
     people = any(judge.human for judge in study.judges)
-    wanted = (CONTEXTS, DECISIONS, HUMAN) if people else (CONTEXTS, DECISIONS)
+    wanted: list[Table[Any]] = [CONTEXTS] if study.substrate else [CONTEXTS, DECISIONS]
+    if people:
+        wanted.append(HUMAN)
     return {table.name: store.content(table) or "absent" for table in wanted}
 
 
@@ -228,5 +258,15 @@ def lock_lines(locked: Locked) -> list[str]:
         f"gating test {report['gating']}; {report['contrasts']} contrasts in the family of the dimensions",
         f"smallest p-value the tests can give: {report['smallest_p']:.2g}",
         f"minimum detectable effect {mde} (median of {report['median_cycles']} common cycles a pair)",
+        *(_probe_line(one) for one in locked.date_probes),
         *(f"warning: {text}" for text in report["warnings"]),
     ]
+
+
+def _probe_line(found: Mapping[str, JSON]) -> str:
+    """What a date probe found."""
+    verdict = "PASS" if found["passed"] else "FAIL"
+    return (
+        f"{found['probe']} date probe {verdict}: dated {found['hits']} of {found['asked']} sanitised cycles, "
+        f"{found['control_hits']} of {found['control_asked']} unsanitised ones"
+    )

@@ -13,8 +13,8 @@ from assaymark.judging.pairs import Task, point_records, point_stimuli
 from assaymark.metrology.datasheet import pointwise_measurements
 from assaymark.protocol import JudgeSpec, Records, Study
 from assaymark.records import AGGREGATE, Judgment, Measurement
+from assaymark.workflow.asking import ask
 from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.grading import ask
 from assaymark.workflow.progress import Progress
 
 

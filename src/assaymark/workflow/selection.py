@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from assaymark.agents import agent_argument_problems
 from assaymark.engine import Model
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.judging import Rubric, argument_problems, left_out, load_rubric, rubric_names
@@ -59,6 +60,7 @@ def checked_rubric(
     """
     problems = [
         *_agent_problems(study, decisions),
+        *_own_agent_problems(study, models),
         *_judge_problems(study, models),
         *_people_problems(study, graders),
         *_cell_problems(study, selection),
@@ -80,6 +82,19 @@ def _agent_problems(study: Study, decisions: Sequence[Decision]) -> Iterator[Pro
     for name in study.records.agents or ():
         if name not in known:
             yield Problem("records.agents", str(UnknownNameError("agent", name, known)))
+
+
+def _own_agent_problems(study: Study, models: Mapping[str, Model] | None) -> Iterator[Problem]:
+    """The agents that a study asks itself, and the model of its date probe."""
+    for at, agent in enumerate(study.agents):
+        if models is not None and agent.model not in models:
+            yield Problem(f"agents.{at}.model", str(UnknownNameError("model", agent.model, tuple(models))))
+        else:
+            yield from (Problem(f"agents.{at}.args", what) for what in agent_argument_problems(agent.model, agent.args))
+    if study.substrate is not None and models is not None:
+        name = study.substrate.date_probe.model
+        if name is not None and name not in models:
+            yield Problem("substrate.date_probe.model", str(UnknownNameError("model", name, tuple(models))))
 
 
 def _judge_problems(study: Study, models: Mapping[str, Model] | None) -> Iterator[Problem]:

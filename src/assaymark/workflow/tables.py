@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from assaymark.errors import LedgerError
+from assaymark.market.cycles import CycleKey
 from assaymark.records import (
     Context,
     Decision,
@@ -147,6 +148,19 @@ OUTCOMES: Final = Table(
     sort=lambda row, _: (row.record_id, row.horizon),
 )
 
+CYCLES: Final = Table(
+    "cycles",
+    CycleKey,
+    {
+        **_strings("context_id", "regime"),
+        "number": _typed("number", pa.int64()),
+        "source": _typed("source", pa.string()),
+        "first_bar": (_TIME, lambda row, _: row.first_bar.astimezone(UTC)),
+        "last_bar": (_TIME, lambda row, _: row.last_bar.astimezone(UTC)),
+    },
+    sort=lambda row, _: (row.regime, row.number),
+)
+
 JUDGMENTS: Final = Table(
     "judgments",
     Judgment,
@@ -235,6 +249,7 @@ TABLES: Final[Mapping[str, Table[Any]]] = {
         CONTEXTS,
         DECISIONS,
         OUTCOMES,
+        CYCLES,
         HUMAN,
         JUDGMENTS,
         ANCHOR,
@@ -247,7 +262,11 @@ TABLES: Final[Mapping[str, Table[Any]]] = {
 
 
 MADE_BY: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("contexts", "decisions", "outcomes"), "assaymark import, from the same files"),
+    **dict.fromkeys(
+        ("contexts", "decisions", "outcomes"),
+        "assaymark import, from the same files, or assaymark run, for a study that makes its own",
+    ),
+    "cycles": "assaymark run, with the same study",
     "human": "assaymark import human, from the same file",
     **dict.fromkeys(("judgments", "evidence", "anchor", "probe"), "assaymark judge (no reply is asked for twice)"),
     "measurements": "assaymark measure",

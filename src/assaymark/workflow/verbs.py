@@ -10,7 +10,8 @@ from assaymark.engine import Model
 from assaymark.protocol import JudgeSpec
 from assaymark.workflow.amending import amend, amendment_lines
 from assaymark.workflow.claiming import VerdictFile, claim
-from assaymark.workflow.datasheets import judges_of, log_map, measure_judges, measure_log
+from assaymark.workflow.datasheets import judges_of, log_map, measure_judges, measure_log, stored_datasheets
+from assaymark.workflow.deciding import decide
 from assaymark.workflow.demo_records import demo_records
 from assaymark.workflow.folder import RunFolder, new_folder
 from assaymark.workflow.importing import import_grades, import_records, store_records
@@ -32,6 +33,7 @@ __all__ = [
     "amend",
     "amendment_lines",
     "claim",
+    "decide",
     "demo",
     "finish",
     "import_grades",
@@ -54,11 +56,26 @@ __all__ = [
 
 
 def finish(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> Reported:
-    """Judge, measure, claim and report a locked run, as far as they are not done."""
+    """Decide, judge, measure, claim and report a locked run, as far as they are not done.
+
+    The judges of a plan that demands datasheets are measured as instruments too.
+    """
+    decide(folder, models, progress=progress)
     judge(folder, models, progress=progress)
+    _measure_panel(folder, models, progress)
     measure(folder, progress=progress)
     claim(folder)
     return report(folder)
+
+
+def _measure_panel(folder: RunFolder, models: Mapping[str, Model], progress: Progress) -> None:
+    """The datasheets that a plan demands, unless they are there."""
+    study = open_locked(folder).study
+    if study.datasheets is None or {sheet.judge for sheet in stored_datasheets(folder)} >= {
+        one.name for one in study.model_judges
+    }:
+        return
+    measure_judges(folder, panel_of(folder), models, pointwise=True, study=True, progress=progress)
 
 
 def panel_of(folder: RunFolder) -> list[JudgeSpec]:

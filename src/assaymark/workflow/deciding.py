@@ -1,0 +1,117 @@
+"""The agents of a study at work: every cycle before every agent, and the control cells beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from assaymark.agents.llm import NOT_USABLE, LLMAgent, Place
+from assaymark.agents.prompts import envelope_of, is_outside, prompt_of
+from assaymark.engine import CallSpec, Ledger, Message, Model, run_calls
+from assaymark.errors import LedgerError
+from assaymark.market.cycles import CycleKey
+from assaymark.protocol import Study
+from assaymark.records import Context, Decision
+from assaymark.workflow.asking import require_all
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.locking import Locked, open_locked
+from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.tables import CYCLES, DECISIONS, Store
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """One agent before one cycle."""
+
+    agent: LLMAgent
+    place: Place
+    context: Context
+    call: CallSpec
+
+
+def decide(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> int:
+    """Let every agent of a locked study decide on every cycle, and compose its control cells.
+
+    A call that has a reply in the ledger is never made again; replies that have another form are decisions without
+    orders, recorded as such. Returns the number of calls made now; 0 for a study whose records are imported.
+
+    Raises
+    ------
+    ModelError
+        Calls failed for good, or the run was asked to stop; what was answered is kept, and the same command goes on.
+    """
+    locked = open_locked(folder)
+    study, store = locked.study, Store(folder)
+    basis: dict[str, str | None] = {"plan": locked.plan_hash}
+    if study.substrate is None or store.done(DECISIONS, basis):
+        return 0
+    keys = {key.context_id: key for key in store.read(CYCLES)}
+    order = {name: place for place, name in enumerate(study.substrate.regimes)}
+    contexts = [(keys[name], context) for name, context in store.each_context()]
+    contexts.sort(key=lambda pair: (order[pair[0].regime], pair[0].number))
+    asked = [one for key, context in contexts for one in _questions(study, key, context)]
+    decisions, made = _answers(folder, locked, asked, models, progress)
+    store.write(DECISIONS, [*decisions, *_controls(study, contexts, decisions)], basis)
+    return made
+
+
+def _questions(study: Study, key: CycleKey, context: Context) -> list[_Asked]:
+    """Every agent before one cycle; the prompt is rendered once."""
+    place = Place(study.name, key.regime, key.number, key.context_id)
+    messages: dict[bool, Message] = {}
+    found = []
+    for spec in study.agents:
+        outside = is_outside(spec.model)
+        if outside not in messages:
+            messages[outside] = envelope_of(context) if outside else prompt_of(context)
+        agent = LLMAgent(spec)
+        found.append(_Asked(agent, place, context, agent.call(messages[outside])))
+    return found
+
+
+def _answers(
+    folder: RunFolder, locked: Locked, asked: Sequence[_Asked], models: Mapping[str, Model], progress: Progress
+) -> tuple[list[Decision], int]:
+    """Ask what has no reply yet, and make a decision of every reply."""
+    engine = locked.study.engine
+    calls = [one.call for one in asked]
+    with Ledger.open(folder.ledger) as ledger:
+        ledger.plan(calls)
+        summary = run_calls(
+            ledger,
+            calls,
+            models,
+            concurrency=engine.concurrency,
+            deadline_s=engine.deadline_s,
+            attempts=engine.attempts,
+            backoff_s=engine.backoff_s,
+            progress=lambda done, total: progress("asking the agents", done, total),
+        )
+        require_all(summary, "the agents", folder)
+        replies = dict(ledger.replies([call.key for call in calls]))
+    if lost := sum(call.key not in replies for call in calls):
+        raise LedgerError(f"{lost} replies that were recorded cannot be found in the ledger; it is damaged")
+    decisions = [one.agent.decide(one.context, one.place, replies[one.call.key], key=one.call.key) for one in asked]
+    return decisions, summary.made
+
+
+def _controls(study: Study, contexts: Sequence[tuple[CycleKey, Context]], honest: Sequence[Decision]) -> list[Decision]:
+    """The control cells of a study, each kind from a stream of its own."""
+    found: list[Decision] = []
+    usable = [one for one in honest if not set(one.flags) & set(NOT_USABLE)]
+    material = [(key.context_id, context, key.regime) for key, context in contexts]
+    for kind, count in study.controls.wanted.items():
+        from assaymark.agents.cells import cell_decisions
+
+        found += cell_decisions(
+            material,
+            kind=kind,
+            count=count,
+            seed=study.seed,
+            family=study.controls.family,
+            style=study.controls.style,
+            honest=usable,
+            tokens=study.controls.length_tokens,
+            study=study.name,
+        )
+    return found
