@@ -42,7 +42,7 @@ class History:
         Fields of `FIELDS`; NaN where there is no bar. ``close`` is needed, and is a total-return price: what a source
         calls the close, times its adjustment factor.
     known_at : int64 array of shape (n_days, n_instruments)
-        Seconds since 1970 in UTC at which the bar became known.
+        Seconds since 1970 in UTC at which the bar became known; where there is none, at which that was known.
     macro, news : tuples
     source, snapshot : str
         Where the prices are from.
@@ -67,6 +67,7 @@ class History:
     restated: Restated = field(default_factory=Restated.none)
     fundamentals: Fundamentals = field(default_factory=Fundamentals.none)
     closes_at: np.ndarray = field(init=False)
+    row_known: np.ndarray = field(init=False)
     published: np.ndarray = field(init=False)
     listed_on: np.ndarray = field(init=False)
     gone_after: np.ndarray = field(init=False)
@@ -76,6 +77,8 @@ class History:
         if problems:
             raise InputError(self.source or "history", problems)
         object.__setattr__(self, "closes_at", closing_times(self.days))
+        first = self.known_at.min(axis=1) if self.listings else self.closes_at
+        object.__setattr__(self, "row_known", first)
         ordered = tuple(sorted(self.news, key=lambda one: one.published_at))
         object.__setattr__(self, "news", ordered)
         published = [known_from(one.published_at) for one in ordered]

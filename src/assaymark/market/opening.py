@@ -152,8 +152,8 @@ def _listings(table: Any, bars: WideBars) -> tuple[Listing, ...]:
     for column, row in enumerate(table.to_pylist()):
         listed: date | None = row["listed"]
         if listed is None:
-            first = int(np.flatnonzero(np.isfinite(bars.bars["close"][:, column]))[0])
-            listed = bars.days[first].astype(object)
+            # The day of the bar that was known first: bars of earlier days that came later were not there yet.
+            listed = bars.days[int(bars.known_at[:, column].argmin())].astype(object)
         name = row["name"] or row["id"]
         found.append(Listing(row["id"], row["class"], row["sub"] or "", name, listed, row["delisted"]))
     return tuple(found)
@@ -178,7 +178,7 @@ def _series(name: str, rows: Any, lag: int | None) -> MacroSeries:
     ends = rows["realtime_end"].cast(pa.int64())
     until = np.where(ends.is_valid().to_numpy(), seconds_up(ends.fill_null(0).to_numpy()), _FOREVER)
     order = np.lexsort((released, periods))
-    first = rows.slice(0, 1).to_pylist()[0]
+    first = rows.slice(int(released.argmin()), 1).to_pylist()[0]
     limit = usual_limit if first["stale_days"] is None else first["stale_days"]
     values = rows["value"].to_numpy()
     parts = periods[order], values[order], released[order], until[order]

@@ -46,7 +46,7 @@ class AsOf:
     a delisting that lies ahead. Something known exactly at ``t`` is.
     """
 
-    __slots__ = ("_at", "_columns", "_end", "_history", "t")
+    __slots__ = ("_at", "_begin", "_columns", "_end", "_history", "t")
 
     def __init__(self, history: History, t: datetime) -> None:
         self.t = t
@@ -54,6 +54,9 @@ class AsOf:
         self._at = instant(t)
         # Days that have closed by t: later rows can hold nothing that was known.
         self._end = int(np.searchsorted(history.closes_at, self._at, side="right"))
+        # First days of which nothing is known yet are there only because their bars came later.
+        known = history.row_known[: self._end] <= self._at
+        self._begin = int(known.argmax()) if known.any() else self._end
         # Even the name of an instrument is not known before it lists.
         self._columns = np.flatnonzero(history.listed_on <= self.today)
 
@@ -97,7 +100,7 @@ class AsOf:
         if field not in self._history.bars:
             raise UnknownNameError("field", field, list(self._history.bars))
         # A gap of the length that is still carried may begin before the slice.
-        start = max(self._end - days - GAP_LIMIT, 0)
+        start = max(self._end - days - GAP_LIMIT, self._begin)
         values = self._known(field, start)
         dates = self._history.days[start : self._end]
         if filled and field == "close":
@@ -122,7 +125,7 @@ class AsOf:
 
     def regimes(self, *, band: float = 0.05) -> dict[AssetClass, str]:
         """The regime of each class on the last closed day (`assaymark.market.regimes`)."""
-        if self._end == 0:
+        if self._begin == self._end:
             raise InputError("regimes", [f"no day had closed by {self.t.isoformat()}"])
         # 252 days for the peak; the averages need fewer.
         index = class_index(self.prices(252).values, self.instruments)
@@ -167,10 +170,10 @@ class AsOf:
     def digest(self) -> str:
         """sha256 over everything that can be read from this view: two views are equal where their digests are."""
         whole = hashlib.sha256()
-        whole.update(self._history.days[: self._end].tobytes())
+        whole.update(self._history.days[self._begin : self._end].tobytes())
         for field in sorted(self._history.bars):
             whole.update(field.encode())
-            whole.update(self._known(field, 0).tobytes())
+            whole.update(self._known(field, self._begin).tobytes())
         for part in (self.instruments, self.held(), self.all_macro(), self.news(100_000)):
             whole.update(repr(part).encode())
         self._history.fundamentals.digest_into(whole, self._at)

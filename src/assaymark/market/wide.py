@@ -89,8 +89,8 @@ def _spread(
 ) -> WideBars:
     """First versions in tables, the others in a table of their own, in the order of their times."""
     shape = (grid.size, width)
-    # A place without a bar is known with its day: nothing is ever read from it.
-    known = np.repeat((grid.astype(np.int64) * 86_400 + 86_400)[:, None], width, axis=1)
+    # That a place has no bar is never known: a late bar may still come. So no day shows before it has one.
+    known = np.full(shape, np.iinfo(np.int64).max)
     known[row[first], column[first]] = known_at[first]
     bars = {name: np.full(shape, np.nan) for name in values}
     for name, one in values.items():
