@@ -32,7 +32,7 @@ from assaymark.engine.models import (
     external_providers,
     reachable,
 )
-from assaymark.engine.models.http_agent import Site
+from assaymark.engine.models.http_agent import Site, _Post
 from assaymark.errors import InputError, ModelError
 from assaymark.records import parse
 
@@ -133,6 +133,14 @@ def test_what_goes_wrong_is_the_recorded_outcome(answer, kind, detail):
     assert reply.model == server.name
     assert parse(AgentFailure, reply.text).failure == kind
     assert len(reply.text) < 1000
+
+
+def test_a_post_that_was_left_before_it_connected_sends_nothing():
+    with serving(http(DECISION)) as server:
+        post = _Post(Site.of(server.url), b"{}", None, 5.0, 1000)
+        post.leave()
+        assert post().failure == "timeout"
+    assert b"".join(server.requests) == b""
 
 
 def test_a_failure_keeps_the_start_of_what_came():

@@ -11,7 +11,7 @@ from assaymark.engine.models import (
     HttpAgent,
     Models,
     PythonAgent,
-    agent_argument_problems,
+    external_argument_problems,
     external_providers,
     patience,
 )
@@ -65,13 +65,13 @@ def test_a_run_refuses_a_name_that_no_model_has(tmp_path):
 
 def test_the_arguments_of_external_agents():
     good = {"timeout_s": 30, "token_env": "DESK_TOKEN"}
-    assert list(agent_argument_problems("http/host/", good)) == []
-    assert list(agent_argument_problems("reference/steward", {"anything": 1})) == []
+    assert list(external_argument_problems("http/host/", good)) == []
+    assert list(external_argument_problems("reference/steward", {"anything": 1})) == []
     assert (patience({}), patience({"timeout_s": 2.5})) == (100.0, 2.5)
-    wrong = list(agent_argument_problems("https/host/", {"token_env": "sk-abc 123", "timeout_s": True, "speed": 1}))
+    wrong = list(external_argument_problems("https/host/", {"token_env": "sk-abc 123", "timeout_s": True, "speed": 1}))
     assert [text.partition(" ")[0] for text in wrong] == ["token_env", "timeout_s", "unknown"]
     assert "sk-abc" not in "".join(wrong)
-    assert list(agent_argument_problems("python/m:f", {"token_env": "A"})) == [
+    assert list(external_argument_problems("python/m:f", {"token_env": "A"})) == [
         "unknown argument 'token_env' of python/m:f; allowed: timeout_s"
     ]
     with pytest.raises(ModelError, match="timeout_s must be a number of seconds above 0"):

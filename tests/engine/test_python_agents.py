@@ -7,18 +7,20 @@ import json
 import re
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 from agent_servers import NOON, agent_call, asked, context, failed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assaymark.engine import Ledger, run_calls
+from assaymark.engine import Ledger, Message, Text, run_calls
 from assaymark.engine.models import Models, PythonAgent, check_ready, external_providers, load_agent
 from assaymark.errors import ModelError
 from assaymark.records import Action, Agent, Decision, Provenance, Rationale
 
 QUICK = 0.2
+NO_CONTEXT = '{"format": "assaymark context 1", "reply_schema": []}'
 SECRET = "hunter22-hunter22"
 
 
@@ -48,6 +50,12 @@ def test_a_callable_is_handed_the_context():
     seen = []
     told(lambda given: seen.append(given) or HOLD)
     assert seen == [context()]
+
+
+def test_a_request_without_a_context_is_no_outcome_of_the_agent():
+    call = replace(agent_call("python/mine:decide"), messages=(Message("user", (Text.of(NO_CONTEXT),)),))
+    with pytest.raises(ModelError, match="the request to python/mine:decide: 2 problems"):
+        asked(PythonAgent(lambda _context: HOLD), call)
 
 
 def test_a_decision_becomes_the_reply_format():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from assaymark.engine.models.exchange import (
     AgentFailure,
     AgentRequest,
-    agent_argument_problems,
+    external_argument_problems,
     patience,
 )
 from assaymark.engine.models.http_agent import HttpAgent, reachable
@@ -20,8 +20,8 @@ __all__ = [
     "Models",
     "PythonAgent",
     "Registry",
-    "agent_argument_problems",
     "check_ready",
+    "external_argument_problems",
     "external_providers",
     "load_agent",
     "patience",

@@ -157,10 +157,10 @@ def patience(args: Mapping[str, JSON]) -> float:
     return float(args.get("timeout_s", PATIENCE_S))
 
 
-def agent_argument_problems(model: str, args: Mapping[str, JSON]) -> Iterator[str]:
+def external_argument_problems(model: str, args: Mapping[str, JSON]) -> Iterator[str]:
     """What is wrong with the arguments of an external agent, in words; nothing for models of other providers.
 
-    >>> list(agent_argument_problems("python/mine:decide", {"timeout_s": 0}))
+    >>> list(external_argument_problems("python/mine:decide", {"timeout_s": 0}))
     ['timeout_s must be a number of seconds above 0 and at most 3600 (got 0)']
     """
     allowed = _ARGUMENTS.get(model.partition("/")[0])
@@ -178,7 +178,7 @@ def agent_argument_problems(model: str, args: Mapping[str, JSON]) -> Iterator[st
 
 def require_arguments(call: CallSpec) -> None:
     """Raise `ModelError` unless the arguments of a call are those of an external agent."""
-    problems = list(agent_argument_problems(call.model, call.args))
+    problems = list(external_argument_problems(call.model, call.args))
     if problems:
         raise ModelError("; ".join(problems), retryable=False)
 
