@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 from planted_studies import in_band
+from repetitions import over_seeds
 
 from assaymark.judging.pairs import (
     build_stimuli,
@@ -15,6 +18,7 @@ from assaymark.judging.pairs import (
     pair_call,
     plan_pair_calls,
     planted_values,
+    reference,
     reference_pair_judges,
 )
 from assaymark.metrology.datasheet import datasheet_measurements
@@ -39,31 +43,55 @@ def ends(item) -> tuple[float | None, float | None]:
     return item.low, item.high
 
 
+@pytest.fixture(autouse=True)
+def _read_once(monkeypatch):
+    """A prompt is the same under every seed, so that it is taken apart once."""
+    read = cache(reference.read_pair)
+    monkeypatch.setattr(reference, "read_pair", lambda parts: read(tuple(parts)))
+
+
 def covered(model: str, arms: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]]:
     """How often each planted value lay inside its interval, and how often there was one."""
     inside: dict[str, int] = defaultdict(int)
     made: dict[str, int] = defaultdict(int)
-    answering = reference_pair_judges()[model]
-    loop = asyncio.new_event_loop()
-    try:
-        for seed in range(SEEDS):
-            judge = JudgeSpec(name="j", model=model, family="f", seed=seed)
-            planned = plan_pair_calls(PAIRS, judge, arms)
+    judge = JudgeSpec(name="j", model=model, family="f", seed=0)
+    planned = plan_pair_calls(PAIRS, judge, arms)
+    planted = planted_values(judge, arms)
+    assert planted == planted_values(judge.model_copy(update={"seed": 1}), arms)
 
-            async def answers(planned=planned):
-                return [await answering.complete(one.call) for one in planned]
+    def one(seed: int) -> list[tuple[str, bool]]:
+        found = datasheet_measurements(answered(planned, seed), rng=np.random.default_rng(seed))
+        limits = [(item.id, *ends(item)) for item in found if item.id in planted and item.value is not None]
+        return [
+            (name, low - 1e-9 <= planted[name] <= high + 1e-9)
+            for name, low, high in limits
+            if low is not None and high is not None
+        ]
 
-            replies = loop.run_until_complete(answers())
-            calls = [pair_call(one, reply) for one, reply in zip(planned, replies, strict=True)]
-            planted = planted_values(judge, arms)
-            for item in datasheet_measurements(calls, rng=np.random.default_rng(seed)):
-                low, high = ends(item) if item.id in planted and item.value is not None else (None, None)
-                if low is not None and high is not None:
-                    made[item.id] += 1
-                    inside[item.id] += low - 1e-9 <= planted[item.id] <= high + 1e-9
-    finally:
-        loop.close()
+    for hits in over_seeds(one, range(SEEDS)):
+        for name, hit in hits:
+            made[name] += 1
+            inside[name] += hit
     return inside, made
+
+
+def answered(planned, seed: int):
+    """The calls of one plan, asked of the judge that has this seed."""
+    answering = reference_pair_judges()[planned[0].call.model]
+
+    async def replies():
+        return [await answering.complete(replace(each.call, seed=seed)) for each in planned]
+
+    return [pair_call(each, reply) for each, reply in zip(planned, asyncio.run(replies()), strict=True)]
+
+
+def test_a_seed_changes_nothing_else_in_a_plan():
+    """Why one plan serves all seeds."""
+    zero, one = (
+        plan_pair_calls(PAIRS, JudgeSpec(name="j", model="reference/checklist", family="f", seed=seed), ARMS)
+        for seed in (0, 1)
+    )
+    assert [replace(each, call=replace(each.call, seed=1)) for each in zero] == one
 
 
 @pytest.mark.parametrize(
