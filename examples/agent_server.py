@@ -23,7 +23,7 @@ def decide(context):
     if gain <= 0 or units <= 0:
         return {"orders": [], "rationale": f"{why} Nothing is bought."}
     order = {"instrument": best, "side": "buy", "quantity": units}
-    return {"orders": [order], "rationale": f"{why} Bought {units:g} at {price:,.2f}.", "confidence": 0.6}
+    return {"orders": [order], "rationale": f"{why} Bought {units} at {price:,.2f}.", "confidence": 0.6}
 
 
 class Desk(BaseHTTPRequestHandler):
