@@ -22,6 +22,7 @@ from rich.markup import escape
 from assaymark import __version__
 from assaymark.agents import Dater, reference_agents
 from assaymark.engine import Model
+from assaymark.engine.models import Models, external_providers
 from assaymark.errors import AssayError
 from assaymark.importers import IMPORTERS, template
 from assaymark.judging import reference_judges
@@ -76,7 +77,8 @@ def main(argv: list[str] | None = None) -> int:
 def models() -> Mapping[str, Model]:
     """Every model that can answer a call, by name."""
     dater = Dater()
-    return {**reference_agents(), **reference_judges(), **reference_pair_judges(), dater.name: dater}
+    fixed = {**reference_agents(), **reference_judges(), **reference_pair_judges(), dater.name: dater}
+    return Models(fixed, external_providers())
 
 
 def _console() -> Console:

@@ -74,13 +74,13 @@ def probe_result(
     """
     if not hits or not control_hits:
         raise NotMeasurableError(f"the {probe} date probe was asked about nothing")
-    found = sum(hits)
+    found = sum(map(bool, hits))
     return ProbeResult(
         probe=probe,
         asked=len(hits),
         hits=found,
         control_asked=len(control_hits),
-        control_hits=sum(control_hits),
+        control_hits=sum(map(bool, control_hits)),
         chance=chance,
         p=float(binom.sf(found - 1, len(hits), chance)),
         alpha=alpha,

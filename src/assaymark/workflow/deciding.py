@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from assaymark.agents.llm import NOT_USABLE, LLMAgent, Place
 from assaymark.agents.prompts import envelope_of, is_outside, prompt_of
 from assaymark.engine import CallSpec, Ledger, Message, Model, run_calls
+from assaymark.engine.models import check_ready, patience
 from assaymark.errors import LedgerError
 from assaymark.market.cycles import CycleKey
 from assaymark.protocol import Study
@@ -17,6 +19,9 @@ from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import Locked, open_locked
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.tables import CYCLES, DECISIONS, Store
+
+
+_MARGIN_S: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +80,18 @@ def _answers(
     """Ask what has no reply yet, and make a decision of every reply."""
     engine = locked.study.engine
     calls = [one.call for one in asked]
+    outside = [one.agent.spec for one in asked if is_outside(one.agent.spec.model)]
+    # An agent outside has its own patience; cut off before it, it would be asked again.
+    deadline = max([engine.deadline_s, *(patience(spec.args) + _MARGIN_S for spec in outside)])
     with Ledger.open(folder.ledger) as ledger:
         ledger.plan(calls)
+        _check_ready(ledger, asked, models)
         summary = run_calls(
             ledger,
             calls,
             models,
             concurrency=engine.concurrency,
-            deadline_s=engine.deadline_s,
+            deadline_s=deadline,
             attempts=engine.attempts,
             backoff_s=engine.backoff_s,
             progress=lambda done, total: progress("asking the agents", done, total),
@@ -93,6 +102,13 @@ def _answers(
         raise LedgerError(f"{lost} replies that were recorded cannot be found in the ledger; it is damaged")
     decisions = [one.agent.decide(one.context, one.place, replies[one.call.key], key=one.call.key) for one in asked]
     return decisions, summary.made
+
+
+def _check_ready(ledger: Ledger, asked: Sequence[_Asked], models: Mapping[str, Model]) -> None:
+    """See that every agent outside that has something left to answer is there, before any is asked."""
+    outside = {one.call.key: one.call.model for one in asked if is_outside(one.call.model)}
+    for name in sorted({outside[key] for key in ledger.pending(outside)}):
+        check_ready(models[name])
 
 
 def _controls(study: Study, contexts: Sequence[tuple[CycleKey, Context]], honest: Sequence[Decision]) -> list[Decision]:

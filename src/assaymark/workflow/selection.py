@@ -7,7 +7,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from assaymark.agents import agent_argument_problems
+from assaymark.agents.prompts import is_outside
 from assaymark.engine import Model
+from assaymark.engine.models import Models, external_argument_problems
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.judging import Rubric, argument_problems, left_out, load_rubric, rubric_names
 from assaymark.protocol import Study
@@ -87,14 +89,28 @@ def _agent_problems(study: Study, decisions: Sequence[Decision]) -> Iterator[Pro
 def _own_agent_problems(study: Study, models: Mapping[str, Model] | None) -> Iterator[Problem]:
     """The agents that a study asks itself, and the model of its date probe."""
     for at, agent in enumerate(study.agents):
-        if models is not None and agent.model not in models:
-            yield Problem(f"agents.{at}.model", str(UnknownNameError("model", agent.model, tuple(models))))
-        else:
-            yield from (Problem(f"agents.{at}.args", what) for what in agent_argument_problems(agent.model, agent.args))
-    if study.substrate is not None and models is not None:
-        name = study.substrate.date_probe.model
-        if name is not None and name not in models:
-            yield Problem("substrate.date_probe.model", str(UnknownNameError("model", name, tuple(models))))
+        if (unknown := _unknown(agent.model, models)) is not None:
+            yield Problem(f"agents.{at}.model", unknown)
+            continue
+        ours, outside = agent_argument_problems, external_argument_problems
+        found = (*ours(agent.model, agent.args), *outside(agent.model, agent.args))
+        yield from (Problem(f"agents.{at}.args", what) for what in found)
+        if is_outside(agent.model):
+            sent = ("seed", "temperature", "effort")
+            said = [name for name in sent if getattr(agent, name) is not None]
+            yield from (
+                Problem(f"agents.{at}.{name}", "is not sent to an agent of its own; leave it out") for name in said
+            )
+    probe = None if study.substrate is None else study.substrate.date_probe.model
+    if probe is not None and (unknown := _unknown(probe, models)) is not None:
+        yield Problem("substrate.date_probe.model", unknown)
+
+
+def _unknown(name: str, models: Mapping[str, Model] | None) -> str | None:
+    """Why nobody provides a model, in words; None if somebody does, or nobody is to be asked."""
+    if isinstance(models, Models):
+        return models.problem(name)
+    return None if models is None or name in models else str(UnknownNameError("model", name, tuple(models)))
 
 
 def _judge_problems(study: Study, models: Mapping[str, Model] | None) -> Iterator[Problem]:
@@ -102,8 +118,8 @@ def _judge_problems(study: Study, models: Mapping[str, Model] | None) -> Iterato
     for place, judge in (*((f"judges.{at}", one) for at, one in enumerate(study.judges)), *probe):
         if judge.human:
             continue
-        if models is not None and judge.model not in models:
-            yield Problem(f"{place}.model", str(UnknownNameError("model", judge.model, tuple(models))))
+        if (unknown := _unknown(judge.model, models)) is not None:
+            yield Problem(f"{place}.model", unknown)
         else:
             yield from (Problem(f"{place}.args", what) for what in argument_problems(judge.model, judge.args))
 
