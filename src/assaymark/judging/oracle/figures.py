@@ -28,7 +28,12 @@ MOST_CHARACTERS: Final = 50_000
 _SENTENCE = re.compile(r"(?<=[.!?])(?<!vs\.)(?<!i\.e\.)(?<!e\.g\.)\s+|\n+", re.IGNORECASE)
 _FENCED = re.compile(r"<<<BEGIN\b.*?(?:<<<END\b[^\n]*|\Z)", re.DOTALL)
 _SUPPOSED = re.compile(r"\b(?:if|unless|would|could|might|should|were|had)\b", re.IGNORECASE)
+_SHARE_OF = (
+    r"\s*(?:/|over|divided by|relative to|as an? (?:share|percent|percentage|fraction|multiple) of)\s*(?:the\s+)?"
+    r"(?:equity|nav)\b"
+)
 _CUE = re.compile(
+    rf"(?P<gross_share>\bexposures?{_SHARE_OF})|(?P<cash_share>\bcash{_SHARE_OF})|"
     r"(?P<residual>\bresidual\b|\bremain\w*|\bleft(?:[ -]?over)?\b|\bleav(?:es?|ing)\b|\bunspent\b)"
     r"|(?P<cost>\bcost(?:s|ing)?\b|\bspend\w*|\bspent\b|\boutlays?\b|\bproceeds\b|\bless\b(?! than)|\bminus\b)"
     r"|(?P<cash>\bcash\b)"
@@ -57,11 +62,12 @@ _LIMIT_AFTER = re.compile(
 )
 _FLOOR = re.compile(r"\b(?:floor|minimum)\b", re.IGNORECASE)
 _RIGHT = re.compile(
-    rf"\A\s*(?:(?:of|in|as|the|for|total|gross|net|a|remaining|its|times|x|single)\s+){{0,3}}(?={_CUE.pattern})",
+    rf"\A\s*(?:(?:is|are|of|in|as|the|for|total|gross|net|a|its|times|x|single)\s+){{0,3}}(?={_CUE.pattern})",
     re.IGNORECASE,
 )
-_TIMES = re.compile(r"\A\s*times\s+(?:the\s+)?(?:equity|nav)\b", re.IGNORECASE)
+_TIMES = re.compile(r"\A\s*(times\s+)?(?:of\s+)?(?:the\s+)?(?:equity|nav)\b", re.IGNORECASE)
 _EARLIER = re.compile(r"\b(?:from|was|were|before|previously|than|prior)\W*\Z", re.IGNORECASE)
+_LATER = re.compile(r"\b(?:after|left|remain\w*|residual)\b|=\s*\|", re.IGNORECASE)
 _OTHER = re.compile(
     r"\b(?:return\w*|volatility|vol|volume|prices?|priced|range|momentum|gain\w*|rose|ris(?:e|es|ing)|fell|fall\w*"
     r"|drop\w*|clos(?:e|es|ed)|stop|target|confidence|bars?|minutes?|fees?|units?|beta|drawdown|lower|higher)\b",
@@ -81,6 +87,7 @@ _COUNTS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine
 _MOST_BETWEEN = 5
 
 _FAMILY: dict[str, Family] = {
+    "gross_share": "gross", "cash_share": "cash",
     "residual": "cash", "cost": "cash", "cash": "cash", "leverage": "gross", "exposure": "gross", "equity": "gross",
     "largest": "largest", "position": "largest", "orders": "orders",
 }  # fmt: skip
@@ -268,7 +275,9 @@ def _cue_before(place: _Place) -> _Cue | None:
             return found
     if re.search(r"\s[-−–]\s*\Z", left) and _fits("cost", place.number):
         return _Cue("cost", left, "")
-    return _Cue("leverage", left, "") if _TIMES.match(place.right[:40]) else None
+    times = _TIMES.match(place.right[:40])
+    multiple = times is not None and (place.number.unit == "multiple" or times[1] is not None)
+    return _Cue("leverage", left, "") if multiple else None
 
 
 def _cue_after(place: _Place) -> _Cue | None:
@@ -286,7 +295,7 @@ def _fits(topic: str, number: Number) -> bool:
         return number.bare and number.decimals == 0 and number.unit == "none"
     if topic in ("cost", "equity"):
         return number.unit in ("usd", "none", "count")
-    if topic == "leverage":
+    if topic in ("leverage", "gross_share", "cash_share"):
         return number.unit in ("percent", "multiple", "none")
     return topic == "exposure" or number.unit != "multiple"
 
@@ -297,9 +306,11 @@ def _readings(topic: str, place: _Place) -> tuple[Quantity, ...]:
     if topic in ("cash", "residual"):
         if rate:
             return ("cash_share",)
-        later = topic == "residual" or bool(re.search(r"\bafter|=\s*\Z", place.left + place.right, re.IGNORECASE))
+        later = topic == "residual" or bool(_LATER.search(f"{place.left}|{place.right}"))
         return ("residual", "cash_share") if later else ("cash", "residual", "cash_share")
     readings: dict[str, tuple[Quantity, ...]] = {
+        "gross_share": ("leverage",),
+        "cash_share": ("cash_share",),
         "cost": ("cost",),
         "equity": ("equity",),
         "leverage": ("leverage",),

@@ -42,6 +42,9 @@ _LIMITS: Final[Mapping[str, str]] = {
     "cash_floor": "min_cash",
     "orders_cap": "max_orders",
 }
+LIMITS: Final = frozenset(_LIMITS)
+"""The quantities that are limits of the task."""
+
 _SLACK = 1e-9
 _MOST_QUOTES = 5
 _NOT_SHORT = re.compile(
@@ -56,14 +59,15 @@ class Part:
     """One quantity: whether the text states it, and whether what it states is so.
 
     ``quotes`` are the first passages that state it, the wrong ones first. ``expected`` is its value in the book, a
-    share for what is of equity; None where the task has no such limit. Wrong is one wrong statement, whatever else is
-    right.
+    share for what is of equity; None where the task has no such limit. ``numbers`` are the right numbers as printed.
+    Wrong is one wrong statement, whatever else is right.
     """
 
     quantity: str
     verdict: Verdict
     expected: float | None
     quotes: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,22 +137,24 @@ def reconcile(
     book = _Book.of(settlement, constraints)
     right: dict[str, list[str]] = {name: [] for name in QUANTITIES}
     wrong: dict[str, list[str]] = {name: [] for name in QUANTITIES}
+    numbers: dict[str, list[str]] = {name: [] for name in QUANTITIES}
     for figure in figures(text, tuple(dict.fromkeys((*settlement.positions, *names)))):
         known = [reading for reading in figure.readings if book.accepted[reading]]
         held = next((reading for reading in known if book.bears_out(reading, figure)), None)
         if held is not None:
             right[held].append(figure.quote)
+            numbers[held].append(figure.number.quote)
         elif known and figure.certain and known[0] == figure.readings[0]:
             wrong[known[0]].append(figure.quote)
     (right if book.none_short else wrong)["shorting"] += _not_short(text)
-    return Reconciliation(tuple(_part(name, book, right[name], wrong[name]) for name in QUANTITIES))
+    return Reconciliation(tuple(_part(name, book, right[name], wrong[name], numbers[name]) for name in QUANTITIES))
 
 
-def _part(name: str, book: _Book, right: list[str], wrong: list[str]) -> Part:
+def _part(name: str, book: _Book, right: list[str], wrong: list[str], numbers: list[str]) -> Part:
     """One quantity with its verdict."""
     verdict: Verdict = "wrong" if wrong else "right" if right else "absent"
     quotes = tuple(dict.fromkeys([*wrong, *right]))[:_MOST_QUOTES]
-    return Part(name, verdict, next(iter(book.accepted[name]), None), quotes)
+    return Part(name, verdict, next(iter(book.accepted[name]), None), quotes, tuple(numbers))
 
 
 def _not_short(text: str) -> list[str]:

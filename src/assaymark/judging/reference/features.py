@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from typing import Any
 
 from assaymark.errors import InputError
-from assaymark.judging.evidence import Material, OwnNumbers, audit_texts
+from assaymark.judging.evidence import Finding, Material, OwnNumbers, audit_texts
 from assaymark.judging.oracle.books import Book, book_of
-from assaymark.judging.oracle.reconciliation import Part, reconcile
+from assaymark.judging.oracle.reconciliation import LIMITS, Part, reconcile
 from assaymark.judging.reading import Cell, Shown, read_decision
 from assaymark.judging.reference.holdings import forecasts, held, legality, sizes, volatility_ranks
 from assaymark.judging.reference.lexicon import topic_counts
@@ -147,13 +147,13 @@ def features(seen: Seen, shown: Shown) -> Features:
     tokens = token_count(text)
     book = book_of(seen.context, shown)
     holdings = held(shown) if book is None else book.holdings
-    stated = [part.verdict == "right" for part in _stated(seen, book, text)]
+    stated = _stated(seen, book, text)
     noticed: dict[str, Any] = {
         **_rates(text, tokens),
-        **_audit(seen, shown, len(holdings), tokens, book),
+        **_audit(seen, shown, len(holdings), tokens, book, stated),
         **asdict(mentions(text, holdings, seen.called)),
         **asdict(sizes(holdings, seen.instruments, seen.volatility)),
-        **asdict(forecasts(shown, holdings, stated)),
+        **asdict(forecasts(shown, holdings, [part.verdict == "right" for part in stated])),
     }
     return Features(
         tokens=tokens,
@@ -185,10 +185,13 @@ def _confidence(shown: Shown) -> float | None:
     return sum(stated) / len(stated) if stated else None
 
 
-def _audit(seen: Seen, shown: Shown, holdings: int, tokens: int, book: Book | None) -> dict[str, Any]:
+def _audit(
+    seen: Seen, shown: Shown, holdings: int, tokens: int, book: Book | None, stated: Sequence[Part]
+) -> dict[str, Any]:
     """What the material says about the numbers of the text, under the names of the fields."""
     texts = [(rationale.kind, rationale.text) for rationale in shown.texts]
-    findings = audit_texts(texts, seen.material, own_numbers(shown, seen.instruments, book))
+    own = own_numbers(shown, seen.instruments, book)
+    findings = _reconciled(audit_texts(texts, seen.material, own), stated)
     states = Counter(finding.state for finding in findings)
     borne_out = sum(states[state] for state in _BORNE_OUT)
     others = len(findings) - states["own_action"]
@@ -205,8 +208,27 @@ def _audit(seen: Seen, shown: Shown, holdings: int, tokens: int, book: Book | No
     }
 
 
+def _reconciled(findings: Sequence[Finding], stated: Sequence[Part]) -> list[Finding]:
+    """The findings with the numbers that reconcile the book: limits are rules, what follows from orders is their own.
+
+    The material alone bears out neither, and they must not count as made up.
+    """
+    states: dict[str, list[EvidenceState]] = {}
+    for part in stated:
+        for number in part.numbers:
+            states.setdefault(number, []).append("rule" if part.quantity in LIMITS else "own_action")
+    found = []
+    for one in findings:
+        waiting = states.get(one.number.quote)
+        if waiting and one.state not in (*_BORNE_OUT, "own_action"):
+            found.append(replace(one, state=waiting.pop(0)))
+        else:
+            found.append(one)
+    return found
+
+
 def own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book | None = None) -> OwnNumbers:
-    """The numbers that the decision itself puts forward, as far as the prompt shows them; of orders also their book."""
+    """The numbers that the decision itself puts forward, as far as the prompt shows them; of orders also weights."""
     entries = [
         (action.instrument, _LABELS.get(name, name), value, unit)
         for action in shown.actions
@@ -224,20 +246,10 @@ def own_numbers(shown: Shown, instruments: Mapping[str, Instrument], book: Book 
 
 
 def _of_book(book: Book | None) -> Iterator[Own]:
-    """The numbers of the book that the orders make: what a text works out about them is the decision's own."""
-    after = None if book is None else book.after
-    if after is None:
-        return
-    yield "", "residual cash leaves left remaining", after.residual, "usd"
-    yield "", "cost", after.cost, "usd"
-    yield "", "gross exposure", after.exposure, "usd"
-    yield "", "equity", after.equity, "usd"
-    if after.equity > 0:
-        yield "", "leverage exposure equity", after.leverage, "ratio"
-        yield "", "leverage exposure equity", after.leverage, "multiple"
-        yield "", "cash equity", after.residual / after.equity, "ratio"
-        for name, weight in after.weights.items():
-            yield name, "weight position", weight, "ratio"
+    """The weights that the orders lead to: they are the decision's own, as target weights are."""
+    if book is not None and book.after is not None and book.after.equity > 0:
+        for name, weight in book.after.weights.items():
+            yield name, _LABELS["weight"], weight, "ratio"
 
 
 def _subject(path: str, instruments: Mapping[str, Instrument]) -> str:
