@@ -18,7 +18,7 @@ from assaymark.market.instruments import CLASSES, Listing
 from assaymark.market.macro import MacroSeries, released_after
 from assaymark.market.news import News
 from assaymark.market.snapshot import Snapshot
-from assaymark.market.store import Manifest, check_files, read_manifest, read_table
+from assaymark.market.store import check_files, read_manifest, read_table
 from assaymark.market.wide import WideBars, seconds_up, wide_bars
 
 SPACINGS: Final = (("day", 4, 1, 10), ("week", 10, 7, 21), ("month", 45, 45, 75), ("quarter", 120, 120, 200))
@@ -57,10 +57,10 @@ def open_history(folder: Path, *, lags: Mapping[str, int] | None = None, cache: 
     manifest = read_manifest(folder)
     check_files(folder, manifest)
     tables = {name: read_table(folder, name, manifest) for name in manifest.files if name != "bars"}
-    ids = [str(one) for one in tables["instruments"]["id"].to_pylist()]
+    ids = _ids(manifest.id, tables["instruments"])
     bars = cached_bars(folder, manifest.digest) if cache else None
     if bars is None:
-        bars = _whole(manifest, lambda: wide_bars(read_table(folder, "bars", manifest), ids))
+        bars = _bars(manifest.id, read_table(folder, "bars", manifest), ids)
         if cache:
             keep_bars(folder, manifest.digest, bars)
     return _store(manifest.id, manifest.origin.source, tables, bars, lags or {})
@@ -68,19 +68,37 @@ def open_history(folder: Path, *, lags: Mapping[str, int] | None = None, cache: 
 
 def history_of(snapshot: Snapshot, *, lags: Mapping[str, int] | None = None) -> History:
     """The store of a snapshot in memory. Parameters and errors as `open_history`."""
-    ids = [str(one) for one in snapshot.tables["instruments"]["id"].to_pylist()]
-    bars = _whole(snapshot, lambda: wide_bars(snapshot.tables["bars"], ids))
+    bars = _bars(snapshot.id, snapshot.tables["bars"], _ids(snapshot.id, snapshot.tables["instruments"]))
     return _store(snapshot.id, snapshot.origin.source, snapshot.tables, bars, lags or {})
 
 
-def _whole(of: Manifest | Snapshot, make: Any) -> WideBars:
-    """What ``make`` gives; its errors carry the name of the snapshot."""
+def _bars(name: str, table: Any, ids: Sequence[str]) -> WideBars:
+    """The bars spread into tables; errors carry the name of the snapshot."""
     try:
-        found: WideBars = make()
+        return wide_bars(table, ids)
     except InputError as exc:
         where = [Problem(f"{exc.source}, {one.where}" if one.where else exc.source, one.what) for one in exc.problems]
-        raise InputError(f"snapshot {of.id}", where) from None
-    return found
+        raise InputError(f"snapshot {name}", where) from None
+
+
+def _ids(name: str, table: Any) -> list[str]:
+    """The names of the columns, if the instruments are those of one store."""
+    rows = table.to_pylist()
+    ids = [row["id"] or "" for row in rows]
+    problems = [
+        Problem(one, "the instrument is in the table more than once")
+        for one in sorted({one for one in ids if one and ids.count(one) > 1})
+    ]
+    for number, row in enumerate(rows, start=1):
+        if not row["id"]:
+            problems.append(Problem(f"instruments, row {number}", "has no id"))
+        if row["class"] not in CLASSES:
+            what = f"has the class {row['class']!r}; classes are {', '.join(CLASSES)}"
+            problems.append(Problem(row["id"] or f"instruments, row {number}", what))
+    problems += _currencies(rows)
+    if problems:
+        raise InputError(f"snapshot {name}", problems)
+    return ids
 
 
 def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, lags: Mapping[str, int]) -> History:
@@ -113,20 +131,11 @@ def _missing(table: Any, name: str, columns: Sequence[str]) -> Iterator[Problem]
 
 
 def _listing_problems(table: Any, bars: WideBars) -> Iterator[Problem]:
-    """What keeps the instruments from being those of one store."""
-    rows = table.to_pylist()
-    ids = [row["id"] for row in rows]
-    for name in sorted({str(one) for one in ids if ids.count(one) > 1}):
-        yield Problem(name, "the instrument is in the table more than once")
+    """Instruments of which nothing says since when they are listed."""
     there = np.isfinite(bars.bars["close"]).any(axis=0)
-    for column, row in enumerate(rows):
-        if not row["id"]:
-            yield Problem(f"instruments, row {column + 1}", "has no id")
-        if row["class"] not in CLASSES:
-            yield Problem(str(row["id"]), f"has the class {row['class']!r}; classes are {', '.join(CLASSES)}")
+    for column, row in enumerate(table.to_pylist()):
         if row["listed"] is None and not there[column]:
             yield Problem(str(row["id"]), "has neither a day of listing nor a bar")
-    yield from _currencies(rows)
 
 
 def _currencies(rows: Sequence[Mapping[str, Any]]) -> Iterator[Problem]:
