@@ -80,7 +80,7 @@ def refuse(kind: str, checks: Sequence[AdmissibilityCheck], draws: int) -> NotMe
     """The error of a generator whose best draw is not admissible: every check that failed.
 
     >>> str(refuse("cell_b", [AdmissibilityCheck("tokens", 61, "at most 60", False)], 3))
-    'cell_b cannot be made from this context: tokens is 61, needs at most 60 (last of 3 draws)'
+    'cell_b is not admissible as drawn: tokens is 61, needs at most 60 (last of 3 draws)'
     """
     said = "; ".join(map(str, failed(checks))) or "nothing could be drawn"
-    return NotMeasurableError(f"{kind} cannot be made from this context: {said} (last of {draws} draws)")
+    return NotMeasurableError(f"{kind} is not admissible as drawn: {said} (last of {draws} draws)")

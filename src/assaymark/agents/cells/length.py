@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -133,7 +134,7 @@ def _shortened(text: str, low: float, high: float) -> str | None:
 def _joined(text: str, spans: Sequence[tuple[int, int]], chosen: Sequence[int]) -> str:
     """The chosen sentences, with a new paragraph where one began between them."""
     found = text[spans[chosen[0]][0] : spans[chosen[0]][1]]
-    for before, at in zip(chosen, chosen[1:], strict=False):
+    for before, at in pairwise(chosen):
         between = text[spans[before][1] : spans[at][0]]
         found += ("\n\n" if "\n\n" in between else " ") + text[spans[at][0] : spans[at][1]]
     return found

@@ -24,7 +24,9 @@ FAR_SHARE: Final = 0.25
 _BREAK = re.compile(r"[,;:()]|\s[-–—/]\s|\b(?:and|but|while|whereas|although|though|plus|with|against|on)\b")
 _WORD = re.compile(r"[a-z]+")
 _HORIZON = re.compile(r"\b(\d{1,4})[ -]?(m|s|d|w|h|min|minute|minutes|session|sessions|day|days|week|weeks)\b")
-_WHOLE_HOUR = re.compile(r"\b(?:over|of|in|for) (?:the|this) (?:last |past |whole )?(?:hour|window)\b")
+_WHOLE_HOUR = re.compile(
+    r"\b(?:over|across|through|within|during|of|in|for) (?:the|this) (?:last |past |whole )?(?:hour|window)\b"
+)
 _SAME: Final = {"vol": "volatility", "volatile": "volatility", "returns": "return", "returned": "return"}
 _DOWN: Final = frozenset(
     [
