@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -20,6 +20,7 @@ from assaymark.judging.pairs import (
     planted_values,
     reference,
     reference_pair_judges,
+    replies,
 )
 from assaymark.metrology.datasheet import datasheet_measurements
 from assaymark.protocol import JudgeSpec
@@ -45,9 +46,14 @@ def ends(item) -> tuple[float | None, float | None]:
 
 @pytest.fixture(autouse=True)
 def _read_once(monkeypatch):
-    """A prompt is the same under every seed, so that it is taken apart once."""
+    """What is the same under every seed is worked out once: prompts and replies taken apart, the planted properties."""
     read = cache(reference.read_pair)
     monkeypatch.setattr(reference, "read_pair", lambda parts: read(tuple(parts)))
+    for module, name in ((reference, "_nearly_same"), (replies, "parse_pair_reply")):
+        monkeypatch.setattr(module, name, cache(getattr(module, name)))
+    for name in ("pair_argument_problems", "planted_with"):
+        bare = cache(partial(getattr(reference, name), args={}))
+        monkeypatch.setattr(reference, name, lambda model, _, bare=bare: bare(model))
 
 
 def covered(model: str, arms: tuple[str, ...]) -> tuple[dict[str, int], dict[str, int]]:
@@ -79,10 +85,10 @@ def answered(planned, seed: int):
     """The calls of one plan, asked of the judge that has this seed."""
     answering = reference_pair_judges()[planned[0].call.model]
 
-    async def replies():
+    async def asked():
         return [await answering.complete(replace(each.call, seed=seed)) for each in planned]
 
-    return [pair_call(each, reply) for each, reply in zip(planned, asyncio.run(replies()), strict=True)]
+    return [pair_call(each, reply) for each, reply in zip(planned, asyncio.run(asked()), strict=True)]
 
 
 def test_a_seed_changes_nothing_else_in_a_plan():
