@@ -20,6 +20,7 @@ from assaymark.metrology.arrow import measurements_from_arrow, measurements_to_a
 from assaymark.metrology.cells import Cell, cell_measurements
 from assaymark.metrology.columns import read_scores
 from assaymark.metrology.components import Components, variance_components
+from assaymark.metrology.conduct import Conduct, conduct_measurements
 from assaymark.metrology.contamination import contamination_measurements
 from assaymark.metrology.contrasts import Contrast, bootstrap_contrast, cluster_t, gating_test, holm
 from assaymark.metrology.effects import AgentEffects, agent_effects
@@ -49,6 +50,7 @@ __all__ = [
     "Calls",
     "Cell",
     "Components",
+    "Conduct",
     "Contrast",
     "ErrorRate",
     "Interval",
@@ -66,6 +68,7 @@ __all__ = [
     "bootstrap_kappa",
     "cell_measurements",
     "cluster_t",
+    "conduct_measurements",
     "contamination_measurements",
     "contested",
     "effective_judges",

@@ -26,6 +26,7 @@ from assaymark.metrology import (
 from assaymark.metrology.datasheet import Datasheet, limit_measurements
 from assaymark.protocol import Study
 from assaymark.records import AGGREGATE, Judgment, Measurement, content_id
+from assaymark.workflow.conduct import measured_conduct
 from assaymark.workflow.datasheets import stored_datasheets
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import Locked, open_locked
@@ -81,6 +82,7 @@ class _Run:
         if study.contamination is not None:
             found += contamination_measurements(honest, study, self._instruments())
         found += limit_measurements(self.sheets, study)
+        found += measured_conduct(self.store, self.locked)
         return [*found, *self._anchor(), *self._probe(panel), *self._evidence()]
 
     def _known(self) -> dict[str, Mapping[str, float]]:
