@@ -77,7 +77,7 @@ def main(argv: list[str] | None = None) -> int:
 def models() -> Mapping[str, Model]:
     """Every model that can answer a call, by name."""
     dater = Dater()
-    fixed = {**reference_agents(), **reference_judges(), **reference_pair_judges(), dater.name: dater}
+    fixed: dict[str, Model] = {**reference_agents(), **reference_judges(), **reference_pair_judges(), dater.name: dater}
     return Models(fixed, external_providers())
 
 

@@ -20,7 +20,6 @@ from assaymark.workflow.locking import Locked, open_locked
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.tables import CYCLES, DECISIONS, Store
 
-
 _MARGIN_S: Final = 10.0
 
 

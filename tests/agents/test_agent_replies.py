@@ -1,0 +1,164 @@
+"""Replies of agents are hostile input: parsed strictly, recorded whatever they are, never fatal."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+import pytest
+from asked_agents import some_cycles, spec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from assaymark.agents.llm import LLMAgent, Place
+from assaymark.agents.prompts import envelope_of, prompt_of
+from assaymark.agents.replies import Answer, Unusable, parse_answer, reply_schema
+from assaymark.engine import Reply
+
+OFFERED = ("Asset A", "Asset B")
+
+
+def reply(**changes):
+    return json.dumps({"orders": [], "rationale": "Nothing moved.", "confidence": 0.5} | changes)
+
+
+def order(**changes):
+    return {"instrument": "Asset A", "side": "buy", "quantity": 2.5} | changes
+
+
+def test_a_reply_in_the_form_asked_for_is_taken():
+    found = parse_answer(reply(orders=[order(), {"instrument": "Asset B", "side": "close"}]), OFFERED)
+    assert isinstance(found, Answer)
+    assert [(one.instrument, one.kind, one.quantity) for one in found.orders] == [
+        ("Asset A", "buy", 2.5),
+        ("Asset B", "close", None),
+    ]
+    assert (found.rationale, found.confidence, found.rejected) == ("Nothing moved.", 0.5, ())
+    Draft202012Validator(reply_schema()).validate(json.loads(reply(orders=[order()])))
+
+
+@pytest.mark.parametrize(
+    ("entry", "reason"),
+    [
+        (order(instrument="XYZ"), "order 1: instrument 'XYZ' is not offered"),
+        (order(instrument=["Asset A"]), "order 1: instrument ['Asset A'] is not offered"),
+        (order(side="hodl"), "order 1: side must be one of buy, sell, short, cover, close (got 'hodl')"),
+        (order(quantity=-1), "order 1: quantity must be above 0 and at most 1e+12 (got -1)"),
+        (order(quantity=0), "order 1: quantity must be above 0 and at most 1e+12 (got 0)"),
+        (order(quantity=1e999), "order 1: quantity must be above 0 and at most 1e+12 (got inf)"),
+        (order(quantity="2"), "order 1: quantity must be a number (got '2')"),
+        (order(quantity=True), "order 1: quantity must be a number (got True)"),
+        (order(quantity=None), "order 1: quantity must be a number (got None)"),
+        (order(side="close"), "order 1: close takes no quantity (got 2.5)"),
+    ],
+)
+def test_an_order_that_cannot_be_taken_is_rejected_alone(entry, reason):
+    text = reply(orders=[entry, order(instrument="Asset B")]).replace("Infinity", "1e999")
+    found = parse_answer(text, OFFERED)
+    assert isinstance(found, Answer)
+    assert found.rejected == (reason,)
+    assert [one.instrument for one in found.orders] == ["Asset B"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "not one JSON object"),
+        ("Buy gold!", "not one JSON object"),
+        ("```json\n{}\n```", "not one JSON object"),
+        ("[]", "not a JSON object"),
+        ("{}", "keys are missing: 'orders', 'rationale'"),
+        (reply(note="x"), "keys are unknown: 'note'"),
+        (reply(rationale=""), "rationale must be a text that says something"),
+        (reply(rationale=7), "rationale must be a text"),
+        (reply(rationale="x" * 40_001), "rationale is longer than 40000 characters"),
+        (reply(rationale="\ud800"), "rationale holds half of a surrogate pair"),
+        (reply(confidence=1.2), "confidence must be a number from 0 to 1"),
+        (reply(confidence=True), "confidence must be a number from 0 to 1"),
+        (reply(confidence=float("nan")), "NaN is not JSON"),
+        (reply(orders={}), "orders must be a list"),
+        (reply(orders=[order()] * 51), "orders must be a list of at most 50"),
+        (reply(orders=["buy"]), "order 1 must be an object"),
+        (reply(orders=[order(why="x")]), "order 1: keys are unknown: 'why'"),
+        ('{"orders": [], "orders": [], "rationale": "x"}', "key 'orders' comes more than once"),
+        ("[" * 200_000, "longer than 200000 characters|nested too deeply"),
+        ("[" * 150_000, "nested too deeply"),
+        ('{"orders": [], "rationale": "x", "confidence": ' + "9" * 5000 + "}", "an integer with 5000 digits"),
+        ("x" * 50_000_000, "longer than 200000 characters"),
+    ],
+)
+def test_a_reply_of_another_form_is_unusable_and_says_why(text, reason):
+    found = parse_answer(text, OFFERED)
+    assert isinstance(found, Unusable)
+    assert any(part in found.reason for part in reason.split("|"))
+    assert len(found.reason) < 300
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.one_of(st.text(max_size=300), st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+        st.sampled_from(["orders", "rationale", "confidence", "instrument", "side", "quantity", "usage"]), inner,
+        max_size=4,
+    ), max_leaves=12,
+).map(json.dumps)))  # fmt: skip
+def test_nothing_that_comes_back_raises(text):
+    found = parse_answer(text, OFFERED)
+    assert isinstance(found, Answer | Unusable)
+    if isinstance(found, Answer):
+        assert all(one.instrument in OFFERED and (one.quantity or 1) > 0 for one in found.orders)
+
+
+# --- a reply as a decision --------------------------------------------------------------------------------------------
+
+CYCLE = some_cycles()[0]
+PLACE = Place("study", "pandemic", 7, "c" * 64)
+
+
+def decided(text, **values):
+    agent = LLMAgent(spec("openai/some-model", name="one", seed=3, args={"top_p": 0.9}))
+    came = Reply(text=text, model="some-model-2026", fingerprint="fp_1", seconds=1.25, output_tokens=40, **values)
+    return agent.decide(CYCLE.context, PLACE, came, key="k" * 64, attempts=2)
+
+
+def test_a_decision_says_who_when_how_long_and_where_the_raw_reply_is():
+    made = decided(reply(orders=[{"instrument": "Asset A", "side": "buy", "quantity": 1.0}]))
+    assert (made.record_id, made.cluster, made.cycle) == ("study-pandemic-007-one", "pandemic", "study-pandemic-007#1")
+    assert (made.agent.model, made.agent.fingerprint) == ("openai/some-model", "fp_1")
+    assert made.agent.params == {"seed": 3, "top_p": 0.9}
+    assert (made.call.seconds, made.call.timing_source, made.call.output_tokens) == (1.25, "measured", 40)
+    assert (made.call.attempts, made.call.raw_object) == (2, "k" * 64)
+    assert made.decided_at > CYCLE.context.cutoff
+    assert made.decided_at - CYCLE.context.cutoff < timedelta(minutes=1)
+
+
+@pytest.mark.parametrize(
+    ("text", "values", "flags"),
+    [
+        ("I cannot help with that", {"finish": "refusal"}, ("refused",)),
+        ("buy everything", {}, ("invalid-reply",)),
+        ('{"failure": "timeout"}', {"finish": "failed"}, ("no-answer",)),
+        (reply(orders=[order(instrument="XYZ")]), {}, ("rejected-order",)),
+        (reply(orders=[order(quantity=1e6)]), {}, ("constraint-breach",)),
+        (reply(orders=[order(quantity=1e6), order(side="hodl")]), {}, ("rejected-order", "constraint-breach")),
+        (reply(orders=[{"instrument": "Asset A", "side": "close"}] * 2), {}, ("constraint-breach",)),
+        (reply(), {}, ()),
+    ],
+)
+def test_whatever_came_back_is_a_record(text, values, flags):
+    made = decided(text, **values)
+    assert made.flags == flags
+    assert bool(made.rationales) == (flags not in (("refused",), ("invalid-reply",), ("no-answer",)))
+    assert bool(made.missing) == any(flag != "constraint-breach" for flag in flags)
+
+
+def test_an_agent_outside_is_given_the_context_and_a_model_the_rendered_prompt():
+    context = CYCLE.context
+    outside = LLMAgent(spec("http/127.0.0.1:1/decide")).call(envelope_of(context))
+    inside = LLMAgent(spec("reference/steward")).call(prompt_of(context))
+    whole = json.loads(outside.messages[0].text)
+    assert (len(outside.messages), whole["format"]) == (1, "assaymark context 1")
+    assert whole["context"]["portfolio"]["cash"] == context.portfolio.cash
+    assert [message.role for message in inside.messages] == ["system", "user"]
+    assert not [name for name in CYCLE.names.values() if name in outside.messages[0].text + inside.messages[1].text]

@@ -1,0 +1,145 @@
+"""Reference agents compute from the prompt, keep its limits, and write what is true."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from asked_agents import MODELS, asked, some_cycles, spec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assaymark.agents.composers import agent_argument_problems
+from assaymark.agents.composers.models import COMPOSERS, MIXED
+from assaymark.agents.composers.observation import observe
+from assaymark.agents.composers.trading import orders_towards
+from assaymark.agents.llm import LLMAgent
+from assaymark.agents.prompts import prompt_of
+from assaymark.engine import CallSpec, Message, Text
+from assaymark.errors import InputError, ModelError
+from assaymark.judging import numeric_ledger
+from assaymark.prompting.fences import sections
+from assaymark.prompting.material_reading import read_material
+from assaymark.prompting.styles import SIGNATURES
+from assaymark.prompting.texts import judged_text, token_count
+from assaymark.records import Constraint
+
+NAMES = sorted(COMPOSERS)
+
+
+@pytest.mark.parametrize("name", [*NAMES, MIXED])
+def test_an_agent_keeps_every_limit_and_gives_reasons(name):
+    for cycle in some_cycles():
+        decision, _ = asked(spec(name), cycle)
+        assert decision.flags == ()
+        assert decision.rationales[0].text
+        assert 0 <= decision.confidence <= 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_number_of_a_text_contradicts_the_material(name):
+    for cycle in some_cycles():
+        decision, _ = asked(spec(name, args={"style": "alder"}), cycle)
+        found = numeric_ledger(decision, cycle.context)
+        assert found
+        assert [(one.quote, one.number, one.rule) for one in found if one.state == "contradicted"] == []
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 9), st.lists(st.floats(0, 1), min_size=5, max_size=6))
+def test_orders_towards_any_book_keep_every_limit(place, wanted):
+    cycle = some_cycles()[place]
+    seen = observe(cycle.context)
+    target = np.resize(np.array(wanted), len(seen.assets))
+    after = seen.after(orders_towards(seen, target))
+    assert [check.rule for check in seen.checks(after) if not check.kept] == []
+
+
+def test_orders_move_towards_what_is_wanted():
+    for cycle in some_cycles():
+        seen = observe(cycle.context)
+        best = int(np.argmin(seen.weights))
+        target = np.zeros(len(seen.assets))
+        target[best] = 0.3
+        after = seen.after(orders_towards(seen, target))
+        moved = np.array([after.weights.get(asset.id, 0.0) for asset in seen.assets])
+        assert np.abs(moved - target).sum() < np.abs(seen.weights - target).sum()
+
+
+def test_momentum_and_contrarian_lean_opposite_ways():
+    bought = {"reference/momentum": [], "reference/contrarian": []}
+    for cycle in some_cycles():
+        seen = observe(cycle.context)
+        for name, found in bought.items():
+            decision, _ = asked(spec(name), cycle)
+            found += [seen.asset(one.instrument).quarter for one in decision.actions if one.kind == "buy"]
+    assert min(bought["reference/momentum"]) > 0 > max(bought["reference/contrarian"])
+
+
+def test_two_mixed_agents_follow_each_rule_about_as_often():
+    """Exchangeable twins: over many prompts each takes either rule half of the time, and they often differ."""
+    drawn = {}
+    for seed in (1, 2):
+        texts = [judged_text(asked(spec(MIXED, seed=seed), cycle)[0]) for cycle in some_cycles(count=12)]
+        drawn[seed] = ["rose over" in text for text in texts]
+    assert all(0.3 < np.mean(found) < 0.7 for found in drawn.values())
+    assert 0.3 < np.mean(np.array(drawn[1]) != np.array(drawn[2])) < 0.7
+
+
+def test_the_terse_agent_is_terse_and_the_steward_is_not():
+    lengths = {name: [token_count(judged_text(asked(spec(name), one)[0])) for one in some_cycles()] for name in NAMES}
+    assert max(lengths["reference/equal-weight"]) < 60 < 150 < min(lengths["reference/steward"])
+
+
+@pytest.mark.parametrize("style", SIGNATURES)
+def test_a_style_changes_the_opening_and_nothing_else(style):
+    plain, _ = asked(spec("reference/steward"), some_cycles()[0])
+    styled, _ = asked(spec("reference/steward", args={"style": style}), some_cycles()[0])
+    assert styled.actions == plain.actions
+    text = judged_text(styled)
+    assert text.startswith(SIGNATURES[style])
+    assert text.removeprefix(SIGNATURES[style]).strip().lower() == judged_text(plain).lower()
+
+
+def test_the_prompt_is_read_back_as_it_was_written():
+    for cycle in some_cycles():
+        text = prompt_of(cycle.context).text
+        seen, told = observe(cycle.context), observe(read_material(sections(text)))
+        assert told.assets[0].id == seen.assets[0].id
+        assert told.prices == seen.prices
+        assert told.book == seen.book
+        assert told.constraints == seen.constraints
+
+
+def test_arguments_and_prompts_that_cannot_be_used_are_said():
+    assert agent_argument_problems("reference/momentum", {"style": "alder"}) == []
+    assert agent_argument_problems("openai/gpt", {"whatever": 1}) == []
+    assert agent_argument_problems("reference/momentum", {"speed": 1}) == ["argument speed is unknown (allowed: style)"]
+    call = CallSpec(model="reference/momentum", messages=(Message("user", (Text.of("hello"),)),), template="")
+    with pytest.raises(ModelError, match="reference/momentum cannot read the prompt"):
+        asyncio.run(MODELS["reference/momentum"].complete(call))
+    wrong = LLMAgent(spec("reference/momentum", args={"style": "oak"})).call(prompt_of(some_cycles()[0].context))
+    with pytest.raises(ModelError, match="argument style must be one of"):
+        asyncio.run(MODELS["reference/momentum"].complete(wrong))
+
+
+def test_a_context_without_bars_or_book_is_refused():
+    context = some_cycles()[0].context
+    with pytest.raises(InputError, match="a book is needed"):
+        observe(replace(context, portfolio=None))
+    with pytest.raises(InputError, match=r"series\.Asset A: at least 20 bars"):
+        observe(replace(context, series=()))
+    with pytest.raises(InputError, match="at least one is needed"):
+        observe(replace(context, instruments=()))
+
+
+def test_a_book_that_cannot_keep_its_limits_is_left_alone():
+    context = some_cycles()[0].context
+    impossible = (
+        Constraint(kind="min_cash", limit=1.0, unit="nav"),
+        Constraint(kind="max_orders", limit=1, unit="count"),
+    )
+    seen = observe(replace(context, constraints=impossible))
+    assert orders_towards(seen, np.full(len(seen.assets), 0.15)) == ()
