@@ -5,66 +5,11 @@ from __future__ import annotations
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
+from kraken_wire import ASSETS, OHLC, PAIRS, START, asked, candles, kraken, seconds
 from loopback import BROKEN, PAGE, STORM, Reply, serving
 
 from assaymark.errors import InputError, UnknownNameError
-from assaymark.market.sources import Manners, Request, pull
-
-START = date(2024, 3, 1)
-OHLC = "/0/public/OHLC"
-
-
-def seconds(day: date) -> int:
-    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
-
-
-def kraken_pair(name: str, base: str, quote: str) -> dict:
-    return {
-        "altname": name, "wsname": f"{base}/{quote}", "aclass_base": "currency", "base": base,
-        "aclass_quote": "currency",
-        "quote": quote, "lot": "unit", "pair_decimals": 1, "lot_decimals": 8, "lot_multiplier": 1, "leverage_buy": [],
-        "leverage_sell": [], "fees": [[0, 0.4]], "fees_maker": [[0, 0.25]], "fee_volume_currency": "ZUSD",
-        "ordermin": "0.0001", "costmin": "0.5", "tick_size": "0.1", "status": "online",
-    }  # fmt: skip
-
-
-PAIRS = {
-    "XXBTZUSD": kraken_pair("XBTUSD", "XXBT", "ZUSD"),
-    "XETHZUSD": kraken_pair("ETHUSD", "XETH", "ZUSD"),
-    "XXBTZEUR": kraken_pair("XBTEUR", "XXBT", "ZEUR"),
-}
-ASSETS = {
-    name: {"aclass": "currency", "altname": short, "decimals": 10, "display_decimals": 5, "status": "enabled"}
-    for name, short in {"XXBT": "XBT", "XETH": "ETH", "ZUSD": "USD", "ZEUR": "EUR"}.items()
-}
-
-
-def candles(first: date = START, days: int = 8, price: float = 100.0) -> list:
-    """Rows of the exchange: time, open, high, low, close, average, volume, count."""
-    return [
-        [seconds(first + timedelta(place)), f"{price + place}", f"{price + place + 2}", f"{price + place - 2}",
-         f"{price + place + 1}", f"{price}", f"{10 + place}.5", 7]
-        for place in range(days)
-    ]  # fmt: skip
-
-
-def kraken(**bars: list):
-    """The exchange with these bars by the name of the pair."""
-
-    def answer(path: str, query: dict[str, str]) -> Reply:
-        if path.endswith("/0/public/Assets"):
-            return Reply.json({"error": [], "result": ASSETS})
-        if path.endswith("/0/public/AssetPairs"):
-            return Reply.json({"error": [], "result": PAIRS})
-        rows = [row for row in bars[query["pair"]] if row[0] > int(query["since"])]
-        return Reply.json({"error": [], "result": {query["pair"]: rows, "last": 0}})
-
-    return serving(answer, at=OHLC)
-
-
-def asked(url: str, *pairs: str, exchange: str = "kraken", **options: str) -> Request:
-    options = {"endpoint": url, "exchange": exchange, **options}
-    return Request(symbols=pairs or ("BTC/USD",), start=START, options=options)
+from assaymark.market.sources import Manners, Request, exchange, pull
 
 
 def refused(there, request, now, manners) -> str:
@@ -208,6 +153,32 @@ def test_an_exchange_that_repeats_itself_ends(now, manners):
     with serving(answer) as there:
         assert pull("ccxt", asked(there.url), now=now, manners=manners).tables["bars"].num_rows == 2
     assert len(there.paths(OHLC)) == 2
+
+
+def test_an_exchange_that_never_ends_is_stopped(now, manners, monkeypatch):
+    monkeypatch.setattr(exchange, "_MOST_PAGES", 3)
+
+    def answer(path: str, query: dict[str, str]) -> Reply:
+        if path.endswith(OHLC):
+            first = datetime.fromtimestamp(int(query["since"]) + 86_400, UTC).date()
+            return Reply.json({"error": [], "result": {"XXBTZUSD": candles(first, 1), "last": 0}})
+        return Reply.json({"error": [], "result": ASSETS if path.endswith("Assets") else PAIRS})
+
+    with serving(answer) as there:
+        said = refused(there, asked(there.url), now, manners)
+    assert "BTC/USD: is not at its end after 3 pages; ask for fewer days" in said
+
+
+@pytest.mark.parametrize("rows", [[[seconds(START) * 1000, "x"]], [[seconds(START) * 1000, 1.0]], [["x"]], [[]]])
+def test_rows_of_another_shape_cannot_be_read(rows, now, manners, monkeypatch):
+    monkeypatch.setattr("ccxt.kraken.fetch_ohlcv", lambda *_: rows)
+    with kraken() as there:
+        assert "BTC/USD: the reply cannot be read" in refused(there, asked(there.url), now, manners)
+
+
+def test_only_spot_pairs_are_taken():
+    (problem,) = exchange._pair_problems("some", {"BTC/USD:USD": {"spot": False, "type": "swap"}}, "BTC/USD:USD")
+    assert str(problem) == "BTC/USD:USD: is a swap of some; only spot pairs are taken"
 
 
 @pytest.mark.parametrize(

@@ -106,6 +106,13 @@ def test_questions_are_laid_down_with_where_they_are_from(tmp_path, now, manners
     assert sorted(one.name for one in tmp_path.iterdir()) == [QA, f"{QA}.provenance.json"]
 
 
+def test_questions_never_replace_other_ones(tmp_path, now, manners):
+    (tmp_path / QA).write_bytes(b"mine")
+    with service() as there, pytest.raises(InputError, match="is another file already"):
+        pull_questions(asked(there.url), tmp_path, now=now, manners=manners)
+    assert (tmp_path / QA).read_bytes() == b"mine"
+
+
 @pytest.mark.parametrize(
     ("data", "said"),
     [
@@ -136,12 +143,25 @@ def test_a_file_that_holds_no_questions_leaves_nothing(data, said, tmp_path, now
         ({"file": "nope.csv"}, {}, f"'nope.csv' is not in the dataset; files that fit: {FILE}"),
         ({}, {"files": {"a.csv": b"", "b.csv": b""}}, "has 2 files that end in .csv or .parquet: a.csv, b.csv"),
         ({}, {"files": {}}, "has 0 files that end in"),
+        ({}, {"files": {"../../out.csv": b"date,A\n"}}, "the reply cannot be read (ValueError"),
         ({}, {"sizes": {FILE: 3_000_000_000}}, "the answer is larger than 2,000,000 bytes"),
         ({}, {"files": {FILE: PAGE.body}}, "the answer is an HTML page, not data"),
         ({}, {"files": {FILE: b"x" * 2_000_001}, "sizes": {FILE: 7}}, "the answer is larger than 2,000,000 bytes"),
         ({"token": TOKEN}, {"private": True}, "or the token is refused"),
     ],
-    ids=["unknown", "no repo", "bad repo", "no file", "several", "none", "too large", "page", "liar", "token"],
+    ids=[
+        "unknown",
+        "no repo",
+        "bad repo",
+        "no file",
+        "several",
+        "none",
+        "outside",
+        "too large",
+        "page",
+        "liar",
+        "token",
+    ],
 )
 def test_wrong_requests_and_answers_are_named(options, known, said, now, manners):
     with service(**known) as there:
@@ -165,6 +185,22 @@ def test_a_service_that_does_not_answer_is_given_up_with_one_line(at, fault, sai
     assert said in message
     assert "\n" not in message
     assert TOKEN not in message
+
+
+@pytest.mark.parametrize(
+    ("at", "status", "code", "said"),
+    [
+        ("/api/", 403, "GatedRepo", f"{REPO}: asks for consent on its own page first; then pass a token"),
+        ("/api/", 404, "RevisionNotFound", f"option revision: is no revision of {REPO}"),
+        ("/resolve/", 404, "EntryNotFound", f"option file: is not in {REPO} any more"),
+        ("/api/", 403, "", "the token is refused (status 403"),
+        ("/api/", 418, "", "the service refuses (status 418"),
+    ],
+)
+def test_refusals_are_told_apart(at, status, code, said, now, manners):
+    with service() as there:
+        there.at, there.faults = at, [Reply.json({"error": "no"}, status, X_Error_Code=code)] * 9
+        assert said in refused(asked(there.url), now, manners)
 
 
 def test_a_passing_storm_is_waited_out_as_long_as_asked(now, manners, waits):

@@ -276,8 +276,11 @@ def _opened(url: str, manners: Manners) -> Any:
 
 def _root(body: bytes, status: int, key: str) -> ElementTree.Element:
     """The root of an answer; an error that the service names becomes ours."""
-    if b"<!ENTITY" in body or b"<!DOCTYPE" in body:
-        raise Stopped("the answer declares a document type, which the service never does; it is not read")
+    # A zero byte is a wider encoding, in which the words looked for here would be spelled otherwise.
+    if b"<!ENTITY" in body or b"<!DOCTYPE" in body or b"\0" in body:
+        raise Stopped(
+            "the answer declares a document type or is in a strange encoding; the service does neither: it is not read"
+        )
     try:
         root = ElementTree.fromstring(body)
     except ElementTree.ParseError as exc:

@@ -51,6 +51,8 @@ def fetch_questions(request: Request, asking: Asking, folder: Path) -> Questions
         notes=tuple(notes),
     )  # fmt: skip
     path = folder / Path(fetched.file).name
+    if path.exists() and path.read_bytes() != data:
+        raise InputError("source huggingface", [Problem(str(path), "is another file already; choose another folder")])
     provenance = path.with_name(f"{path.name}.provenance.json")
     write_file(path, data)
     said = {"file": path.name, "sha256": digest, "items": items, "commit": fetched.commit, **_written(origin)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any, Protocol
 
 from assaymark.errors import Problem
@@ -51,8 +51,9 @@ class Request:
         return self.start or FIRST_DAY
 
     def last(self, now: datetime) -> date:
-        """The last day of bars: ``end``, or today where that is earlier or no end was given."""
-        return min(self.end, now.date()) if self.end else now.date()
+        """The last day of bars: ``end``, or today (UTC) where that is earlier or no end was given."""
+        today = now.astimezone(UTC).date()
+        return min(self.end, today) if self.end else today
 
     def secret(self, name: str) -> str | None:
         """The value of an option that must not be shown, or None."""
@@ -127,4 +128,7 @@ class Source:
             for name in request.options
             if not any(name == one or (one.endswith(".") and name.startswith(one)) for one in self.options)
         ]
+        endpoint = request.options.get("endpoint")
+        if endpoint is not None and not endpoint.startswith(("https://", "http://")):
+            found.append(Problem("option endpoint", f"must begin with https:// or http:// (got {endpoint!r})"))
         return found

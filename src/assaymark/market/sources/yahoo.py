@@ -58,6 +58,7 @@ _KINDS: Mapping[str, AssetClass] = {
     "CRYPTOCURRENCY": "CR",
     "FUTURE": "CO",
 }
+_MIXED = ("etf", "mutualfund", "index")
 _CLASSES: Mapping[str, AssetClass] = {one: one for one in CLASSES}
 _SAID = ("instrumentType", "currency", "firstTradeDate", "longName", "shortName")
 _FIELDS = {"open": "Open", "high": "High", "low": "Low", "close": "Close", "volume": "Volume"}
@@ -107,7 +108,7 @@ def _class_problems(request: Request) -> list[Problem]:
 
 def _guessed(found: list[DailySeries], request: Request) -> list[str]:
     """Which asset classes were taken for want of a better word."""
-    taken = [one.id for one in found if one.sub != "equity" and f"class.{one.id}" not in request.options]
+    taken = [one.id for one in found if one.sub in _MIXED and f"class.{one.id}" not in request.options]
     what = "the service does not say the asset class of a fund or index; guessed for"
     return [f"{what} {', '.join(taken)} (say it with class.SYMBOL=...)"] if taken else []
 
