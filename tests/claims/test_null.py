@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import numpy as np
+from repetitions import over_seeds
 from scipy import stats
 
 from assaymark.claims import decide_claims
@@ -78,12 +79,12 @@ def orders(seed: int, **design) -> list[str]:
 
 def test_equal_agents_rarely_give_an_order_that_may_be_said():
     """At most 5 %: the count must not exceed the upper end of the central 99.9 % binomial band of that rate."""
-    found = sum(bool(orders(seed, clusters=5, cycles=6)) for seed in range(STUDIES))
+    found = sum(over_seeds(lambda seed: bool(orders(seed, clusters=5, cycles=6)), range(STUDIES)))
     assert found <= stats.binom.ppf(0.9995, STUDIES, 0.05)
 
 
 def test_a_planted_leader_is_found():
     """One agent a full point better on every dimension: its first place may be said in nearly every study."""
-    claims = [orders(seed, clusters=8, cycles=6, leader=1.0) for seed in range(12)]
+    claims = over_seeds(lambda seed: orders(seed, clusters=8, cycles=6, leader=1.0), range(12))
     assert sum("first[agent=agent-0,dimension=aggregate]" in found for found in claims) >= 11
     assert not any(name.startswith(f"first[agent=agent-{a}") for found in claims for name in found for a in (1, 2, 3))
