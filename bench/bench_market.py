@@ -10,11 +10,21 @@ import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from assaymark.market import fill_gaps, pairwise_correlation, simple_returns, synthetic_history, synthetic_market
+from assaymark.market import (
+    fill_gaps,
+    open_history,
+    pairwise_correlation,
+    simple_returns,
+    synthetic_history,
+    synthetic_market,
+    synthetic_snapshot,
+    write_snapshot,
+)
 
 Note = Callable[[str, str, str, str], None]
 NOW = datetime(2024, 3, 1, 22, tzinfo=UTC)
@@ -67,6 +77,29 @@ def test_a_slice(note: Note) -> None:
     history = synthetic_history(0)
     seconds = best(lambda: history.as_of(NOW).prices(60), 5, 200)
     note("view at a time and its 60-day slice of 183 closes", "itself", f"{seconds * 1e6:,.0f} us", "< 1,000 us")
+    assert seconds < 1e-3
+
+
+def test_a_store_on_disk(note: Note, tmp_path: Path) -> None:
+    write_snapshot(tmp_path, synthetic_snapshot(0))
+    started = time.perf_counter()
+    open_history(tmp_path)
+    first = time.perf_counter() - started
+    again = best(lambda: open_history(tmp_path), 3)
+    note(
+        "opening a store of 490,797 bars, every file checked",
+        "the first opening, which makes the cache",
+        f"{again * 1e3:,.0f} ms against {first * 1e3:,.0f} ms",
+        "< 1,000 ms",
+    )
+    stored = open_history(tmp_path)
+    np.testing.assert_array_equal(
+        stored.as_of(NOW).prices(60).values, synthetic_history(0).as_of(NOW).prices(60).values
+    )
+    assert isinstance(stored.bars["close"].base, np.memmap)
+    seconds = best(lambda: stored.as_of(NOW).prices(60), 5, 200)
+    note("the same slice from the memory map of a store", "itself", f"{seconds * 1e6:,.0f} us", "< 1,000 us")
+    assert again < 1
     assert seconds < 1e-3
 
 

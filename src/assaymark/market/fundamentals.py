@@ -146,7 +146,7 @@ def _quarters(
 
 def _filed(name: str, period: str, values: dict[str, float], at: datetime) -> list[Filing]:
     """The values of one filing, in money a share, rounded as they are written."""
-    return [Filing(name, period, what, round(value, 4), "per share", at) for what, value in values.items()]
+    return [Filing(name, period, what, float(round(value, 4)), "per share", at) for what, value in values.items()]
 
 
 def _moment(day: np.datetime64, later: int) -> datetime:
