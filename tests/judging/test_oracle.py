@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import assume, example, given, settings
@@ -22,7 +23,9 @@ from assaymark.judging.reference import argument_problems
 from assaymark.judging.replies import Parsed, parse_reply
 from assaymark.portfolio.orders import Settlement, fee_of, settle
 from assaymark.protocol import Study, parse_study
-from assaymark.records import Action, Constraint, Context, Decision
+from assaymark.records import Action, Constraint, Context, Decision, Derivation
+from assaymark.workflow.oracle import scored_by_oracle
+from assaymark.workflow.tables import DECISIONS
 
 DIMENSION = "constraint_awareness"
 RUBRIC = load_rubric("constraints-1.0")
@@ -336,6 +339,22 @@ def test_records_without_a_book_have_no_score():
     assert list(oracle_scores(some, [(some[0].context_id, context())], study())) == ["a"]
     with pytest.raises(InputError, match="its context"):
         oracle_scores(some, [], study())
+
+
+def test_a_run_is_scored_from_its_tables():
+    """A table of decisions and a stream of contexts are all that is read, and the study says which records count."""
+    cell = decision("Leverage 0.69 against a cap of 1.20.", record_id="b", derivation=Derivation(kind="cell_b"))
+    left = decision(record_id="c", flags=("late",))
+    store = SimpleNamespace(
+        read=lambda table: [decision(record_id="a"), cell, left] if table is DECISIONS else [],
+        each_context=lambda: iter([(cell.context_id, context())]),
+    )
+    flags = replace_records(study(), derivations=("honest", "cell_b"), exclude_flags=("late",))
+    assert scored_by_oracle(store, SimpleNamespace(study=flags)) == {"a": 2, "b": 4}
+
+
+def replace_records(plan: Study, **parts: object) -> Study:
+    return plan.model_copy(update={"records": plan.records.model_copy(update=parts)})
 
 
 # --- as a judge -------------------------------------------------------------------------------------------------------
