@@ -100,6 +100,14 @@ def test_an_instrument_that_lists_later_has_no_name_yet(made):
     assert later.id in text_of(made, instrument=later.id)
 
 
+def test_names_from_outside_are_shown_as_they_are(tmp_path):
+    path = prices(tmp_path / "a.csv", "[/red],A\x1b[31m")
+    pull(tmp_path / "s", Pull(source="files", options=[f"path={path}"]), now=NOW, environment={})
+    text = text_of(tmp_path / "s", at="2024-02-01")
+    assert "[/red]" in text
+    assert "\x1b" not in text
+
+
 def test_before_the_first_day_nothing_is_known(made):
     text = text_of(made, at="2014-06-01")
     assert "No close was known." in text

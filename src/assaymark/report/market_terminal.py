@@ -155,7 +155,7 @@ def _quotes(found: Sequence[Quote], *, whole: bool) -> Table:
         for one in members if whole else members[:_A_CLASS]:
             changes = [_change(value) for value in one.changes]
             close = f"{one.close:,.2f}" if abs(one.close) >= 1 else f"{one.close:.4g}"
-            table.add_row(clean(one.listing.id, 24), close, str(one.day), *changes, sparkline(one.path))
+            table.add_row(_plain(one.listing.id, 24), close, str(one.day), *changes, sparkline(one.path))
         if not whole and len(members) > _A_CLASS:
             more = f"  and {len(members) - _A_CLASS} more of {CLASS_NAMES[name].replace('_', ' ')}"
             table.add_row(Text(more, style="dim"), *[""] * 6)
@@ -182,7 +182,7 @@ def _macro(readings: Sequence[MacroReading]) -> Table:
         out = "" if one.released is None else _when(datetime.fromtimestamp(one.released, UTC))
         state = Text(one.state, style="" if one.state == "ok" else "yellow")
         period = "" if one.period is None else str(one.period)
-        table.add_row(clean(one.id, 30), value, clean(one.unit, 20), period, out, state)
+        table.add_row(_plain(one.id, 30), value, _plain(one.unit, 20), period, out, state)
     return table
 
 
@@ -196,8 +196,14 @@ def _filings(view: AsOf, instrument: str) -> Iterator[RenderableType]:
     for title in ("Filed", "for", "value", "unit", "known since"):
         table.add_column(title, justify="right" if title == "value" else "left")
     for one in filed[-8:]:
-        table.add_row(clean(one.field, 40), clean(one.period, 20), f"{one.value:,.4g}", one.unit, _when(one.filed_at))
+        names = (_plain(one.field, 40), _plain(one.period, 20))
+        table.add_row(*names, f"{one.value:,.4g}", _plain(one.unit, 20), _when(one.filed_at))
     yield table
+
+
+def _plain(text: str, limit: int) -> Text:
+    """A text from a source as it is: square brackets in it are no markup."""
+    return Text(clean(text, limit))
 
 
 def _item(one: News) -> RenderableType:
