@@ -1,4 +1,4 @@
-"""Small contexts of one cycle each: an hour of made one-minute bars, a book and limits, as agents of a study see them."""
+"""Small contexts of one cycle each: an hour of made one-minute bars, a book and limits, as agents see them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,22 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from assaymark.records import Constraint, Context, Fact, Instrument, Portfolio, Series
+from assaymark.agents.composers.models import COMPOSERS as RULES
+from assaymark.agents.composers.observation import observe
+from assaymark.prompting.styles import signature
+from assaymark.records import (
+    Agent,
+    Constraint,
+    Context,
+    Decision,
+    Fact,
+    Instrument,
+    Portfolio,
+    Provenance,
+    Rationale,
+    Series,
+    content_id,
+)
 
 NOW = datetime(2000, 1, 3, 12, tzinfo=UTC)
 CLASSES = ("equity", "bond", "commodity", "crypto", "real_estate")
@@ -98,3 +113,29 @@ def _book(prices: dict[str, float], limits: tuple[Constraint, ...], rng: np.rand
     worth = sum(units * prices[name] for name, units in positions.items())
     cash = round(1e5 - worth, 2)
     return Portfolio(currency="USD", cash=cash, nav=round(cash + worth, 2), positions=positions)
+
+
+COMPOSERS = ("momentum", "contrarian", "minimum-variance", "equal-weight", "steward")
+STYLES = ("alder", "birch", "cedar", "dogwood", "elder")
+
+
+def honest_decision(seed: int, agent: str = "momentum", *, text: str | None = None) -> tuple[Context, Decision]:
+    """What a reference agent decides on the context of a seed, or the same decision with another text."""
+    context = made_context(seed)
+    opening = signature(STYLES[COMPOSERS.index(agent)])
+    draft = RULES[f"reference/{agent}"](observe(context), opening)
+    decision = Decision(
+        record_id=f"{agent}-{seed}",
+        episode_id=f"made-{seed}",
+        step=1,
+        cluster=f"regime {seed % 5}",
+        decided_at=context.cutoff + timedelta(seconds=5),
+        agent=Agent(id=agent, family=f"ref-{agent}"),
+        context_id=content_id(context),
+        actions=draft.orders,
+        rationales=(Rationale(text=draft.text if text is None else text, kind="summary"),),
+        format="orders-v1",
+        provenance=Provenance(source="test"),
+        confidence=draft.confidence,
+    )
+    return context, decision

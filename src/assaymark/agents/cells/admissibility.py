@@ -17,7 +17,7 @@ from assaymark.agents.cells.book import Book, book_of, held_values, is_held
 from assaymark.agents.cells.composed import CELL_KINDS, AdmissibilityCheck, Composed, failed
 from assaymark.agents.cells.figures import LONGEST, figures_in, mentions_in, numerals_in, outside, sentences_of
 from assaymark.agents.cells.likeness import run_overlap, word_overlap
-from assaymark.agents.cells.statements import Stated, Statements, statements_of
+from assaymark.agents.cells.statements import FAR_SHARE, FAR_STEPS, Stated, Statements, statements_of
 from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.portfolio.orders import SIDES
 from assaymark.prompting.texts import judged_text, token_count
@@ -252,16 +252,18 @@ def _fact_flip(composed: Composed, original: Decision, context: Context) -> tupl
         return rest, count
     was, now = pairs[0]
     values = held_values(context, original.actions)
-    sure = is_held(values, abs(was.value), was.half)
+    said = statements_of(before, context, original.actions, _book(context, original))
+    told = {one.figure.start for one in (*said.features, *said.amounts) if one.right}
+    sure = was.start in told if told else is_held(values, abs(was.value), was.half)
     gap = abs(now.value - was.value)
-    far = gap >= 5 * was.step and gap >= 0.25 * max(abs(now.value), abs(was.value))
+    far = gap >= FAR_STEPS * was.step and gap >= FAR_SHARE * max(abs(now.value), abs(was.value))
     # With its sign turned a number keeps its size, so the material holds the size; the sign alone makes it wrong.
     turned = was.signed and was.value == -now.value
     wrong = turned or not is_held(values, abs(now.value), now.half)
     return (
         rest,
         count,
-        Check("the number before", float(sure), "held by the material", sure, was.quote),
+        Check("the number before", float(sure), "a right statement", sure, was.quote),
         Check("the number now", float(not wrong), "held by nothing", wrong, now.quote),
         Check("change in last printed digits", round(gap / was.step), "far from rounding", far),
     )

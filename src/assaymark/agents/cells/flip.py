@@ -99,9 +99,8 @@ def _choice(one: Stated) -> Choice:
 
 
 def _telling(figure: Figure) -> bool:
-    """Whether a figure is a measurement: it has a fraction or a percent sign, and two digits that are not zero."""
-    digits = "".join(c for c in figure.quote if c.isdigit()).strip("0")
-    return (figure.percent or figure.decimals > 0) and figure.value != 0 and len(digits) >= 1
+    """Whether a figure is a measurement: it has a fraction or a percent sign, and is not zero."""
+    return (figure.percent or figure.decimals > 0) and figure.value != 0
 
 
 def _book(context: Context, decision: Decision) -> Book | None:

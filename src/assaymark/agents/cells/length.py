@@ -124,7 +124,7 @@ def _shortened(text: str, low: float, high: float) -> str | None:
             total = size + sizes[at]
             if total <= high and best.get(total, (-1, ()))[0] < value + worth[at]:
                 best[total] = (value + worth[at], (*chosen, at))
-    fits = {size: one for size, one in best.items() if size >= low}
+    fits = {size: one for size, one in best.items() if low <= size <= high}
     if not fits:
         return None
     value, chosen = fits[max(fits, key=lambda size: (fits[size][0], size))]

@@ -30,7 +30,7 @@ _LEANS = re.compile(
     r"|My trades|More of|Less of|The holding of|The other|On the opposite)\b"
 )
 _MOST_KEPT = 0.4
-_SO = re.compile(r"(?P<first>[^,;:]+), so (?P<then>[^,;:]+)\.")
+_SO = re.compile(r"(?P<first>[^,;:.!?]+), so (?P<then>[^,;:.!?]+)\.")
 
 
 def paraphrase(decision: Decision, context: Context, rng: np.random.Generator) -> Composed:

@@ -197,8 +197,9 @@ def _feature(place: _Place, fields: Fields) -> tuple[str, Stated] | None:
     known = fields.get(name)
     if not known:
         return None
-    pieces = _BREAK.split(place.lead)
-    clause, ahead = pieces[-1], _BREAK.split(place.tail)[0]
+    # "return_60m of it: 0.8%" has nothing between its mark and the figure
+    pieces = [piece for piece in _BREAK.split(place.lead.replace("_", " ")) if _WORD.search(piece)]
+    clause, ahead = pieces[-1] if pieces else "", _BREAK.split(place.tail.replace("_", " "))[0]
     words = [_SAME.get(word, word) for word in _WORD.findall(clause)]
     behind = [_SAME.get(word, word) for word in _WORD.findall(ahead)]
     moving = {*words[-2:], *behind[:1]} & (_DOWN | _UP)
@@ -261,6 +262,9 @@ def _amount(place: _Place, book: Book) -> tuple[str, Stated] | None:
     else:
         name = "residual" if "residual" in lead else lead[-1] if lead else (tail[0] if tail else "")
         name = "" if name in ("cap", "floor", "largest") else name
+        # "much remains open, at 0.45" leaves no cash
+        if name == "residual" and not ({"cash", "cost", "proceeds"} & {*_cues(place.before())}):
+            name = "residual" if re.search(r"\bresidual\b", place.lead) else ""
     return _held("amount", place.figure, name, book.amounts.get(name))
 
 

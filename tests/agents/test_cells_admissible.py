@@ -1,0 +1,292 @@
+"""The checker of control cells: one planted violation for each rule, and reading that is not fooled."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from made_cycles import honest_decision, made_context
+
+from assaymark.agents.cells import (
+    Composed,
+    admissible,
+    checked,
+    failed,
+    is_admissible,
+    terse_right,
+    verbose_wrong,
+)
+from assaymark.agents.cells.book import book_of
+from assaymark.agents.cells.features import by_instrument, features_of
+from assaymark.agents.cells.figures import figures_in, mentions_in, sentences_of
+from assaymark.agents.cells.statements import statements_of
+from assaymark.errors import InputError, UnknownNameError
+from assaymark.records import Action, Instrument
+
+CONTEXT = made_context(2)
+KNOWN = by_instrument(features_of(CONTEXT))
+
+
+def broken(composed: Composed, context=CONTEXT) -> set[str]:
+    return {check.rule for check in failed(admissible(composed.kind, composed, context))}
+
+
+def risen() -> tuple[str, list]:
+    """An instrument and three of its features that speak for buying it or for nothing."""
+    for name, known in KNOWN.items():
+        fits = [one for one in known if one.lean >= 0]
+        held = CONTEXT.portfolio.positions.get(name, 0.0)
+        if len(fits) >= 3 and any(one.lean for one in fits) and not held:
+            return name, sorted(fits, key=lambda one: -one.lean)[:3]
+    raise AssertionError("no instrument rose in the context of the tests")
+
+
+NAME, RISEN = risen()
+
+
+def told(count: int = 3, features=RISEN) -> str:
+    return ", ".join(f"{one.horizon} {one.kind} {one.printed(one.value)}" for one in features[:count])
+
+
+def terse(text: str | None = None, *, kind: str = "buy", quantity: float = 5.0, features=RISEN) -> Composed:
+    text = f"Buy {quantity:g} {NAME}: {told(features=features)}." if text is None else text
+    return Composed(kind="cell_b", actions=(Action(instrument=NAME, kind=kind, quantity=quantity),), text=text)
+
+
+# --- cell B -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_terse_cell_that_a_person_wrote_is_admissible():
+    assert broken(terse()) == set()
+    assert is_admissible("cell_b", terse(), CONTEXT)
+
+
+def test_b_sixty_tokens_are_enough_and_sixty_one_too_many():
+    base = terse().text
+    filler = " ".join(["so"] * (60 - len(base.split())))
+    assert broken(terse(f"{base} {filler}")) == set()
+    assert broken(terse(f"{base} {filler} so")) == {"tokens"}
+
+
+def test_b_two_features_are_too_few():
+    assert broken(terse(f"Buy 5 {NAME}: {told(2)}.")) == {"correct features"}
+
+
+def test_b_a_feature_that_is_said_twice_counts_once():
+    text = f"Buy 5 {NAME}: {told(2)}. {NAME}: {told(1)}."
+    assert broken(terse(text)) == {"correct features"}
+
+
+@pytest.mark.parametrize("hedge", ["Perhaps.", "This may hold.", "More or less."])
+def test_b_one_hedge_is_refused(hedge):
+    assert broken(terse(f"{terse().text} {hedge}")) == {"hedging words"}
+
+
+def test_b_one_wrong_number_is_refused():
+    feature = RISEN[0]
+    text = terse().text.replace(feature.printed(feature.value), feature.printed(feature.value + 0.011))
+    found = failed(admissible("cell_b", terse(text), CONTEXT))
+    assert "wrong numbers" in {check.rule for check in found}
+    assert feature.field in next(check.detail for check in found if check.rule == "wrong numbers")
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["Cash 1.00 less cost 2.00 leaves 3.00.", "Leverage 0.01.", "Exposure is 99.9% of equity.", "Buy 4 {name}."],
+)
+def test_b_wrong_arithmetic_is_refused(sentence):
+    assert broken(terse(f"{terse().text} {sentence.format(name=NAME)}")) == {"wrong numbers"}
+
+
+def test_b_a_number_that_cannot_be_placed_is_refused():
+    assert broken(terse(f"{terse().text} Patience 17.5.")) == {"numbers that cannot be checked"}
+
+
+def test_b_a_breach_is_refused():
+    assert "broken rules" in broken(terse(quantity=900.0))
+
+
+def test_b_an_order_against_what_is_cited_is_refused():
+    sold = terse(f"Short 5 {NAME}: {told()}.", kind="short")
+    assert "orders against or without a cited direction" in broken(sold)
+
+
+def test_b_an_order_for_which_nothing_is_cited_is_refused():
+    other = next(name for name in KNOWN if name != NAME)
+    cell = terse()
+    assert "orders against or without a cited direction" in broken(
+        replace(cell, actions=(*cell.actions, Action(instrument=other, kind="buy", quantity=1.0)))
+    )
+
+
+def test_b_without_an_order_it_is_none():
+    assert "orders" in broken(replace(terse(), actions=(Action(instrument="", kind="no_trade"),)))
+
+
+# --- cell A -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def verbose() -> Composed:
+    return verbose_wrong(CONTEXT, np.random.default_rng(0))
+
+
+def test_a_too_few_tokens(verbose):
+    short = " ".join(verbose.text.split()[:150])
+    assert "tokens" in broken(replace(verbose, text=short))
+
+
+def test_a_one_hedge(verbose):
+    assert broken(replace(verbose, text=verbose.text + " It could turn.")) == {"hedging words"}
+
+
+def test_a_text_that_is_not_sure_of_itself(verbose):
+    calm = " ".join(f"{one.instrument}'s {one.horizon} {one.kind} is 9.87%." for one in features_of(CONTEXT)[:6])
+    account = "Cash 1.00 less cost 2.00 leaves 3.00. " + "The book is what it is and stays so. " * 25
+    assert broken(replace(verbose, text=f"{calm} {account}")) == {"confident phrases"}
+
+
+def test_a_one_feature_that_is_right_after_all(verbose):
+    feature = RISEN[0]
+    right = f" {NAME}'s {feature.horizon} {feature.kind} is {feature.printed(feature.value)}."
+    assert broken(replace(verbose, text=verbose.text + right)) == {"features that are not far wrong"}
+
+
+def test_a_one_feature_that_is_only_a_rounding_away(verbose):
+    feature = next(one for one in features_of(CONTEXT) if one.kind == "volume")
+    near = feature.printed(feature.value + 0.02)
+    text = f"{verbose.text} {feature.instrument}'s {feature.horizon} {feature.kind} is {near}."
+    assert broken(replace(verbose, text=text)) == {"features that are not far wrong"}
+
+
+def test_a_too_few_contradictions(verbose):
+    kept = [verbose.text[a:b] for a, b in sentences_of(verbose.text)]
+    features = [one for one in kept if re.search(r"\d+m ", one)]
+    text = " ".join(one for one in kept if one not in features[2:])
+    assert "contradicted features" in broken(replace(verbose, text=text + " So be it." * 40))
+
+
+def test_a_one_amount_that_is_right(verbose):
+    residual = book_of(CONTEXT, verbose.actions).after.residual
+    text = f"{verbose.text} The residual is {residual:,.2f}."
+    assert broken(replace(verbose, text=text)) == {"amounts that are right"}
+
+
+def test_a_text_without_any_reconciliation(verbose):
+    kept = [verbose.text[a:b] for a, b in sentences_of(verbose.text)]
+    text = " ".join(one for one in kept if not re.search(r"\b(?:[Cc]ash|[Ee]xposure|[Ll]everage|[Ll]argest)\b", one))
+    assert broken(replace(verbose, text=text + " And so it is." * 20)) == {
+        "false amounts of cash, exposure or leverage"
+    }
+
+
+def test_a_orders_that_keep_every_rule(verbose):
+    assert "broken rules" in broken(replace(verbose, actions=(Action(instrument=NAME, kind="buy", quantity=1.0),)))
+
+
+# --- all of them ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["cell_a", "cell_b"])
+def test_orders_that_cannot_be_settled_are_a_failed_check(kind):
+    wild = Composed(kind=kind, actions=(Action(instrument="Asset Z", kind="buy", quantity=1.0),), text="Buy it.")
+    assert broken(wild) == {"orders that settle"}
+    endless = replace(wild, actions=(Action(instrument=NAME, kind="buy", quantity=float("inf")),))
+    assert broken(endless) == {"orders that settle"}
+
+
+@pytest.mark.parametrize("text", ["", "  \n ", "a" * 20_001])
+def test_a_text_that_is_empty_or_a_book_is_not_read(text):
+    assert broken(terse(text)) == {"characters"}
+
+
+@pytest.mark.parametrize(
+    "text", ["9" * 15_000, "-" * 15_000, "1,1" * 5_000, "Asset A " * 2_000, "\ue000" * 99, "1.1." * 4999]
+)
+def test_hostile_texts_are_read_to_the_end(text):
+    assert "correct features" in broken(terse(text))
+
+
+def test_a_kind_without_rules_is_unknown():
+    with pytest.raises(UnknownNameError, match=r"kind of control cell 'ladder'"):
+        admissible("ladder", terse(), CONTEXT)
+
+
+def test_a_derived_cell_needs_what_it_was_made_from():
+    with pytest.raises(InputError, match=r"original: a paraphrase is held against the decision"):
+        admissible("paraphrase", Composed(kind="paraphrase", actions=(), text="x"), CONTEXT)
+    context, decision = honest_decision(1)
+    with pytest.raises(InputError, match=r"tokens: the length that was asked for"):
+        admissible("length_matched", Composed(kind="length_matched", actions=(), text="x", original=decision), context)
+
+
+def test_checked_records_every_check():
+    cell = checked(terse(), CONTEXT)
+    assert [check.rule for check in cell.admissibility] == [
+        "characters",
+        "tokens",
+        "hedging words",
+        "correct features",
+        "wrong numbers",
+        "numbers that cannot be checked",
+        "orders",
+        "broken rules",
+        "orders against or without a cited direction",
+    ]
+    assert all(check.passed for check in cell.admissibility)
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def test_one_name_inside_another_is_not_mentioned():
+    longer = replace(CONTEXT, instruments=(Instrument(id="Asset A"), Instrument(id="Asset AB")))
+    assert [one.instrument for one in mentions_in("Asset AB beats Asset A, Asset ABC", longer)] == [
+        "Asset AB",
+        "Asset A",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text", ["over 15 minutes", "a 60m range", "60-minute", "21 sessions", "ISO27001", "v1.2.3", "the 15-minute one"]
+)
+def test_horizons_and_codes_are_no_figures(text):
+    assert figures_in(text) == ()
+
+
+@pytest.mark.parametrize("quote", ["+0.80%", "-1,234.50", "0.91", "12", "33 %", "−0.5%"])
+def test_a_figure_is_written_back_as_it_stood(quote):
+    (figure,) = figures_in(f"is {quote} now")
+    assert figure.quote == quote
+    assert figure.written(figure.value).replace("-", "−") == quote.replace("-", "−")
+
+
+@pytest.mark.parametrize(
+    "wording",
+    [
+        "{x}'s 60m return is {v}.",
+        "{x} is {way} {size} over the hour.",
+        "The 60-minute return of {x} stands at {v}.",
+        "return_60m for {x}: {v}",
+        "Over 60 minutes {x} returned {v}.",
+        "{v} is the 60m return of {x}.",
+    ],
+)
+def test_a_feature_is_read_in_many_wordings(wording):
+    one = next(feature for feature in features_of(CONTEXT) if feature.field == "return_60m")
+    shown = one.printed(one.value)
+    way = "up" if one.value > 0 else "down"
+    text = wording.format(x=one.instrument, v=shown, way=way, size=shown.lstrip("+-"))
+    (found,) = statements_of(text, CONTEXT, (), None).features
+    assert (found.instrument, found.about, found.right) == (one.instrument, "return_60m", True)
+
+
+def test_generated_terse_cells_leave_no_number_unread():
+    for seed in range(10):
+        context = made_context(seed)
+        cell = terse_right(context, np.random.default_rng(seed))
+        said = statements_of(cell.text, context, cell.actions, book_of(context, cell.actions))
+        assert said.unread == ()
+        assert all(one.right for one in (*said.features, *said.amounts, *said.limits, *said.orders))
