@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
+from repetitions import over_seeds
 from scipy import stats
 
 from assaymark.engine.calls import CallSpec, Message, Text
@@ -67,7 +68,8 @@ def classes(calls: Iterable) -> Counter[str]:
 def calls(many, spec, ask):
     """All calls of the three judges under both prompts, by model."""
     chosen = [pair for pair in many if pair.condition != "graded_vacuum"]
-    return {model: ask(chosen, spec(model, **STEADY)) for model in MODELS}
+    asked = over_seeds(lambda place: ask(chosen, spec(MODELS[place], **STEADY)), range(len(MODELS)))
+    return dict(zip(MODELS, asked, strict=True))
 
 
 @pytest.fixture(scope="module")

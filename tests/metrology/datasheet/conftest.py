@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from repetitions import untraced
 from scipy import stats
 
 from assaymark.metrology.datasheet import datasheet_measurements
@@ -153,7 +154,8 @@ def coverage() -> Callable[..., dict[str, tuple[int, int]]]:
 
     def count(runs: Iterator[tuple[list[PairCall], np.random.Generator]], truths: Mapping[str, float]) -> Any:
         held, of = dict.fromkeys(truths, 0), dict.fromkeys(truths, 0)
-        for calls, rng in runs:
+
+        def add(calls: list[PairCall], rng: np.random.Generator) -> None:
             measured = datasheet_measurements(calls, rng=rng)
             found = {m.id.replace("judge=j,", "").replace(",judge=j", ""): m for m in measured}
             for name, truth in truths.items():
@@ -162,6 +164,9 @@ def coverage() -> Callable[..., dict[str, tuple[int, int]]]:
                 if low is not None:
                     of[name] += 1
                     held[name] += low - 1e-9 <= truth <= high + 1e-9
+
+        add(*next(runs))
+        untraced(lambda: [add(*run) for run in runs])
         return {name: (held[name], of[name]) for name in truths}
 
     return count
