@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from assaymark.protocol import Study
 from assaymark.records import AGGREGATE, Decision, Evidence, Measurement, Verdict
+from assaymark.report.substrate_views import SubstrateView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,10 @@ class RubricView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlantedView:
-    """A reference judge and what was planted in it: ``question`` is what it is a model of, ``planted`` the flaws."""
+    """A reference judge or agent and what was planted in it.
+
+    ``question`` is what a judge is a model of, or the rule that an agent follows; ``planted`` are its properties.
+    """
 
     name: str
     family: str
@@ -63,6 +67,10 @@ class AssayRun:
         Contrasts in the Holm family of the dimensions; None when none were tested.
     datasheets : tuple of str
         Judges whose datasheets lie beside the pages.
+    substrate : SubstrateView or None
+        What a study that makes its own records showed its agents; None for imported records.
+    reference_agents : tuple of PlantedView
+        One per built-in agent of such a study.
 
     Examples
     --------
@@ -91,3 +99,5 @@ class AssayRun:
     excluded: Mapping[str, int] = field(default_factory=dict)
     family_size: int | None = None
     datasheets: tuple[str, ...] = ()
+    substrate: SubstrateView | None = None
+    reference_agents: tuple[PlantedView, ...] = ()

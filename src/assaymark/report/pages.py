@@ -13,12 +13,14 @@ from typing import Any, Final
 from markupsafe import Markup
 
 from assaymark import __version__
+from assaymark.report.agents_view import EXAMPLE, agents_view
 from assaymark.report.agreement import agreement_view
 from assaymark.report.board import board
 from assaymark.report.book import Book
 from assaymark.report.cards import PAGE, Card, cards
 from assaymark.report.claim_map import claim_map
 from assaymark.report.controls import controls_view
+from assaymark.report.cycle_example import example_view
 from assaymark.report.evidence import Filter, LedgerRow, evidence_view, filters, ledger_rows
 from assaymark.report.formats import clean, count, counted, listing, short_hash
 from assaymark.report.fragility import fragility_view
@@ -60,6 +62,7 @@ def render_pages(run: AssayRun) -> Mapping[str, str]:
     mapping of str to str
         ``index.html``, ``claim-map.html`` and ``claims.html`` (continued as ``claims-002.html`` and so on), each at
         most 200 KB and 45 KB gzipped; ``measurements.html`` and ``ledger/page-001.html`` onwards, each at most 1 MB.
+        A study that made its own records has ``cycle-example.html`` too, as small as the first ones.
 
     Examples
     --------
@@ -80,6 +83,7 @@ def render_pages(run: AssayRun) -> Mapping[str, str]:
     pages.update(_claims(book, links))
     pages.update(_measurements(book, measured))
     pages.update(_ledger(book, rows))
+    pages.update(_example(book))
     return pages
 
 
@@ -106,6 +110,7 @@ def _index(book: Book, rows: Sequence[LedgerRow]) -> str:
             "dimensions": listing(titles) or "none",
         },
         board=board(book),
+        agents=agents_view(book),
         agreement=agreement_view(book),
         stability=stability_view(book),
         outside=outside_view(book),
@@ -187,6 +192,13 @@ def _ledger(book: Book, rows: Sequence[LedgerRow]) -> Iterator[tuple[str, str]]:
         )
         done += len(part)
         yield f"ledger/{names[at]}", html
+
+
+def _example(book: Book) -> Iterator[tuple[str, str]]:
+    """The page of one whole cycle, where the run has one."""
+    view = example_view(book)
+    if view is not None:
+        yield EXAMPLE, _render("cycle-example.html", book, "", view.title, view=view)
 
 
 def _span(done: int, here: int, total: int) -> str:

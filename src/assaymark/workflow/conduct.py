@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from assaymark.agents.llm import NOT_USABLE
 from assaymark.errors import InputError
 from assaymark.judging import judged_text, token_count
+from assaymark.judging.oracle import prices_of
 from assaymark.metrology import Conduct, conduct_measurements
 from assaymark.portfolio.orders import audit, fee_of, settle
 from assaymark.records import Context, Decision, Measurement
@@ -63,13 +64,8 @@ def _checks(decision: Decision, context: Context) -> tuple[tuple[str, bool], ...
     if context.portfolio is None:
         return None
     try:
-        after = settle(context.portfolio, last_prices(context), decision.actions, fee_bps=fee_of(context.constraints))
-    except InputError:
+        after = settle(context.portfolio, prices_of(context), decision.actions, fee_bps=fee_of(context.constraints))
+    # Amounts beyond what a float holds make sums of infinities, which no settlement survives.
+    except (InputError, ValueError, OverflowError):
         return ((UNSETTLED, False),)
     return tuple((check.rule, check.kept) for check in audit(after, context.constraints))
-
-
-def last_prices(context: Context) -> Mapping[str, float]:
-    """The price at which orders on each instrument of a context are settled."""
-    stated = ((fact.instrument, fact.value) for fact in context.facts if fact.field == "price")
-    return {name: value for name, value in stated if not isinstance(value, str)}

@@ -18,6 +18,7 @@ from assaymark.workflow.datasheets import datasheet_pages, stored_datasheets
 from assaymark.workflow.folder import RunFolder, replace_files
 from assaymark.workflow.locking import Locked, open_locked
 from assaymark.workflow.selection import select
+from assaymark.workflow.showing import planted_agents, substrate_view
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
 
 
@@ -73,6 +74,8 @@ def gather(locked: Locked, store: Store, *, datasheets: tuple[str, ...] = ()) ->
         excluded=selection.excluded,
         family_size=_family_size(store),
         datasheets=datasheets,
+        substrate=substrate_view(locked, store),
+        reference_agents=planted_agents(study),
     )
 
 
