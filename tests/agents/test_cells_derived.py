@@ -69,13 +69,13 @@ def test_a_paraphrase_keeps_every_fact_and_hardly_a_run_of_words(seed, agent):
 
 @settings(max_examples=20, deadline=None)
 @given(SEEDS, AGENTS)
-def test_the_judges_ledger_finds_in_a_paraphrase_what_it_found_in_the_original(seed, agent):
+def test_the_judges_ledger_supports_a_paraphrase_no_less_than_the_original(seed, agent):
     context, decision = honest(seed, agent)
     cell = paraphrase(decision, context, np.random.default_rng(seed))
     before, after = (
         Counter(one.state for one in ledger(decision, context, t)) for t in (judged_text(decision), cell.text)
     )
-    assert after["supported"] == before["supported"]
+    assert after["supported"] >= before["supported"]
     assert after["contradicted"] == before["contradicted"] == 0
 
 
