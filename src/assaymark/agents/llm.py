@@ -10,7 +10,7 @@ from assaymark.agents.prompts import agent_call
 from assaymark.agents.replies import Answer, Unusable, parse_answer
 from assaymark.engine.calls import CallSpec, Message, Reply
 from assaymark.errors import InputError
-from assaymark.portfolio.orders import audit, fee_of, settle
+from assaymark.portfolio.orders import audit, fee_of, prices_of, settle
 from assaymark.protocol import AgentSpec
 from assaymark.records import Agent, CallFacts, Context, Decision, Provenance, Rationale
 
@@ -159,10 +159,8 @@ def breaches(answer: Answer, context: Context) -> tuple[str, ...]:
     """The rules that orders break, by arithmetic; those that cannot be settled at all break ``settlement``."""
     if context.portfolio is None:
         return ()
-    prices = {fact.instrument: fact.value for fact in context.facts if fact.field == "price"}
-    known = {name: value for name, value in prices.items() if not isinstance(value, str)}
     try:
-        after = settle(context.portfolio, known, answer.orders, fee_bps=fee_of(context.constraints))
-    except InputError:
+        after = settle(context.portfolio, prices_of(context), answer.orders, fee_bps=fee_of(context.constraints))
+    except (InputError, ValueError, OverflowError):  # amounts beyond what a float holds sum to no number
         return ("settlement",)
     return tuple(check.rule for check in audit(after, context.constraints) if not check.kept)

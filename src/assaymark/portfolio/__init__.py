@@ -9,7 +9,7 @@ from __future__ import annotations
 from assaymark.portfolio.backtest import Backtest, backtest
 from assaymark.portfolio.checks import simple_returns
 from assaymark.portfolio.optimisers import max_sharpe, min_variance
-from assaymark.portfolio.orders import ORDER_RULES, RuleCheck, Settlement, audit, fee_of, settle
+from assaymark.portfolio.orders import ORDER_RULES, RuleCheck, Settlement, audit, fee_of, prices_of, settle
 from assaymark.portfolio.performance import Drawdown, Performance, max_drawdown, performance
 from assaymark.portfolio.risk import expected_shortfall, value_at_risk
 from assaymark.portfolio.risk_parity import equal_risk_contribution, inverse_volatility, risk_shares
@@ -40,6 +40,7 @@ __all__ = [
     "max_sharpe",
     "min_variance",
     "performance",
+    "prices_of",
     "risk_shares",
     "schedule",
     "settle",

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from typing import Final
 
 from assaymark.errors import InputError, Problem
-from assaymark.records import Action, Constraint, Portfolio
+from assaymark.records import Action, Constraint, Context, Portfolio
 
 SIDES: Final[Mapping[str, int]] = MappingProxyType({"buy": 1, "cover": 1, "sell": -1, "short": -1})
 """The kinds of action that trade, and the sign of the units that they add."""
@@ -129,6 +129,23 @@ def settle(
         weights={name: value / equity if equity > 0 else math.inf for name, value in values.items()},
         orders=orders,
     )
+
+
+def prices_of(context: Context) -> dict[str, float]:
+    """The price at which orders on a context settle: the fact ``price`` of an instrument, else its last close.
+
+    >>> from datetime import UTC, datetime
+    >>> from assaymark.records import Series
+    >>> noon = datetime(2000, 1, 3, 12, tzinfo=UTC)
+    >>> bars = Series(instrument="A", interval_s=60, times=(noon,), close=(101.5,))
+    >>> prices_of(Context(completeness="complete", cutoff=noon, cutoff_source="made up", prompt="", series=(bars,)))
+    {'A': 101.5}
+    """
+    found = {one.instrument: one.close[-1] for one in context.series if one.close}
+    for fact in context.facts:
+        if fact.field == "price" and fact.instrument and not isinstance(fact.value, str):
+            found[fact.instrument] = float(fact.value)
+    return found
 
 
 def signed_units(action: Action, held: float) -> float:

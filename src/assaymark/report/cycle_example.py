@@ -5,17 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC
 from html import escape
 from typing import Final
 
 from assaymark.errors import InputError
-from assaymark.judging.oracle import prices_of
-from assaymark.portfolio.orders import RuleCheck, Settlement, audit, fee_of, settle
+from assaymark.portfolio.orders import RuleCheck, Settlement, audit, fee_of, prices_of, settle
 from assaymark.prompting.texts import judged_rationales
 from assaymark.records import Action, Constraint, Context, Decision, Portfolio, Series
 from assaymark.report.book import Book
 from assaymark.report.figures.price import price_chart
-from assaymark.report.formats import clean, count, counted, listing, moment, number, percent, plural, sentence
+from assaymark.report.formats import NBSP, clean, count, counted, listing, moment, number, percent, plural, sentence
 from assaymark.report.substrate_views import CycleView
 from assaymark.report.tables import Table
 
@@ -106,7 +106,7 @@ def example_view(book: Book) -> ExampleView | None:
     shown_agents = sorted(found.decisions, key=lambda one: one.agent.id)[:MOST]
     room = ROOM // max(len(shown_agents), 1)
     return ExampleView(
-        title=f"One cycle: {regime}, number {count(found.number)}",
+        title=f"One cycle: {regime},{NBSP}number{NBSP}{count(found.number)}",
         answer=(
             f"The first cycle of the regime {regime}, as {plural(len(found.decisions), 'agent')} saw it, and what each "
             "decided. It is an example and no evidence: nothing may be concluded from one cycle."
@@ -134,10 +134,13 @@ def _more(total: int, noun: str, one: str, many: str) -> str:
 
 def _place(found: CycleView) -> str:
     """Where the cycle was cut from, which agents never saw."""
-    minutes = f"{moment(found.first.isoformat())} to {moment(found.last.isoformat())}"
+    first, last = found.first.astimezone(UTC), found.last.astimezone(UTC)
+    ends = f"{first:%H:%M} to {last:%H:%M} UTC" if first.date() == last.date() else f"to {moment(last.isoformat())}"
+    begin = moment(first.date().isoformat() if first.date() == last.date() else first.isoformat())
     gone = [clean(name, 40) for name in found.left_out[:MOST]]
     left = "" if not gone else f" {listing(gone)} did not trade then and {'is' if len(gone) == 1 else 'are'} left out."
-    return f"Cut from bars of {minutes}.{left} The agents saw neither these dates nor the real names below the charts."
+    unseen = "The agents saw neither this time nor the real names below the charts."
+    return f"Cut from bars of {begin}, {ends}.{left} {unseen}"
 
 
 def _charts(found: CycleView) -> Iterator[PriceChart]:
@@ -148,7 +151,7 @@ def _charts(found: CycleView) -> Iterator[PriceChart]:
         yield PriceChart(
             title=f"{name}, {kind}" if kind else name,
             svg=_chart(f"price{at}", name, series),
-            caption=f"Really {clean(found.names.get(series.instrument, 'not known'), 60)}",
+            caption=f"Real name: {clean(found.names.get(series.instrument, 'not known'), 60)}",
         )
 
 

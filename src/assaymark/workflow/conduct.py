@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from assaymark.agents.llm import NOT_USABLE
 from assaymark.errors import InputError
 from assaymark.judging import judged_text, token_count
-from assaymark.judging.oracle import prices_of
 from assaymark.metrology import Conduct, conduct_measurements
-from assaymark.portfolio.orders import audit, fee_of, settle
+from assaymark.portfolio.orders import audit, fee_of, prices_of, settle
 from assaymark.records import Context, Decision, Measurement
 from assaymark.workflow.locking import Locked
 from assaymark.workflow.tables import DECISIONS, Store

@@ -147,6 +147,7 @@ def _cell_a(composed: Composed, _context: Context, book: Book, said: Statements)
         _none("features that are not far wrong", [_quote(one) for one in said.features if not one.far]),
         _least("false amounts of cash, exposure or leverage", sum(not one.right for one in stated), 1),
         _none("amounts that are right", [_quote(one) for one in stated if one.right]),
+        _none("numbers that cannot be checked", [figure.quote for figure in said.unread]),
         _least("broken rules", len(book.broken), 1),
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from assaymark.errors import InputError, NotMeasurableError, Problem
-from assaymark.portfolio.orders import RuleCheck, Settlement, audit, fee_of, settle
+from assaymark.portfolio.orders import RuleCheck, Settlement, audit, fee_of, prices_of, settle
 from assaymark.records import Action, Context
 
 
@@ -24,15 +24,6 @@ class Book:
     def broken(self) -> tuple[RuleCheck, ...]:
         """The rules that are not kept."""
         return tuple(check for check in self.checks if not check.kept)
-
-
-def prices_of(context: Context) -> dict[str, float]:
-    """The price of each instrument: the fact ``price``, else the last close of its series."""
-    found = {one.instrument: one.close[-1] for one in context.series if one.close}
-    for fact in context.facts:
-        if fact.field == "price" and fact.instrument and not isinstance(fact.value, str):
-            found[fact.instrument] = float(fact.value)
-    return found
 
 
 def book_of(context: Context, actions: Sequence[Action]) -> Book:

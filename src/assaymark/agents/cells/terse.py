@@ -9,11 +9,12 @@ import numpy as np
 
 from assaymark.agents.cells import phrases
 from assaymark.agents.cells.admissibility import TERSE_TOKENS, checked
-from assaymark.agents.cells.book import Book, book_of, prices_of
+from assaymark.agents.cells.book import Book, book_of
 from assaymark.agents.cells.composed import REDRAWS, Composed, failed, refuse
 from assaymark.agents.cells.features import Feature, by_instrument, features_of, limits_text
 from assaymark.agents.cells.phrases import one_of, styled
 from assaymark.errors import NotMeasurableError
+from assaymark.portfolio.orders import prices_of
 from assaymark.prompting.styles import signature
 from assaymark.prompting.texts import token_count
 from assaymark.records import Action, ActionKind, Context

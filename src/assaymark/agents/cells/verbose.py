@@ -10,11 +10,12 @@ import numpy as np
 
 from assaymark.agents.cells import phrases
 from assaymark.agents.cells.admissibility import checked
-from assaymark.agents.cells.book import Book, book_of, held_values, is_held, prices_of
+from assaymark.agents.cells.book import Book, book_of, held_values, is_held
 from assaymark.agents.cells.composed import REDRAWS, Composed, failed, refuse
 from assaymark.agents.cells.features import Feature, by_instrument, features_of, limits_text, wrong_value
 from assaymark.agents.cells.phrases import one_of, some_of, styled
 from assaymark.errors import InputError, NotMeasurableError
+from assaymark.portfolio.orders import prices_of
 from assaymark.prompting.styles import signature
 from assaymark.records import Action, Context
 

@@ -14,6 +14,7 @@ from assaymark.agents.composers.draft import Composer, Draft, paragraph
 from assaymark.agents.composers.observation import Asset, Observation
 from assaymark.agents.composers.trading import orders_towards
 from assaymark.agents.composers.wording import count, listing, move, percent, plain, spoken
+from assaymark.records import Action
 
 INVESTED: Final = 0.6
 """The share of equity that the instruments which moved the right way get together."""
@@ -65,8 +66,9 @@ def composer(way: Direction) -> Composer:
                 f"{ordered[-1].id} {way.last}, {move(ordered[-1].quarter)} over 15 minutes.",
                 f"The orders {way.lean}: {said}." if orders else "The book already does, so nothing is traded.",
                 *(_reason(seen.asset(one.instrument), one.kind) for one in orders),
+                _limits(seen, orders),
                 f"{way.danger}: volatility of {ordered[0].id} is {percent(ordered[0].volatility, 2)} over the hour.",
-                f"Confidence is {plain(confidence)}.",
+                f"If the move fades, the position is likely to be reduced. Confidence is {plain(confidence)}.",
             ),
             confidence=confidence,
         )
@@ -80,6 +82,16 @@ def _extreme(asset: Asset, way: Direction) -> str:
     return (
         f"{asset.id} {way.first}, {move(asset.quarter)} over 15 minutes on {plain(asset.busy)} times its mean volume."
     )
+
+
+def _limits(seen: Observation, orders: tuple[Action, ...]) -> str:
+    """The largest position after the orders against its cap."""
+    weights = seen.after(orders).weights
+    if not weights:
+        return "No position is left."
+    largest = max(weights, key=lambda name: weights[name])
+    cap = percent(seen.limit("max_weight", 1.0))
+    return f"The largest position is {largest} at a weight of {percent(weights[largest])} against a cap of {cap}."
 
 
 def _reason(asset: Asset, kind: str) -> str:

@@ -76,6 +76,6 @@ def _risk(held: list[Asset], after: Settlement) -> str:
     return (
         f"The main risk is {rough.id}, the most volatile position with {percent(rough.volatility, 2)} over the hour; a "
         f"shock there would hurt most. If {first.id} falls below {first.low:.4f}, its low of the hour, its weight of "
-        f"{percent(after.weights[first.id])} would be cut in half; unless volume stays above {plain(1.0)} times its "
-        f"mean, the tilt is likely to be taken back. Doubt is large after one hour, so confidence is {plain(0.45)}."
+        f"{percent(after.weights[first.id])} would be cut in half; unless volume holds up, the tilt is likely to be "
+        f"taken back. Doubt is large after one hour, so confidence is {plain(0.45)}."
     )

@@ -88,7 +88,7 @@ def reconciliation(seen: Observation, after: Settlement) -> list[str]:
     largest = max(after.weights, key=lambda name: after.weights[name], default="")
     found = [
         f"Cash {money(after.cash)} less cost {money(after.cost)} leaves {money(after.residual)}.",
-        f"Exposure {money(after.exposure)} over equity {money(after.equity)} is {percent(after.leverage)}.",
+        f"Exposure {money(after.exposure)} on equity of {money(after.equity)} is {percent(after.leverage)}.",
         f"Leverage {plain(after.leverage)} against a cap of {plain(seen.limit('max_leverage', 1.0))}.",
     ]
     if largest:

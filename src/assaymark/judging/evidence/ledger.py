@@ -24,7 +24,7 @@ _OWN_WORDS = word_set(
     """
     weight allocation allocate allocated allocating sleeve overweight position exposure stake confidence conviction
     probability forecast base low high expected expect expecting expectation target alpha stop leverage hold holding
-    sized size cap p10 p50 p90 beat rank chance top
+    sized size cap p10 p50 p90 beat rank chance top cost residual equity cash fees
     """
 )
 
@@ -86,7 +86,7 @@ def numeric_ledger(decision: Decision, context: Context, *, material: Material |
     """
     seen = Material.of(context) if material is None else material
     texts = [(rationale.kind, rationale.text) for rationale in decision.rationales]
-    findings = audit_texts(texts, seen, own_numbers(decision), owners=owners_of(decision))
+    findings = audit_texts(texts, seen, own_numbers(decision, context), owners=owners_of(decision))
     return [_evidence(decision.record_id, finding) for finding in findings]
 
 

@@ -40,6 +40,10 @@ _RULED = re.compile(
 _SENTENCES = re.compile(r"[.!?;](?=\s|\Z)\s*")
 Entry = tuple[float, str, frozenset[str], str, str]
 _LONGEST_NOTE = 4000
+_LIMIT_WORDS = {
+    "max_": frozenset(("cap", "limit", "ceiling", "most")),
+    "min_": frozenset(("floor", "least", "minimum")),
+}
 _PRONOUN = re.compile(r"(?:It|They|Both|That|This|These|The index|The gauge)\b")
 _DIGITS = re.compile(r"([0-9]+)")
 _FACTORS = (1.0, 0.01, 1e3, 1e6, 1e9, 1e12)
@@ -382,11 +386,16 @@ def _rules(rules: Sequence[Constraint | str]) -> NumberBag:
     found: list[Entry] = []
     for one in rules:
         if isinstance(one, Constraint):
-            words = frozenset(words_of(f"{one.kind} {one.scope}".replace("_", " ")).forms)
+            words = frozenset(words_of(f"{one.kind} {one.scope}".replace("_", " ")).forms) | _said_of(one.kind)
             found.append((one.limit, one.unit, words, "", f"constraint:{one.kind}"))
         else:
             found += _rules_of_text(one)
     return _bag(found)
+
+
+def _said_of(kind: str) -> frozenset[str]:
+    """What a limit of this kind is called in a sentence, beside its own name."""
+    return next((words for start, words in _LIMIT_WORDS.items() if kind.startswith(start)), frozenset())
 
 
 @lru_cache(maxsize=256)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from assaymark.judging.books import book_of
 from assaymark.judging.evidence.material import OwnNumbers
-from assaymark.records import JSON, Action, Decision
+from assaymark.records import JSON, Action, Context, Decision
 
 _ID_KEYS = ("instrument", "option_id", "id", "symbol", "asset")
 _DEEPEST = 12
@@ -23,8 +24,12 @@ _ACTION_UNITS = {
 Entry = tuple[str, str, float, str]
 
 
-def own_numbers(decision: Decision) -> OwnNumbers:
-    """Every number of a decision's actions, stages and confidence, under the name it is stored by."""
+def own_numbers(decision: Decision, context: Context | None = None) -> OwnNumbers:
+    """Every number of a decision's actions, stages and confidence, under the name it is stored by.
+
+    Orders also put forward the book that they lead to: with ``context``, the weights, cash, exposure and leverage after
+    them are the decision's own, as target weights are (`portfolio.orders.settle`).
+    """
     entries: list[Entry] = []
     if decision.confidence is not None:
         entries.append(("", "confidence probability", decision.confidence, "ratio"))
@@ -32,7 +37,31 @@ def own_numbers(decision: Decision) -> OwnNumbers:
         entries += _of_action(action)
     for name in sorted(decision.stages):
         entries += _walk(decision.stages[name], name, "", 0)
+    if context is not None:
+        entries += _of_book(decision, context)
     return OwnNumbers.of(dict.fromkeys(entries))
+
+
+def _of_book(decision: Decision, context: Context) -> Iterator[Entry]:
+    """The arithmetic of the book after a decision's orders; nothing where it cannot be worked out."""
+    book = book_of(context, decision.actions)
+    if book is None or book.after is None or book.after.equity <= 0:
+        return
+    after = book.after
+    for name, weight in after.weights.items():
+        yield name, "weight allocation position share", weight, "ratio"
+    yield "", "exposure over equity", after.leverage, "ratio"
+    yield "", "leverage", after.leverage, "multiple"
+    yield "", "cash share of equity", after.residual / after.equity, "ratio"
+    for name, amount in (
+        ("cash before", after.cash),
+        ("cost of the orders", after.cost),
+        ("cash residual", after.residual),
+        ("fees", after.fees),
+        ("exposure", after.exposure),
+        ("equity", after.equity),
+    ):
+        yield "", name, amount, "usd"
 
 
 def owners_of(decision: Decision) -> dict[str, str]:

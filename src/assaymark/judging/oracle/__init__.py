@@ -5,7 +5,7 @@ Rules and numbers only, so its score of constraint awareness is known quality ag
 
 from __future__ import annotations
 
-from assaymark.judging.oracle.books import Book, book_of, made_of_orders, prices_of
+from assaymark.judging.books import Book, book_of, made_of_orders
 from assaymark.judging.oracle.reconciliation import QUANTITIES, Part, Reconciliation, reconcile
 from assaymark.judging.oracle.scoring import oracle_score
 
@@ -17,6 +17,5 @@ __all__ = [
     "book_of",
     "made_of_orders",
     "oracle_score",
-    "prices_of",
     "reconcile",
 ]

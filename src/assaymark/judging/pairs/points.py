@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final, Literal
 
 from assaymark.errors import InputError
-from assaymark.judging.pairs.arms import prefix_chain
+from assaymark.judging.pairs.arms import drafts, prefix_chain
 from assaymark.judging.pairs.tasks import Task, task_problems
 from assaymark.judging.pairs.texts import Brief, brief_of
-from assaymark.records import Agent, Context, Decision, Derivation, Provenance, Rationale, content_id, record
+from assaymark.records import (
+    Agent,
+    Context,
+    Decision,
+    Derivation,
+    DerivationKind,
+    Provenance,
+    Rationale,
+    content_id,
+    record,
+)
 
-PointVariant = Literal["vacuum", "ladder"]
+PointVariant = Literal["vacuum", "ladder", "filler"]
 
+FILLED_LEVELS: Final = (1, 2, 3, 4)
+"""The levels that are also shown with filler: neither the floor nor the ceiling, where a scale has no room."""
+
+# A filler text is its parent's content at another length, which is what ``length_matched`` names among derivations.
+_KINDS: Final[dict[PointVariant, DerivationKind]] = {
+    "vacuum": "vacuum",
+    "ladder": "ladder",
+    "filler": "length_matched",
+}
 _NOTHING: Final = ("", " \n\n\t")
 _MOMENT: Final = datetime(2026, 1, 1, tzinfo=UTC)
 _SOURCE: Final = "assaymark stimuli"
@@ -21,9 +40,10 @@ _SOURCE: Final = "assaymark stimuli"
 
 @record
 class PointStimulus:
-    """One text for a rubric judge: a level of a task's ladder, or nothing at all (``vacuum``, level 0).
+    """One text for a rubric judge: a level of a task's ladder, the same with filler, or nothing (``vacuum``, level 0).
 
-    ``level`` is how many requirements the text meets.
+    ``level`` is how many requirements the text meets. ``parent`` is the id of the ladder text that a filler text
+    lengthens: what it has more meets nothing, so a judge that is blind to length scores both alike.
     """
 
     id: str
@@ -31,17 +51,24 @@ class PointStimulus:
     level: int
     text: str
     variant: PointVariant
+    parent: str | None = None
 
     @property
     def task(self) -> str:
         """The name of the task."""
         return self.brief.task
 
+    @property
+    def tokens(self) -> int:
+        """Its length in whitespace tokens."""
+        return len(self.text.split())
+
 
 def point_stimuli(tasks: Sequence[Task], seed: int) -> list[PointStimulus]:
-    """Two texts without content and the six levels Q0 .. Q5 for each task.
+    """Two texts without content, the six levels Q0 .. Q5, and Q1 .. Q4 with filler, for each task.
 
-    The levels are the texts that `build_stimuli` puts in pairs from the same seed.
+    The levels and the filler texts are those that `build_stimuli` puts in pairs from the same seed, so what `check`
+    says of those pairs holds here: a filler text meets what its parent meets, and is longer by half.
 
     Raises
     ------
@@ -54,6 +81,9 @@ def point_stimuli(tasks: Sequence[Task], seed: int) -> list[PointStimulus]:
     >>> found = point_stimuli(finance_tasks()[:1], seed=7)
     >>> [(one.variant, one.level) for one in found][:4]
     [('vacuum', 0), ('vacuum', 0), ('ladder', 0), ('ladder', 1)]
+    >>> longer = found[-1]
+    >>> longer.id, longer.parent
+    ('copper-breakout.point.filler.4', 'copper-breakout.point.ladder.4')
     """
     if problems := task_problems(tasks):
         raise InputError("tasks", problems)
@@ -63,22 +93,38 @@ def point_stimuli(tasks: Sequence[Task], seed: int) -> list[PointStimulus]:
         found += [_point(brief, number, 0, text, "vacuum") for number, text in enumerate(_NOTHING, start=1)]
         chain = prefix_chain(task, seed)
         found += [_point(brief, level, level, one.text, "ladder") for level, one in enumerate(chain)]
+        found += _filled(task, brief, seed)
     return found
 
 
-def _point(brief: Brief, number: int, level: int, text: str, variant: PointVariant) -> PointStimulus:
+def _filled(task: Task, brief: Brief, seed: int) -> Iterator[PointStimulus]:
+    """The longer texts of a task's filler pairs, each with the ladder text that it lengthens."""
+    for pair in drafts(task, seed):
+        level = len(pair.v.met)
+        if pair.condition == "filler" and level in FILLED_LEVELS:
+            yield _point(brief, level, level, pair.v.text, "filler", parent=_name(brief, "ladder", level))
+
+
+def _name(brief: Brief, variant: PointVariant, number: int) -> str:
+    """The id of a stimulus."""
+    return f"{brief.task}.point.{variant}.{number}"
+
+
+def _point(
+    brief: Brief, number: int, level: int, text: str, variant: PointVariant, parent: str | None = None
+) -> PointStimulus:
     """One stimulus with its id."""
-    return PointStimulus(
-        id=f"{brief.task}.point.{variant}.{number}", brief=brief, level=level, text=text, variant=variant
-    )
+    name = _name(brief, variant, number)
+    return PointStimulus(id=name, brief=brief, level=level, text=text, variant=variant, parent=parent)
 
 
 def point_records(stimuli: Sequence[PointStimulus]) -> tuple[list[Decision], dict[str, Context]]:
     """The stimuli as decisions with their contexts, to be planned like any others (`judging.plan_calls`).
 
     ``record_id`` is the id of the stimulus, by which judgments find their level and task again; ``cluster`` is the
-    task. The study that plans them has to name the derivations ``vacuum`` and ``ladder`` beside ``honest``. A context
-    holds the situation and the requirements as the prompt; nothing in it is a fact that a number could contradict.
+    task. The study that plans them has to name the derivations ``vacuum``, ``ladder`` and ``length_matched`` (filler)
+    beside ``honest``. A context holds the situation and the requirements as the prompt; nothing in it is a fact that a
+    number could contradict.
     """
     contexts: dict[str, Context] = {}
     names: dict[str, str] = {}
@@ -117,5 +163,5 @@ def _decision(one: PointStimulus, context: str) -> Decision:
         rationales=(Rationale(text=one.text, kind="summary"),),
         format="stimulus",
         provenance=Provenance(source=_SOURCE),
-        derivation=Derivation(kind=one.variant),
+        derivation=Derivation(kind=_KINDS[one.variant], parent=one.parent),
     )

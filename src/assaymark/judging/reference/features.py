@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Any
 
 from assaymark.errors import InputError
+from assaymark.judging.books import Book, book_of
 from assaymark.judging.evidence import Finding, Material, OwnNumbers, audit_texts
-from assaymark.judging.oracle.books import Book, book_of
 from assaymark.judging.oracle.reconciliation import LIMITS, Part, reconcile
 from assaymark.judging.reading import Cell, Shown, read_decision
 from assaymark.judging.reference.holdings import forecasts, held, legality, sizes, volatility_ranks
@@ -145,7 +145,7 @@ def features(seen: Seen, shown: Shown) -> Features:
     """What can be noticed about a decision against its material."""
     text = "\n\n".join(rationale.text for rationale in shown.texts)
     tokens = token_count(text)
-    book = book_of(seen.context, shown)
+    book = book_of(seen.context, shown.actions)
     holdings = held(shown) if book is None else book.holdings
     stated = _stated(seen, book, text)
     noticed: dict[str, Any] = {

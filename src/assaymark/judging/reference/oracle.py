@@ -128,7 +128,7 @@ def _graded(parts: Sequence[str]) -> Graded | None:
         raise InputError("prompt", [f"a material and a decision are needed (got {len(parts)} parts)"])
     context = _context(parts[0])
     shown = read_decision(sections(parts[1]))
-    book = book_of(context, shown)
+    book = book_of(context, shown.actions)
     if book is None:
         return None
     if book.after is None:
