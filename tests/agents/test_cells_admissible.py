@@ -121,6 +121,17 @@ def test_b_an_order_for_which_nothing_is_cited_is_refused():
     )
 
 
+def test_b_closing_what_is_held_is_a_sale():
+    name = next(iter(CONTEXT.portfolio.positions))
+    fallen = sorted((one for one in KNOWN[name] if one.lean <= 0), key=lambda one: one.lean)
+    risen_ones = sorted((one for one in KNOWN[name] if one.lean >= 0), key=lambda one: -one.lean)
+    close = (Action(instrument=name, kind="close"),)
+    for features, refused in ((fallen, False), (risen_ones, True)):
+        if any(one.lean for one in features[:1]):
+            cell = Composed(kind="cell_b", actions=close, text=f"Close {name}: {told(4, features)}.")
+            assert ("orders against or without a cited direction" in broken(cell)) == refused
+
+
 def test_b_without_an_order_it_is_none():
     assert "orders" in broken(replace(terse(), actions=(Action(instrument="", kind="no_trade"),)))
 
@@ -172,6 +183,10 @@ def test_a_one_amount_that_is_right(verbose):
     residual = book_of(CONTEXT, verbose.actions).after.residual
     text = f"{verbose.text} The residual is {residual:,.2f}."
     assert broken(replace(verbose, text=text)) == {"amounts that are right"}
+
+
+def test_a_number_of_which_nobody_can_say_whether_it_is_wrong(verbose):
+    assert broken(replace(verbose, text=verbose.text + " Patience 17.5.")) == {"numbers that cannot be checked"}
 
 
 def test_a_text_without_any_reconciliation(verbose):

@@ -202,6 +202,24 @@ def test_amounts_of_the_book_are_flipped_where_no_feature_is_told():
     assert "." in cell.change.new
 
 
+def test_a_context_without_a_book_still_has_features_to_flip():
+    context, decision = honest_decision(4)
+    bookless = replace(context, portfolio=None)
+    targets = tuple(replace(one, kind="target_weight", weight=0.1, quantity=None) for one in decision.actions)
+    cell = fact_flip(replace(decision, actions=targets), bookless, np.random.default_rng(0))
+    assert failed(cell.admissibility) == ()
+
+
+def test_a_place_in_the_range_stays_between_its_ends():
+    context, _ = honest_decision(4)
+    fact = next(one for one in context.facts if one.field == "range_60m")
+    said = f"{fact.instrument}'s 60m range is {fact.value:.2f}."
+    context, decision = honest_decision(4, text=said)
+    for seed in range(10):
+        cell = fact_flip(decision, context, np.random.default_rng(seed))
+        assert 0 < float(cell.change.new) <= 1
+
+
 def test_a_text_without_a_number_to_flip_is_refused():
     context, decision = honest_decision(1, text="Two of them rise, so I buy 3 of 7.")
     with pytest.raises(NotMeasurableError, match="states no number that the material holds"):

@@ -225,11 +225,12 @@ def _named(text: str, context: Context) -> list[str]:
 
 def _facts(text: str, original: Decision, context: Context) -> list[str]:
     """What is stated of whom, as words: two texts with equal lists say the same of the same."""
-    said = statements_of(text, context, original.actions, _book(context, original))
+    said = statements_of(text, context, original.actions, book_if_any(context, original))
     return [f"{_quote(one)}" for one in (*said.features, *said.amounts, *said.limits, *said.orders)]
 
 
-def _book(context: Context, original: Decision) -> Book | None:
+def book_if_any(context: Context, original: Decision) -> Book | None:
+    """The book after a decision's orders; None where the context has none, or the orders are targets of weight."""
     try:
         return book_of(context, original.actions)
     except (InputError, NotMeasurableError):
@@ -253,7 +254,7 @@ def _fact_flip(composed: Composed, original: Decision, context: Context) -> tupl
         return rest, count
     was, now = pairs[0]
     values = held_values(context, original.actions)
-    said = statements_of(before, context, original.actions, _book(context, original))
+    said = statements_of(before, context, original.actions, book_if_any(context, original))
     told = {one.figure.start for one in (*said.features, *said.amounts) if one.right}
     sure = was.start in told if told else is_held(values, abs(was.value), was.half)
     gap = abs(now.value - was.value)

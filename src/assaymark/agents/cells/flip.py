@@ -7,12 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from assaymark.agents.cells.admissibility import RECONCILED, checked
-from assaymark.agents.cells.book import Book, book_of, held_values, is_held
+from assaymark.agents.cells.admissibility import RECONCILED, book_if_any, checked
+from assaymark.agents.cells.book import held_values, is_held
 from assaymark.agents.cells.composed import REDRAWS, Change, Composed, failed, refuse
 from assaymark.agents.cells.figures import Figure, figures_in, mentions_in, outside
 from assaymark.agents.cells.statements import Stated, statements_of
-from assaymark.errors import InputError, NotMeasurableError
+from assaymark.errors import NotMeasurableError
 from assaymark.prompting.texts import judged_text
 from assaymark.records import Context, Decision
 
@@ -80,7 +80,7 @@ Choice = tuple[Figure, bool, bool]
 
 def _choices(text: str, decision: Decision, context: Context) -> list[Choice]:
     """The figures that may be changed: of the best sort that the text has any of."""
-    book = _book(context, decision)
+    book = book_if_any(context, decision)
     said = statements_of(text, context, decision.actions, book)
     features = [one for one in said.features if one.right and _telling(one.figure)]
     if features:
@@ -101,13 +101,6 @@ def _choice(one: Stated) -> Choice:
 def _telling(figure: Figure) -> bool:
     """Whether a figure is a measurement: it has a fraction or a percent sign, and is not zero."""
     return (figure.percent or figure.decimals > 0) and figure.value != 0
-
-
-def _book(context: Context, decision: Decision) -> Book | None:
-    try:
-        return book_of(context, decision.actions)
-    except (InputError, NotMeasurableError):
-        return None
 
 
 def _wrong(figure: Figure, signed: bool, place: bool, held: Sequence[float], rng: np.random.Generator) -> str | None:
