@@ -10,6 +10,7 @@ from assaymark.protocol import AgentSpec
 from assaymark.records import Measurement
 from assaymark.report.book import Book
 from assaymark.report.formats import (
+    NBSP,
     clean,
     count,
     counted,
@@ -24,7 +25,6 @@ from assaymark.report.formats import (
 )
 from assaymark.report.inputs import PlantedView
 from assaymark.report.substrate_views import DateProbeView, RegimeView, SubstrateView
-from assaymark.report.tables import Table
 
 EXAMPLE: Final = "cycle-example.html"
 """The page of one whole cycle."""
@@ -78,6 +78,16 @@ class AgentRow:
 
 
 @dataclass(frozen=True, slots=True)
+class RegimeRow:
+    """The cycles of one regime, where they were cut, and what was left out of them and why."""
+
+    name: str
+    cycles: str
+    between: str
+    left_out: str
+
+
+@dataclass(frozen=True, slots=True)
 class ProbeRow:
     """What one date probe found, in a sentence."""
 
@@ -91,7 +101,7 @@ class AgentsView:
 
     reference: str
     answer: str
-    regimes: Table
+    regimes: tuple[RegimeRow, ...]
     clock: str
     probes: tuple[ProbeRow, ...]
     unprobed: str
@@ -110,7 +120,7 @@ def agents_view(book: Book) -> AgentsView | None:
     return AgentsView(
         reference=_reference(book),
         answer=_answer(found),
-        regimes=_regimes(found),
+        regimes=tuple(_regime(one) for one in found.regimes),
         clock="Dates are those of the source. Neither agents nor judges saw a date, a real name or a price level.",
         probes=tuple(ProbeRow(one.passed, probe_words(one)) for one in found.probes),
         unprobed=_unprobed(book, found),
@@ -128,9 +138,7 @@ def _reference(book: Book) -> str:
         return ""
     names = sorted(agent.name for agent in book.run.study.agents)
     if built_in.issuperset(names):
-        return (
-            "Every agent is a built-in rule with planted properties. Nothing here describes a language model’s trading."
-        )
+        return "Every agent is a built-in rule with planted properties; none is a language model."
     named = listing([clean(name, 60) for name in names if name in built_in])
     are = "is a built-in rule" if len(built_in) == 1 else "are built-in rules"
     return f"{named} {are} with planted properties, no language model."
@@ -148,13 +156,8 @@ def _answer(found: SubstrateView) -> str:
     )
 
 
-def _regimes(found: SubstrateView) -> Table:
-    heads = ("Regime", "Cycles", "Bars a cycle", "Cut between", "Instruments left out")
-    rows = tuple(
-        (clean(one.name, 60), count(one.cycles), count(found.bars), _between(one), _left_out(one))
-        for one in found.regimes
-    )
-    return Table(heads, rows, frozenset({1, 2}))
+def _regime(regime: RegimeView) -> RegimeRow:
+    return RegimeRow(clean(regime.name, 60), count(regime.cycles), _between(regime), _left_out(regime))
 
 
 def _between(regime: RegimeView) -> str:
@@ -226,8 +229,13 @@ def _share(item: Measurement | None) -> Cell:
     low, high = item.detail.get("t_low"), item.detail.get("t_high")
     if isinstance(low, (int, float)) and isinstance(high, (int, float)):
         notes.append(f"over clusters {percent(float(low))} to {percent(float(high))}")
-    notes.append(f"n = {count(item.n)}")
+    notes.append(_n(item))
     return Cell(percent(item.value), ", ".join(notes))
+
+
+def _n(item: Measurement) -> str:
+    """The denominator, which stays on one line."""
+    return f"n{NBSP}={NBSP}{count(item.n)}"
 
 
 def _median(item: Measurement | None, digits: int) -> Cell:
@@ -236,9 +244,9 @@ def _median(item: Measurement | None, digits: int) -> Cell:
         return Cell(shown(item))
     low, high = item.detail.get("lower"), item.detail.get("upper")
     if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
-        return Cell(number(item.value, digits), f"n = {count(item.n)}")
+        return Cell(number(item.value, digits), _n(item))
     quartiles = f"{number(float(low), digits)} to {number(float(high), digits)}"
-    return Cell(number(item.value, digits), f"{quartiles}, n = {count(item.n)}")
+    return Cell(number(item.value, digits), f"{quartiles}, {_n(item)}")
 
 
 def _words(book: Book, agent: str) -> Cell:
@@ -247,7 +255,7 @@ def _words(book: Book, agent: str) -> Cell:
     tokens = book.one("agent.output_tokens", agent=agent)
     if tokens is None or tokens.value is None:
         return Cell(found.value, "; ".join(filter(None, (found.note, "output tokens not counted"))))
-    return Cell(found.value, f"{found.note}; {number(tokens.value, 0)} output tokens, n = {count(tokens.n)}")
+    return Cell(found.value, f"{found.note}; {number(tokens.value, 0)} output tokens, {_n(tokens)}")
 
 
 def _counts(item: Measurement | None, part: str, named: Mapping[str, str]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from assaymark.prompting.texts import judged_rationales
 from assaymark.records import Action, Constraint, Context, Decision, Portfolio, Series
 from assaymark.report.book import Book
 from assaymark.report.figures.price import price_chart
-from assaymark.report.formats import NBSP, clean, count, counted, listing, moment, number, percent, plural, sentence
+from assaymark.report.formats import clean, count, counted, listing, moment, number, percent, plural, sentence
 from assaymark.report.substrate_views import CycleView
 from assaymark.report.tables import Table
 
@@ -106,10 +106,10 @@ def example_view(book: Book) -> ExampleView | None:
     shown_agents = sorted(found.decisions, key=lambda one: one.agent.id)[:MOST]
     room = ROOM // max(len(shown_agents), 1)
     return ExampleView(
-        title=f"One cycle: {regime},{NBSP}number{NBSP}{count(found.number)}",
+        title="One cycle, and what was decided on it",
         answer=(
-            f"The first cycle of the regime {regime}, as {plural(len(found.decisions), 'agent')} saw it, and what each "
-            "decided. It is an example and no evidence: nothing may be concluded from one cycle."
+            f"Cycle {count(found.number)} of the regime {regime}, as {plural(len(found.decisions), 'agent')} saw it, "
+            "and what each decided. It is an example and no evidence: nothing may be concluded from one cycle."
         ),
         place=_place(found),
         charts=tuple(_charts(found)),
@@ -284,11 +284,15 @@ def _after(decision: Decision, context: Context) -> tuple[Settlement | None, str
     if context.portfolio is None:
         return None, "There is no book to settle orders on."
     try:
-        return settle(context.portfolio, prices_of(context), decision.actions, fee_bps=fee_of(context.constraints)), ""
+        after = settle(context.portfolio, prices_of(context), decision.actions, fee_bps=fee_of(context.constraints))
     except InputError as exc:
         return None, f"The orders cannot be settled: {clean(str(exc), 300)}"
     except (ValueError, OverflowError):
+        after = None
+    # Amounts beyond what a float holds make sums of infinities.
+    if after is None or not math.isfinite(after.equity + after.exposure):
         return None, "The orders cannot be settled: their amounts are beyond any number."
+    return after, ""
 
 
 def order_words(order: Action, context: Context) -> str:
@@ -303,21 +307,26 @@ def order_words(order: Action, context: Context) -> str:
     if order.quantity is None:
         return f"{did} {name}".strip()
     price = prices_of(context).get(order.instrument)
-    worth = "" if price is None else f" at {number(price, 4)}, worth {number(order.quantity * price)}"
-    return f"{did} {number(order.quantity, 4)} of {name}{worth}"
+    worth = "" if price is None else f" at {number(price, 4)}, worth {_amount(order.quantity * price)}"
+    return f"{did} {_amount(order.quantity, 4)} of {name}{worth}"
+
+
+def _amount(value: float, digits: int = 2) -> str:
+    """A number of units or of money; beyond any book, only its size."""
+    return number(value, digits) if abs(value) < 1e15 else f"{value:.3g}"
 
 
 def _sums(after: Settlement) -> Iterator[str]:
     """The arithmetic that leads from the book to every limit."""
     yield (
-        f"Cash {number(after.cash)} less purchases {number(after.bought)} plus sales {number(after.sold)} less fees "
-        f"{number(after.fees)} leaves {number(after.residual)}."
+        f"Cash {_amount(after.cash)} less purchases {_amount(after.bought)} plus sales {_amount(after.sold)} less fees "
+        f"{_amount(after.fees)} leaves {_amount(after.residual)}."
     )
     if after.equity > 0:
         share = percent(after.exposure / after.equity, 1)
-        yield f"Exposure {number(after.exposure)} over equity {number(after.equity)} is {share}."
+        yield f"Exposure {_amount(after.exposure)} over equity {_amount(after.equity)} is {share}."
     else:
-        yield f"Exposure is {number(after.exposure)}, and no equity is left."
+        yield f"Exposure is {_amount(after.exposure)}, and no equity is left."
 
 
 def _check(found: RuleCheck) -> CheckRow:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from assaymark.agents.llm import NOT_USABLE
@@ -64,7 +65,9 @@ def _checks(decision: Decision, context: Context) -> tuple[tuple[str, bool], ...
         return None
     try:
         after = settle(context.portfolio, prices_of(context), decision.actions, fee_bps=fee_of(context.constraints))
-    # Amounts beyond what a float holds make sums of infinities, which no settlement survives.
+    # Amounts beyond what a float holds make sums of infinities.
     except (InputError, ValueError, OverflowError):
+        return ((UNSETTLED, False),)
+    if not math.isfinite(after.equity + after.exposure):
         return ((UNSETTLED, False),)
     return tuple((check.rule, check.kept) for check in audit(after, context.constraints))

@@ -1,0 +1,48 @@
+"""What the report says is planted in a reference agent is said of every one of them, and of nobody else."""
+
+from __future__ import annotations
+
+import pytest
+
+from assaymark.agents import reference_agents
+from assaymark.agents.composers import directional, equal_weight, minimum_variance, steward
+from assaymark.agents.composers.planted import WORDS, planted_words
+from assaymark.prompting.styles import SIGNATURES
+
+
+def test_every_reference_agent_has_its_words():
+    assert set(WORDS) == set(reference_agents())
+    for found in WORDS.values():
+        assert found.rule.endswith(".")
+        assert len(found.properties) >= 3
+
+
+@pytest.mark.parametrize(
+    ("model", "invested"),
+    [
+        ("reference/momentum", directional.INVESTED),
+        ("reference/contrarian", directional.INVESTED),
+        ("reference/minimum-variance", minimum_variance.INVESTED),
+        ("reference/equal-weight", equal_weight.INVESTED),
+        ("reference/steward", steward.INVESTED),
+    ],
+)
+def test_the_share_that_is_said_is_the_share_that_is_invested(model, invested):
+    assert f"{100 * invested:.0f}\u00a0%" in " ".join(WORDS[model].properties)
+
+
+@pytest.mark.parametrize("style", SIGNATURES)
+def test_a_house_style_is_said_with_its_opening_words(style):
+    found = planted_words("reference/steward", {"style": style})
+    assert found is not None
+    assert SIGNATURES[style] in found.properties[-1]
+    assert found.properties[:-1] == WORDS["reference/steward"].properties
+
+
+@pytest.mark.parametrize("args", [{}, {"style": "plain"}])
+def test_without_a_style_nothing_is_added(args):
+    assert planted_words("reference/mixed", args) == WORDS["reference/mixed"]
+
+
+def test_nothing_is_planted_in_a_model_that_is_not_ours():
+    assert planted_words("openai/steward", {"style": "alder"}) is None

@@ -1,0 +1,425 @@
+"""What agents were shown and did: only measurements, never an order, and nothing of a record leaves its place."""
+
+from __future__ import annotations
+
+import gzip
+import html
+import random
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import assay_runs as runs
+import pytest
+
+from assaymark.metrology import Conduct, conduct_measurements
+from assaymark.protocol import AgentSpec, DateProbe, Substrate
+from assaymark.records import (
+    Action,
+    Agent,
+    CallFacts,
+    Constraint,
+    Context,
+    Decision,
+    Fact,
+    Instrument,
+    Portfolio,
+    Provenance,
+    Rationale,
+    Series,
+)
+from assaymark.report import AssayRun, PlantedView, render_pages
+from assaymark.report.agents_view import CAUTION, agents_view
+from assaymark.report.book import Book
+from assaymark.report.cycle_example import example_view
+from assaymark.report.figures.price import price_chart
+from assaymark.report.substrate_views import CycleView, DateProbeView, RegimeView, SubstrateView
+
+NOON = datetime(2000, 1, 3, 12, tzinfo=UTC)
+THEN = datetime(2016, 10, 19, 15, 48, tzinfo=UTC)
+LIMITS = (
+    Constraint(kind="max_weight", limit=0.4, unit="nav", scope="holding"),
+    Constraint(kind="min_cash", limit=0.05, unit="nav"),
+    Constraint(kind="max_leverage", limit=1.2, unit="multiple"),
+    Constraint(kind="max_orders", limit=2, unit="count"),
+    Constraint(kind="allow_short", limit=0, unit="count"),
+    Constraint(kind="fee", limit=10, unit="bps", scope="order"),
+)
+
+
+def context(assets: int = 2, bars: int = 60) -> Context:
+    """Instruments whose closes climb, a book of one of them, and every limit."""
+    names = [f"Asset {chr(65 + at)}" for at in range(assets)]
+    times = tuple(NOON - timedelta(minutes=bars - 1 - at) for at in range(bars))
+    closes = [tuple(100 + 0.01 * at * (k + 1) + 0.07 * (at * 31 % 7) for at in range(bars)) for k in range(assets)]
+    return Context(
+        completeness="complete",
+        cutoff=NOON,
+        cutoff_source="neutral clock",
+        prompt="Decide once.",
+        instruments=tuple(Instrument(id=name, name=name, asset_class="equity") for name in names),
+        series=tuple(
+            Series(instrument=name, interval_s=60, times=times, close=own)
+            for name, own in zip(names, closes, strict=True)
+        ),
+        facts=tuple(
+            Fact(id=f"{name}.price", instrument=name, field="price", value=100.0, unit="price", available_at=NOON)
+            for name in names
+        ),
+        portfolio=Portfolio(currency="USD", cash=80_000.0, nav=100_000.0, positions={"Asset A": 200.0}),
+        constraints=LIMITS,
+    )
+
+
+def decision(agent: str, *actions: Action, text: str = "Little moves.", **more) -> Decision:
+    whole = {
+        "record_id": f"r-{agent}",
+        "episode_id": "e",
+        "step": 1,
+        "cluster": "calm",
+        "decided_at": NOON,
+        "agent": Agent(id=agent, family=f"house of {agent}"),
+        "context_id": "0" * 64,
+        "actions": actions,
+        "rationales": (Rationale(text=text, kind="summary"),) if text else (),
+        "format": "orders-v1",
+        "provenance": Provenance(source="made up"),
+        "call": CallFacts(),
+    }
+    return Decision(**{**whole, **more})
+
+
+def buy(units: float, name: str = "Asset B") -> Action:
+    return Action(instrument=name, kind="buy", quantity=units)
+
+
+def made(decisions: Sequence[Decision], **more) -> CycleView:
+    base = {
+        "regime": "calm",
+        "number": 1,
+        "first": THEN,
+        "last": THEN + timedelta(minutes=59),
+        "names": {"Asset A": "FENQUO", "Asset B": "ISFAM"},
+        "context": context(),
+        "decisions": tuple(decisions),
+        "left_out": ("KELRUV",),
+    }
+    return CycleView(**{**base, **more})
+
+
+PROBES = (
+    DateProbeView(
+        probe="mechanical", passed=True, asked=25, hits=0, control_asked=25, control_hits=24, chance=0.001, p=1.0
+    ),
+)
+REGIMES = (
+    RegimeView(name="calm", cycles=50, first=THEN, last=THEN + timedelta(days=40), left_out={"KELRUV": 44}),
+    RegimeView(name="storm", cycles=50, first=THEN, last=THEN, left_out={}),
+)
+
+
+def conduct(name: str, *, kept: int, of: int = 10, seconds: float | None = 2.0, lost: int = 0) -> list[Conduct]:
+    rows = [
+        Conduct(
+            agent=name, cluster=f"regime {at % 5}", usable=True, checks=(("min_cash", at < kept),), seconds=seconds,
+            output_tokens=None if seconds is None else 300, tokens=80,
+        )
+        for at in range(of)
+    ]  # fmt: skip
+    return rows + [Conduct(agent=name, cluster="regime 0", usable=False, flags=("refused",))] * lost
+
+
+def studied(names: Sequence[str] = ("birch", "alder"), *, planted: Sequence[str] = (), **more) -> AssayRun:
+    """A run that made its own records. The first agent breaks limits, the second was never timed."""
+    base = runs.minimal()
+    study = base.study.model_copy(
+        update={
+            "agents": tuple(AgentSpec.model_construct(name=name, model="openai/one", family="fam") for name in names),
+            "substrate": Substrate(date_probe=DateProbe(model="reference/dater")),
+        }
+    )
+    rows = [*conduct(names[0], kept=8, lost=2), *conduct(names[-1], kept=10, seconds=None)]
+    decisions = [decision(name, buy(100.0)) for name in names]
+    view = SubstrateView(source="synthetic", bars=60, regimes=REGIMES, probes=PROBES, example=made(decisions))
+    terse = runs.measured("terse.share", {"agent": names[0]}, 0.25, n=10, low=0.05, high=0.5, level=0.95)
+    return replace(
+        base,
+        study=study,
+        measurements=(*base.measurements, *conduct_measurements(rows), terse),
+        substrate=view,
+        reference_agents=tuple(
+            PlantedView(name=name, family="fam", question="Buys what fell.", planted=("keeps every limit",))
+            for name in planted
+        ),
+        **more,
+    )
+
+
+def view_of(run: AssayRun):
+    found = agents_view(Book.of(run))
+    assert found is not None
+    return found
+
+
+def example_of(run: AssayRun):
+    found = example_view(Book.of(run))
+    assert found is not None
+    return found
+
+
+def with_example(run: AssayRun, cycle: CycleView | None) -> AssayRun:
+    assert run.substrate is not None
+    return replace(run, substrate=replace(run.substrate, example=cycle))
+
+
+def plain(page: str) -> str:
+    page = re.sub(r"<(style|script)>.*?</\1>", " ", page, flags=re.S)
+    return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", page)))
+
+
+# --- the section ------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_of_imported_records_shows_none_of_it():
+    run = runs.minimal()
+    pages = render_pages(run)
+    assert agents_view(Book.of(run)) is None
+    assert "cycle-example.html" not in pages
+    assert 'id="agents' not in pages["index.html"]
+    assert "Reference agents" not in pages["index.html"]
+
+
+def test_the_section_says_what_was_shown_and_probed():
+    said = plain(render_pages(studied())["index.html"])
+    for part in (
+        "100 cycles from two regimes of the built-in invented market",
+        "60 one-minute bars",
+        "19 October 2016 and 28 November 2016",
+        "KELRUV in 44 of 50: did not trade then",
+        "PASS. It dated 0 of 25 sanitised cycles (chance 0.10\xa0%, p = 1) and 24 of 25 with dates and names left in.",
+        CAUTION,
+    ):
+        assert part.replace("\xa0", " ") in said
+
+
+def test_rows_are_alphabetical_and_every_number_has_its_denominator():
+    alder, birch = view_of(studied()).rows
+    assert (alder.name, birch.name) == ("alder", "birch")
+    assert birch.answered.value == "83\xa0%"
+    assert birch.answered.note.startswith("55\xa0% to 95\xa0%, over clusters")
+    assert birch.answered.note.endswith("n\xa0=\xa012")
+    assert birch.kept.value == "80\xa0%"
+    assert birch.flags == "2 refused; 2 cash"
+    assert birch.seconds.value == "2.00"
+    assert "300 output tokens" in birch.words.note
+    assert birch.terse.value == "25\xa0%"
+    assert alder.kept.value == "100\xa0%"
+    assert "over clusters" not in alder.kept.note
+    assert alder.seconds.value == "no timing: no usable decision has a time"
+    assert "output tokens not counted" in alder.words.note
+    assert alder.terse.value == "not measured"
+    assert alder.flags == "none"
+
+
+def test_better_conduct_moves_nobody_up():
+    names = [row.name for row in view_of(studied(("alder", "birch"))).rows]
+    assert names == [row.name for row in view_of(studied(("birch", "alder"))).rows]
+
+
+def test_without_measurements_the_table_has_no_number():
+    run = studied()
+    bare = replace(run, measurements=tuple(m for m in run.measurements if not m.name.startswith(("agent.", "terse"))))
+    found = view_of(bare)
+    assert found.method == "The conduct of the agents was not measured."
+    for row in found.rows:
+        cells = (row.answered, row.kept, row.seconds, row.words, row.terse)
+        assert not any(char.isdigit() for cell in cells for char in cell.value + cell.note)
+
+
+def test_a_lock_without_probes_and_one_that_failed_say_so():
+    run = studied()
+    assert run.substrate is not None
+    none = view_of(replace(run, substrate=replace(run.substrate, probes=())))
+    assert none.unprobed.startswith("No date probe stands in the lock")
+    failed = view_of(replace(run, substrate=replace(run.substrate, probes=(replace(PROBES[0], passed=False),))))
+    assert not failed.probes[0].passed
+    assert "FAIL" in failed.probes[0].text
+
+
+def test_a_plan_that_asks_no_model_for_a_date_says_so():
+    run = studied()
+    study = run.study.model_copy(update={"substrate": Substrate()})
+    assert view_of(replace(run, study=study)).unprobed == (
+        "The plan names no model for a date probe, so no model was asked."
+    )
+
+
+@pytest.mark.parametrize(
+    ("planted", "wanted"),
+    [
+        ((), ""),
+        (("alder",), "alder is a built-in rule with planted properties, no language model."),
+        (("alder", "birch"), "Every agent is a built-in rule with planted properties; none is a language model."),
+    ],
+)
+def test_reference_agents_are_named_on_the_first_screen(planted, wanted):
+    run = studied(planted=planted)
+    page = plain(render_pages(run)["index.html"])
+    assert view_of(run).reference == wanted
+    assert ("Reference agents." in page) == bool(wanted)
+    assert page.count("keeps every limit") == len(planted)
+
+
+# --- one cycle --------------------------------------------------------------------------------------------------------
+
+
+def test_the_example_shows_the_arithmetic_of_every_limit():
+    (alder, _) = example_of(studied()).agents
+    # 100 units at 100 cost 10,000 and 10 in fees; the book is 200 and 100 units, and 69,990 in cash.
+    assert alder.sums == (
+        "Cash 80,000.00 less purchases 10,000.00 plus sales 0.00 less fees 10.00 leaves 69,990.00.",
+        "Exposure 30,000.00 over equity 99,990.00 is 30.0\xa0%.",
+    )
+    assert alder.orders == ("Buy 100.0000 of Asset B at 100.0000, worth 10,000.00",)
+    assert [(row.limit, row.value, row.kept) for row in alder.checks] == [
+        ("No position above 40.0\xa0% of equity", "20.00\xa0%, Asset A", True),
+        ("Cash of at least 5.0\xa0% of equity", "70.00\xa0%", True),
+        ("Exposure of at most 1.20 times equity", "0.300", True),
+        ("At most two orders", "1", True),
+        ("No short positions", "none", True),
+    ]
+
+
+def test_a_broken_limit_says_so():
+    greedy = decision("alder", buy(780.0), Action(instrument="Asset A", kind="sell", quantity=250.0))
+    page = render_pages(with_example(studied(), made([greedy])))["cycle-example.html"]
+    (part,) = example_of(with_example(studied(), made([greedy]))).agents
+    assert [row.kept for row in part.checks] == [False, True, True, True, False]
+    assert plain(page).count(" broken ") == 2
+
+
+def test_no_answer_and_orders_that_cannot_be_settled_have_their_reason():
+    refused = decision("alder", text="", flags=("refused",), missing=("the model refused",))
+    strange = decision("birch", Action(instrument="Asset B", kind="close"))
+    huge = decision("cedar", buy(1e308), buy(1e308))
+    first, second, third = example_of(with_example(studied(), made([refused, strange, huge]))).agents
+    assert first.problem == "No usable answer (refused): the model refused"
+    assert (first.text, first.checks) == ((), ())
+    assert second.problem.startswith("The orders cannot be settled")
+    assert "not held" in second.problem
+    assert third.problem.startswith("The orders cannot be settled")
+
+
+def test_the_way_back_stands_on_the_page():
+    said = plain(render_pages(studied())["cycle-example.html"])
+    assert "Cut from bars of 19 October 2016, 15:48 to 16:47 UTC." in said
+    assert "KELRUV did not trade then and is left out." in said
+    assert "Real name: FENQUO" in said
+
+
+def test_a_study_without_an_example_has_no_page_and_no_link_to_one():
+    pages = render_pages(with_example(studied(), None))
+    assert "cycle-example.html" not in pages
+    assert "cycle-example.html" not in pages["index.html"]
+
+
+def test_a_chart_has_its_ends_and_its_words():
+    drawn = price_chart("p", (100.0, 100.4, 99.9), ("before", "<now>"), "T", "three closes")
+    assert "100.40" in drawn
+    assert "99.90" in drawn
+    assert "&lt;now&gt;" in drawn
+    flat = price_chart("p", (5.0, 5.0), ("a", "b"), "T", "D")
+    assert flat.count("5.00") == 1
+
+
+# --- hostile and large ------------------------------------------------------------------------------------------------
+
+
+def hostile() -> AssayRun:
+    bad = f"ald{runs.CANARY}"
+    worse = "'}--><svg onload=alert(1)>\u202e{{7*7}}"
+    run = studied((bad, worse), planted=(bad,))
+    assert run.substrate is not None
+    text = f"{runs.CANARY}\n\n</main></body>\ud800\x1b[31m{{{{ 7*7 }}}} <!-- {worse}"
+    cycle = made(
+        [decision(bad, buy(10.0), text=text), decision(worse, text="", flags=(runs.CANARY,), missing=(runs.CANARY,))],
+        regime=runs.CANARY,
+        names={"Asset A": runs.CANARY},
+        left_out=(runs.CANARY,),
+        context=replace(context(), prompt=runs.CANARY, constraints=(Constraint(kind="<b>", limit=1, unit="<i>"),)),
+    )
+    regimes = (replace(REGIMES[0], name=runs.CANARY, left_out={runs.CANARY: 3}),)
+    probes = (replace(PROBES[0], probe=runs.CANARY),)
+    planted = (PlantedView(name=bad, family=runs.CANARY, question=runs.CANARY, planted=(runs.CANARY,)),)
+    view = replace(run.substrate, source=runs.CANARY, regimes=regimes, probes=probes, example=cycle)
+    return replace(run, substrate=view, reference_agents=planted)
+
+
+@pytest.mark.parametrize("path", ["index.html", "cycle-example.html"])
+def test_nothing_of_a_record_leaves_its_place(path):
+    page = render_pages(hostile())[path]
+    assert page.count("<script") == 1
+    assert not re.findall(r"<(?:img|i)\b|<[a-z]+[^>]*\son(?:error|load)=", page)
+    assert "document.title='pwned'" not in page
+    assert "\u202e" not in page
+    assert "\x1b" not in page
+    assert "{{" in html.unescape(page)
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    page.encode()
+
+
+def test_a_long_study_keeps_the_budget_of_its_pages():
+    rng = random.Random(1)
+    names = [f"agent {at:02d}" for at in range(40)]
+    text = " ".join(f"{rng.random():.6f} {chr(rng.randint(0x4E00, 0x9FFF))}<&" for _ in range(4000))
+    long = [decision(name, *[buy(1.0)] * 40, text=text) for name in names]
+    cycle = made(long, context=context(26, 390))
+    pages = render_pages(with_example(studied(names), cycle))
+    for path in ("index.html", "cycle-example.html"):
+        assert len(pages[path].encode()) <= 200_000
+        assert len(gzip.compress(pages[path].encode())) <= 45_000
+    assert "28 more agents are in the records alone." in plain(pages["cycle-example.html"])
+    assert "14 more instruments are not drawn." in plain(pages["cycle-example.html"])
+    assert "The text goes on in the records." in pages["cycle-example.html"]
+
+
+def test_the_order_of_the_records_changes_no_byte():
+    run = studied(("cedar", "alder", "birch"))
+    assert run.substrate is not None
+    assert run.substrate.example is not None
+    other = with_example(run, replace(run.substrate.example, decisions=run.substrate.example.decisions[::-1]))
+    other = replace(other, measurements=other.measurements[::-1], study=run.study.model_copy(
+        update={"agents": run.study.agents[::-1]}
+    ))  # fmt: skip
+    first, second = render_pages(run), render_pages(other)
+    assert first["cycle-example.html"] == second["cycle-example.html"]
+    assert view_of(run) == view_of(other)
+
+
+@pytest.mark.browser
+def test_the_pages_fit_a_phone_and_a_screen_in_every_light(tmp_path):
+    chromium = Path("/usr/bin/chromium")
+    if not chromium.exists():
+        pytest.skip(f"needs Chromium: {chromium} does not exist")
+    sync = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    for name, run in (("made", studied(planted=("alder",))), ("hostile", hostile())):
+        pages = render_pages(run)
+        for path in ("index.html", "cycle-example.html"):
+            (tmp_path / f"{name}-{path}").write_text(pages[path], encoding="utf-8")
+    with sync.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(
+            executable_path=str(chromium), args=["--headless", "--no-sandbox", "--disable-gpu"]
+        )
+        for width, scheme in ((390, "dark"), (1440, "light")):
+            page = opened.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme).new_page()
+            noise: list[str] = []
+            page.on("console", lambda message, noise=noise: noise.append(message.text))
+            for file in sorted(tmp_path.iterdir()):
+                page.goto(file.as_uri())
+                assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), file.name
+                assert page.evaluate("document.scripts.length") == 1
+                assert noise == []
+        opened.close()

@@ -1,0 +1,177 @@
+"""What a study's own cycles, probes and decisions become for the report and for the conduct measurements."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from assaymark.errors import LedgerError
+from assaymark.judging import load_rubric
+from assaymark.market.cycles import CycleKey
+from assaymark.protocol import AgentSpec, JudgeSpec, Study, Substrate
+from assaymark.records import (
+    Action,
+    Agent,
+    CallFacts,
+    Constraint,
+    Context,
+    Decision,
+    Derivation,
+    Fact,
+    Portfolio,
+    Provenance,
+    Rationale,
+    content_id,
+)
+from assaymark.workflow.conduct import conduct_of, measured_conduct
+from assaymark.workflow.folder import RunFolder, new_folder
+from assaymark.workflow.locking import Locked
+from assaymark.workflow.showing import planted_agents, substrate_view
+from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, Store
+
+NOON = datetime(2000, 1, 3, 12, tzinfo=UTC)
+THEN = datetime(2016, 10, 19, 15, 48, tzinfo=UTC)
+PROBE = {
+    "alpha": 0.01, "asked": 25, "chance": 0.001, "control": 0.8, "control_asked": 25, "control_hits": 25, "hits": 1,
+    "p": 0.02, "passed": True, "probe": "mechanical",
+}  # fmt: skip
+
+
+def context(number: int, *, book: bool = True) -> Context:
+    return Context(
+        completeness="complete",
+        cutoff=NOON,
+        cutoff_source="neutral clock",
+        prompt=f"Cycle {number}.",
+        facts=(Fact(id="p", instrument="Asset A", field="price", value=100.0, unit="price", available_at=NOON),),
+        portfolio=Portfolio(currency="USD", cash=1000.0, nav=1000.0) if book else None,
+        constraints=(Constraint(kind="max_weight", limit=0.4, unit="nav"),),
+    )
+
+
+def decision(agent: str, seen: Context, units: float = 1.0, **more) -> Decision:
+    whole = {
+        "record_id": f"{agent}-{seen.prompt}",
+        "episode_id": seen.prompt,
+        "step": 1,
+        "cluster": "calm",
+        "decided_at": NOON,
+        "agent": Agent(id=agent, family=agent),
+        "context_id": content_id(seen),
+        "actions": (Action(instrument="Asset A", kind="buy", quantity=units),),
+        "rationales": (Rationale(text="Three little words.", kind="summary"),),
+        "format": "orders-v1",
+        "provenance": Provenance(source="made up"),
+        "call": CallFacts(seconds=1.5, timing_source="measured", output_tokens=9),
+    }
+    return Decision(**{**whole, **more})
+
+
+def study(**more) -> Study:
+    agents = (
+        AgentSpec(name="birch", family="birch", model="openai/one"),
+        AgentSpec(name="alder", family="alder", model="reference/steward"),
+    )
+    judge = JudgeSpec(name="j", model="reference/reader", family="f")
+    base = {
+        "agents": agents,
+        "substrate": Substrate(
+            source="/somewhere/minutes.csv",
+            regimes=("storm", "calm"),
+            windows=dict.fromkeys(("storm", "calm"), ("2016-01-01",) * 2),
+        ),
+    }
+    return Study(name="s", seed=1, judges=(judge,), **{**base, **more})
+
+
+def locked(plan: Study, *probes) -> Locked:
+    return Locked(plan, load_rubric("v1.0"), "0" * 64, "now", {}, (), probes)
+
+
+CONTEXTS_MADE = [context(number) for number in range(3)]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    """Two cycles of one regime and one of another, with decisions on all of them and a control beside them."""
+    folder = RunFolder(tmp_path / "run")
+    places = (("storm", 2), ("storm", 1), ("calm", 1))
+    keys = [
+        CycleKey(
+            context_id=content_id(seen), regime=regime, number=number, source="x", names={"Asset A": "FENQUO"},
+            first_bar=THEN + timedelta(days=number), last_bar=THEN + timedelta(days=number, hours=1),
+            left_out=("KELRUV",) if number == 1 else (),
+        )
+        for seen, (regime, number) in zip(CONTEXTS_MADE, places, strict=True)
+    ]  # fmt: skip
+    decisions = [decision(agent, seen) for seen in CONTEXTS_MADE for agent in ("birch", "alder")]
+    control = decision("control", CONTEXTS_MADE[1], derivation=Derivation(kind="cell_b"))
+    with new_folder(folder.path):
+        found = Store(folder)
+        found.write(CONTEXTS, CONTEXTS_MADE, {})
+        found.write(CYCLES, keys, {})
+        found.write(DECISIONS, [*decisions, control], {})
+    return found
+
+
+def test_the_view_counts_cycles_and_what_was_left_out(store):
+    found = substrate_view(locked(study(), PROBE), store)
+    assert found is not None
+    assert found.source == "minutes.csv"
+    assert [(one.name, one.cycles, one.left_out) for one in found.regimes] == [
+        ("storm", 2, {"KELRUV": 1}),
+        ("calm", 1, {"KELRUV": 1}),
+    ]
+    assert found.regimes[0].first == THEN + timedelta(days=1)
+    assert found.regimes[0].last == THEN + timedelta(days=2, hours=1)
+    assert (found.probes[0].hits, found.probes[0].passed) == (1, True)
+
+
+def test_the_example_is_the_first_cycle_of_the_first_regime_without_its_controls(store):
+    found = substrate_view(locked(study()), store)
+    assert found is not None
+    assert found.probes == ()
+    assert found.example is not None
+    assert (found.example.regime, found.example.number) == ("storm", 1)
+    assert found.example.context == CONTEXTS_MADE[1]
+    assert [one.agent.id for one in found.example.decisions] == ["alder", "birch"]
+
+
+def test_imported_records_have_no_view_and_no_conduct(store):
+    plan = locked(study(agents=(), substrate=None))
+    assert substrate_view(plan, store) is None
+    assert measured_conduct(store, plan) == []
+
+
+@pytest.mark.parametrize("probe", [{"probe": "mechanical"}, {**PROBE, "hits": "many"}])
+def test_a_probe_that_cannot_be_read_is_a_damaged_lock(store, probe):
+    with pytest.raises(LedgerError, match="date probe that cannot be read"):
+        substrate_view(locked(study(), probe), store)
+
+
+def test_only_reference_agents_have_something_planted():
+    assert [one.name for one in planted_agents(study())] == ["alder"]
+
+
+def test_conduct_is_measured_over_honest_decisions_of_every_agent(store):
+    found = {item.id: item for item in measured_conduct(store, locked(study()))}
+    assert {item.labels["agent"] for item in found.values()} == {"alder", "birch"}
+    assert found["agent.limits_kept[agent=alder]"].n == 3
+    assert found["agent.limits_kept[agent=alder]"].value == 1.0
+    assert found["agent.seconds[agent=birch]"].value == 1.5
+    assert found["agent.text_tokens[agent=birch]"].value == 3.0
+
+
+def test_what_a_decision_shows_of_its_agent():
+    seen = CONTEXTS_MADE[0]
+    assert conduct_of(decision("a", seen, 5.0), seen).checks == (("max_weight", False),)
+    assert conduct_of(decision("a", seen, 1e308), seen).checks == (("settlement", False),)
+    assert conduct_of(decision("a", seen, -1.0), seen).checks == (("settlement", False),)
+    assert conduct_of(decision("a", context(9, book=False)), context(9, book=False)).checks is None
+    refused = conduct_of(decision("a", seen, actions=(), rationales=(), flags=("refused",)), seen)
+    assert (refused.usable, refused.checks, refused.flags) == (False, None, ("refused",))
+    untimed = replace(decision("a", seen), call=CallFacts(seconds=3.0, timing_source="absent"))
+    assert conduct_of(untimed, seen).seconds is None
