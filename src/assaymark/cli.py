@@ -20,12 +20,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from assaymark import __version__
-from assaymark.agents import Dater, reference_agents
+from assaymark.agents import DATER, Dater, reference_agents
 from assaymark.engine import Model
 from assaymark.engine.models import Models, external_providers
 from assaymark.errors import AssayError
 from assaymark.importers import IMPORTERS, template
-from assaymark.judging import reference_judges
+from assaymark.judging import ORACLE, ConstraintOracle, reference_judges
 from assaymark.judging.pairs import reference_pair_judges
 from assaymark.protocol import parse_study
 from assaymark.report.datasheet_terminal import datasheet_summary
@@ -76,8 +76,13 @@ def main(argv: list[str] | None = None) -> int:
 
 def models() -> Mapping[str, Model]:
     """Every model that can answer a call, by name."""
-    dater = Dater()
-    fixed: dict[str, Model] = {**reference_agents(), **reference_judges(), **reference_pair_judges(), dater.name: dater}
+    fixed: dict[str, Model] = {
+        **reference_agents(),
+        **reference_judges(),
+        **reference_pair_judges(),
+        ORACLE: ConstraintOracle(),
+        DATER: Dater(),
+    }
     return Models(fixed, external_providers())
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from assaymark.agents.composers import agent_argument_problems, reference_agents
 from assaymark.agents.composition import Composition
+from assaymark.agents.date_probe import MODEL as DATER
 from assaymark.agents.date_probe import Dater
 from assaymark.agents.llm import LLMAgent, Place
 from assaymark.agents.mandate import Mandate, read_mandate
@@ -15,6 +16,7 @@ from assaymark.agents.observation import Asset, Observation, Trailing, observe
 from assaymark.agents.reference import REFERENCE_AGENTS, ReferenceAgent, reference_agent
 
 __all__ = [
+    "DATER",
     "REFERENCE_AGENTS",
     "Asset",
     "Composition",

@@ -20,6 +20,7 @@ from assaymark.metrology import (
     contested,
     known_measurements,
     length_matched_contrasts,
+    oracle_measurements,
     probe_measurements,
     style_measurements,
 )
@@ -30,6 +31,7 @@ from assaymark.workflow.conduct import measured_conduct
 from assaymark.workflow.datasheets import stored_datasheets
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import Locked, open_locked
+from assaymark.workflow.oracle import oracle_known, scored_by_oracle
 from assaymark.workflow.probing import probe_basis
 from assaymark.workflow.progress import Progress, counted, silent
 from assaymark.workflow.scores import Scores
@@ -78,7 +80,11 @@ class _Run:
         for cell in cells:
             if cell.kind == "length_matched":
                 found += length_matched_contrasts(cell, honest, study)
-        found += known_measurements([cell.table for cell in cells], self._known(), study)
+        oracle = scored_by_oracle(self.store, self.locked) if study.oracle else {}
+        tables = [honest, *(cell.table for cell in cells)]
+        if study.oracle:
+            found += oracle_measurements(tables, oracle, study, rng=np.random.default_rng([study.seed, 6]))
+        found += known_measurements(tables, oracle_known(self.locked, oracle, self._known()), study)
         if study.contamination is not None:
             found += contamination_measurements(honest, study, self._instruments())
         found += limit_measurements(self.sheets, study)

@@ -107,14 +107,23 @@ def planted_views(study: Study) -> tuple[PlantedView, ...]:
 def _planted_words(judge: JudgeSpec) -> tuple[str, ...]:
     planted = PLANTED[judge.model]
     value = {
-        name: float(judge.args.get(name, getattr(planted, name))) for name in ("offset", "noise", "slope", "pivot")
+        name: float(judge.args.get(name, getattr(planted, name)))
+        for name in ("offset", "noise", "slope", "pivot", "halo", "terse", "terse_tokens")
     }
+    further = []
+    if value["halo"]:
+        further.append(
+            f"{value['halo']:+.2f} points for texts in the style of {judge.args.get('kin')}".replace("-", "−")
+        )
+    if value["terse"]:
+        further.append(f"{value['terse']:.2f} points off for texts of up to {value['terse_tokens']:.0f} tokens")
     return (
         f"offset {value['offset']:+.2f} points".replace("-", "−"),
         f"noise with a standard deviation of {value['noise']:.2f} points",
         f"{value['slope']:.2f} points for each 100 tokens beyond {value['pivot']:.0f}"
         if value["slope"]
         else "blind to length",
+        *further,
     )
 
 

@@ -1,0 +1,263 @@
+"""A study that makes its own records: cut, probed, locked, decided and judged with one command."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from assaymark.cli import main
+from assaymark.engine import Ledger
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, JUDGMENTS, MEASUREMENTS, Store
+
+STUDY = """
+name = "small"
+seed = 5
+oracle = true
+
+[[agents]]
+name = "one"
+family = "alder"
+model = "reference/steward"
+args = { style = "alder" }
+
+[[agents]]
+name = "two"
+family = "dogwood"
+model = "reference/equal-weight"
+
+[substrate]
+seed = 3
+regimes = ["liquidity", "expansion", "recent"]
+cycles = 4
+
+[substrate.date_probe]
+model = "reference/dater"
+sample = 6
+
+[controls]
+cell_a = 3
+cell_b = 3
+paraphrase = 2
+fact_flip = 2
+length_matched = 2
+length_tokens = 150
+family = "alder"
+style = "alder"
+
+[records]
+derivations = ["honest", "cell_a", "cell_b", "paraphrase", "fact_flip", "length_matched"]
+
+[inference]
+allow_hopeless = true
+
+[[judges]]
+name = "auditor"
+family = "alder"
+model = "reference/auditor"
+
+[[judges]]
+name = "reader"
+family = "birch"
+model = "reference/reader"
+"""
+
+
+def study(tmp_path: Path, *changes: tuple[str, str], name: str = "study.toml") -> str:
+    text = STUDY
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    path = tmp_path / name
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    """A finished run. Not to be changed."""
+    folder = tmp_path_factory.mktemp("own")
+    assert main(["run", study(folder), "--out", str(folder / "run")]) == 0
+    return folder / "run"
+
+
+@pytest.fixture
+def copy(made, tmp_path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "run"))
+
+
+def refused(capsys, arguments: list[str]) -> str:
+    assert main(arguments) == 1
+    return capsys.readouterr().err
+
+
+def test_every_cycle_is_decided_by_every_agent_and_the_controls_stand_beside_them(made):
+    store = Store(RunFolder(made))
+    decisions = store.read(DECISIONS)
+    kinds = [one.derivation.kind for one in decisions]
+    assert kinds.count("honest") == 2 * 3 * 4
+    assert [kinds.count(kind) for kind in ("cell_a", "cell_b", "paraphrase", "fact_flip", "length_matched")] == [
+        3, 3, 2, 2, 2,
+    ]  # fmt: skip
+    assert store.rows(CONTEXTS) == store.rows(CYCLES) == 12
+    assert {one.cluster for one in decisions} == {"liquidity", "expansion", "recent"}
+    by_id = {one.record_id: one for one in decisions}
+    for one in decisions:
+        if one.derivation.kind in ("paraphrase", "fact_flip", "length_matched"):
+            assert by_id[one.derivation.parent].actions == one.actions
+            assert by_id[one.derivation.parent].cycle == one.cycle
+
+
+def test_the_lock_comes_before_the_decisions_and_says_what_the_probes_found(made):
+    lock = json.loads((made / "study.lock").read_text())
+    assert set(lock["tables"]) == {"contexts"}
+    assert [(one["probe"], one["passed"], one["asked"]) for one in lock["date_probes"]] == [
+        ("mechanical", True, 6),
+        ("model", True, 6),
+    ]
+    assert [one["control_hits"] for one in lock["date_probes"]][1] == 6
+
+
+def test_no_real_name_and_no_real_date_reaches_an_agent_or_a_judge(made):
+    keys = Store(RunFolder(made)).read(CYCLES)
+    names = {name for key in keys for name in key.names.values()}
+    days = {key.last_bar.date().isoformat() for key in keys}
+    assert len(names) == 6
+    with Ledger.open(RunFolder(made).ledger, create=False) as ledger:
+        raw = {
+            one.record_id: one.call.raw_object for one in Store(RunFolder(made)).read(DECISIONS) if one.call.raw_object
+        }
+        assert len(dict(ledger.replies(list(raw.values())))) == len(raw)
+    contexts = (made / "tables" / "contexts.parquet").read_bytes()
+    assert not [name for name in names if name.encode() in contexts]
+    text = "".join(one.prompt + str(one.series) for one in Store(RunFolder(made)).contexts().values())
+    assert not [day for day in days if day in text]
+
+
+def test_the_conduct_of_the_agents_the_oracle_and_the_cells_are_measured(made):
+    found = {one.id: one for one in Store(RunFolder(made)).read(MEASUREMENTS)}
+    assert found["agent.limits_kept[agent=one]"].value == 1.0
+    assert found["agent.answered[agent=two]"].n == 12
+    assert found["agent.seconds[agent=one]"].value > 0
+    assert found["oracle.error[judge=auditor]"].n == 36
+    assert {"cell.gate[cell=cell_a]", "cell.gate[cell=fact_flip]"} <= set(found)
+
+
+def test_running_it_again_changes_nothing(copy, tmp_path):
+    before = {path.name: path.read_bytes() for path in (copy / "tables").glob("*.parquet")}
+    assert main(["run", study(tmp_path), "--out", str(copy)]) == 0
+    assert {path.name: path.read_bytes() for path in (copy / "tables").glob("*.parquet")} == before
+
+
+def test_decisions_that_were_lost_are_made_again_from_the_ledger(copy, tmp_path):
+    store = Store(RunFolder(copy))
+    before = store.content(DECISIONS)
+    (copy / "tables" / "decisions.parquet").unlink()
+    assert main(["run", study(tmp_path), "--out", str(copy)]) == 0
+    assert store.content(DECISIONS) == before
+
+
+def test_another_study_in_the_same_folder_is_refused(copy, tmp_path, capsys):
+    seeded = study(tmp_path, ("seed = 5", "seed = 6"))
+    assert "differs from the plan locked in" in refused(capsys, ["run", seeded, "--out", str(copy)])
+    cut = study(tmp_path, ("seed = 3", "seed = 4"))
+    assert "holds other records already" in refused(capsys, ["run", cut, "--out", str(copy)])
+    assert Store(RunFolder(copy)).rows(JUDGMENTS) == 72
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (
+            'model = "reference/steward"',
+            'model = "reference/stewart"',
+            "agents.0.model: unknown model 'reference/stewart'",
+        ),
+        (
+            'style = "alder" }\n\n[[agents]]',
+            'style = "oak" }\n\n[[agents]]',
+            "agents.0.args: argument style must be one of",
+        ),
+        ('"liquidity", ', '"liquidty", ', "unknown regime 'liquidty'. Did you mean 'liquidity'"),
+        ('model = "reference/dater"', 'model = "reference/later"', "substrate.date_probe.model: unknown model"),
+        ('derivations = ["honest", "cell_a", ', 'derivations = ["honest", ', "missing: cell_a"),
+        (
+            "[substrate]\nseed = 3",
+            '[substrate]\nsource = "bars.csv"',
+            "bars from a file need a window for every regime",
+        ),
+        ('name = "two"', 'name = "one"', "each agent needs a name of its own (got one more than once)"),
+        ('model = "reference/equal-weight"', 'model = "http/127.0.0.1:9/x"\nseed = 1', "agents.1.seed: is not sent"),
+        ("cell_a = 3", "cell_a = -1", "controls.cell_a"),
+    ],
+)
+def test_a_study_that_is_wrong_is_refused_in_one_line_and_leaves_nothing(tmp_path, capsys, old, new, message):
+    err = refused(capsys, ["run", study(tmp_path, (old, new)), "--out", str(tmp_path / "run")])
+    assert message in err
+    assert "Traceback" not in err
+    assert not (tmp_path / "run" / "study.lock").exists()
+
+
+def test_material_that_can_be_dated_is_not_locked(tmp_path, capsys, monkeypatch):
+    """A cut that forgets to rebase: both probes stay honest, and the lock is refused."""
+    from assaymark.market import cycles
+
+    def unrebased(bars, rng):
+        shown, key = original(bars, rng)
+        raw = {one.instrument: one for one in bars}
+        kept = [raw[key[one.instrument]] for one in shown.bars]
+        leaky = [type(one)(one.instrument, one.times, was.open, was.high, was.low, was.close, one.volume)
+                 for one, was in zip(shown.bars, kept, strict=True)]  # fmt: skip
+        return type(shown)(tuple(leaky), shown.left_out), key
+
+    original = cycles.sanitise
+    monkeypatch.setattr(cycles, "sanitise", unrebased)
+    err = refused(capsys, ["run", study(tmp_path), "--out", str(tmp_path / "run")])
+    assert "mechanical date probe: FAIL" in err
+    assert not (tmp_path / "run" / "study.lock").exists()
+
+
+def test_a_study_needs_both_agents_and_a_substrate(tmp_path, capsys):
+    text = STUDY[: STUDY.index("[substrate]")] + STUDY[STUDY.index("[inference]") :]
+    path = tmp_path / "study.toml"
+    path.write_text(text, encoding="utf-8")
+    err = refused(capsys, ["run", str(path), "--out", str(tmp_path / "run")])
+    assert "with both [[agents]] and [substrate], or has neither" in err
+
+
+# --- agents of one's own ----------------------------------------------------------------------------------------------
+
+OWN = """
+def decide(context):
+    best = max(context.instruments, key=lambda item: [f.value for f in context.facts
+               if f.instrument == item.id and f.field == "return_60m"][0])
+    if context.portfolio.cash > 50_000:
+        raise RuntimeError("no idea")
+    return {"orders": [{"instrument": best.id, "side": "buy", "quantity": 0.5}, {"instrument": "GOLD", "side": "buy",
+            "quantity": 1}], "rationale": f"{best.id} rose most over the hour.", "confidence": 0.5}
+"""
+
+
+def test_an_agent_of_ones_own_is_measured_and_its_failures_are_recorded(tmp_path, monkeypatch):
+    (tmp_path / "own_agent_for_this_test.py").write_text(OWN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    path = study(tmp_path, ('model = "reference/equal-weight"', 'model = "python/own_agent_for_this_test:decide"'))
+    assert main(["run", path, "--out", str(tmp_path / "run")]) == 0
+    own = [one for one in Store(RunFolder(tmp_path / "run")).read(DECISIONS) if one.agent.id == "two"]
+    kinds = {one.flags for one in own}
+    assert kinds == {("rejected-order",), ("no-answer",)}
+    assert all("no idea" in one.missing[0] for one in own if one.flags == ("no-answer",))
+    assert all("'GOLD' is not offered" in one.missing[0] for one in own if one.flags != ("no-answer",))
+    found = {one.id: one for one in Store(RunFolder(tmp_path / "run")).read(MEASUREMENTS)}
+    failed = sum(one.flags == ("no-answer",) for one in own)
+    assert found["agent.answered[agent=two]"].value == pytest.approx(1 - failed / 12)
+
+
+def test_an_agent_that_was_never_started_stops_the_run_before_it_asks(tmp_path, capsys):
+    path = study(tmp_path, ('model = "reference/equal-weight"', 'model = "http/127.0.0.1:9/decide"'))
+    err = refused(capsys, ["run", path, "--out", str(tmp_path / "run")])
+    assert "nothing answers at" in err
+    assert Store(RunFolder(tmp_path / "run")).digest(DECISIONS) is None
