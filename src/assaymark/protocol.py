@@ -229,7 +229,8 @@ class AnchorProbe(Frozen):
 class DatasheetLimits(Frozen):
     """Limits that every judge's datasheet has to keep before claims rest on its grades; those not set are not asked.
 
-    ``dark_current``, ``positional`` and ``threshold`` are of pairs, ``vacuum_score`` and ``slope`` of single texts.
+    ``dark_current``, ``positional`` and ``threshold`` are of pairs, ``vacuum_score``, ``slope`` and ``verbosity`` of
+    single texts. ``verbosity`` is the largest size, up or down, of the points that 100 tokens of filler earn.
     """
 
     dark_current: float | None = Field(default=None, ge=0, le=1)
@@ -237,13 +238,14 @@ class DatasheetLimits(Frozen):
     threshold: float | None = Field(default=None, gt=0)
     vacuum_score: float | None = Field(default=None, ge=1, le=5)
     slope: float | None = Field(default=None, ge=-4, le=4)
+    verbosity: float | None = Field(default=None, ge=0)
     on_failure: Literal["qualified", "no-claim"] = "qualified"
 
     @model_validator(mode="after")
     def _something_to_keep(self) -> DatasheetLimits:
         if not self.set:
             raise ValueError("datasheets are demanded without a limit; set dark_current, positional, threshold, "
-                             "vacuum_score or slope")  # fmt: skip
+                             "vacuum_score, slope or verbosity")  # fmt: skip
         return self
 
     @property

@@ -327,8 +327,11 @@ def test_wrong_tasks_are_named_and_nothing_is_asked(tmp_path, capsys):
 def test_a_rubric_judge_is_shown_single_texts_and_no_pairs(small, tmp_path):
     assert datasheet(tmp_path / "run", "--judge", "reference/auditor", *small[2:]) == 0
     sheet = sheet_of(tmp_path / "run", "auditor")
-    assert {item.name for item in sheet.measurements} == {"point.vacuum_score", "point.slope", "point.order"}
-    assert sheet.calls["all"] == 2 * (2 + 6)
+    assert {item.name for item in sheet.measurements} == {
+        "point.vacuum_score", "point.slope", "point.order", "point.verbosity"
+    }  # fmt: skip
+    assert sheet.calls["all"] == 2 * (2 + 6 + 4)
+    assert measured(sheet, "point.verbosity", dimension="aggregate").detail["pairs"] == 2 * 4
     nothing = measured(sheet, "point.vacuum_score", dimension="aggregate")
     assert nothing.value is not None
     assert 1 <= nothing.value < 2
@@ -338,7 +341,7 @@ def test_a_rubric_judge_is_shown_single_texts_and_no_pairs(small, tmp_path):
 def test_both_kinds_of_judges_in_one_run(small, tmp_path):
     assert datasheet(tmp_path / "run", *small, "--judge", "reference/auditor") == 0
     assert sheet_of(tmp_path / "run", "checklist").calls["all"] == 180
-    assert sheet_of(tmp_path / "run", "auditor").calls["all"] == 16
+    assert sheet_of(tmp_path / "run", "auditor").calls["all"] == 24
 
 
 # --- what is refused --------------------------------------------------------------------------------------------------

@@ -8,14 +8,17 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from assaymark.engine import Model
-from assaymark.judging import judgment, load_rubric, plan_calls
-from assaymark.judging.pairs import Task, point_records, point_stimuli
+from assaymark.judging import PlannedCall, Rubric, judgment, load_rubric, plan_calls
+from assaymark.judging.pairs import PointStimulus, PointVariant, Task, point_records, point_stimuli
 from assaymark.metrology.datasheet import pointwise_measurements
 from assaymark.protocol import JudgeSpec, Records, Study
 from assaymark.records import AGGREGATE, Judgment, Measurement
 from assaymark.workflow.asking import ask
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress
+
+_Scores = Mapping[str, float]
+"""What one grading gave, by dimension and for their mean."""
 
 
 def measure_pointwise(
@@ -28,7 +31,7 @@ def measure_pointwise(
     seed: int,
     progress: Progress,
 ) -> tuple[tuple[Measurement, ...], list[Judgment]]:
-    """What a rubric judge gives to nothing and for each requirement met, on every dimension and on their mean.
+    """What a rubric judge gives to nothing, for each requirement met and for length, by dimension and on their mean.
 
     Raises
     ------
@@ -37,14 +40,7 @@ def measure_pointwise(
     """
     wanted = load_rubric(rubric)
     stimuli = point_stimuli(tasks, seed)
-    decisions, contexts = point_records(stimuli)
-    study = Study(
-        name="datasheet",
-        seed=seed,
-        judges=(judge,),
-        records=Records(derivations=("honest", "vacuum", "ladder"), exclude_flags=()),
-    )
-    planned = plan_calls(decisions, contexts, study, wanted)
+    planned = point_calls(stimuli, judge, wanted)
     replies = ask(
         folder,
         [item.call for item in planned],
@@ -54,24 +50,62 @@ def measure_pointwise(
         progress=progress,
     )
     graded = [judgment(item, replies[item.call.key], wanted) for item in planned]
-    scores: dict[str, list[Mapping[str, float]]] = defaultdict(list)
+    return point_measurements(stimuli, graded, wanted.names, judge=judge.name, seed=seed), graded
+
+
+def point_calls(stimuli: Sequence[PointStimulus], judge: JudgeSpec, rubric: Rubric) -> list[PlannedCall]:
+    """Every call of a judge on single texts, through the ordinary judge prompt."""
+    decisions, contexts = point_records(stimuli)
+    study = Study(
+        name="datasheet",
+        seed=0,  # calls are seeded by the judge
+        judges=(judge,),
+        records=Records(derivations=("honest", "vacuum", "ladder", "length_matched"), exclude_flags=()),
+    )
+    return plan_calls(decisions, contexts, study, rubric)
+
+
+def point_measurements(
+    stimuli: Sequence[PointStimulus],
+    graded: Sequence[Judgment],
+    dimensions: Sequence[str],
+    *,
+    judge: str,
+    seed: int,
+) -> tuple[Measurement, ...]:
+    """The grades of single texts as measurements: of the mean of all dimensions, then of each.
+
+    Grades that are not ``ok`` are left out, and a text without any is not there.
+    """
+    scores: defaultdict[str, list[_Scores]] = defaultdict(list)
     for one in graded:
         if one.status == "ok":
             mean = sum(one.scores.values()) / len(one.scores)
             scores[one.trajectory].append({AGGREGATE: mean, **one.scores})
-    ladder = [one for one in stimuli if one.variant == "ladder" and one.id in scores]
-    vacuum = [one for one in stimuli if one.variant == "vacuum" and one.id in scores]
+    vacuum, ladder, filler = (_given(stimuli, scores, kind) for kind in ("vacuum", "ladder", "filler"))
+    tokens = {one.id: one.tokens for one in stimuli}
     rng = np.random.default_rng([seed, 9])
     found: list[Measurement] = []
-    for name in (AGGREGATE, *wanted.names):
+    for name in (AGGREGATE, *dimensions):
         found += pointwise_measurements(
-            [given[name] for one in ladder for given in scores[one.id]],
-            [one.task for one in ladder for _ in scores[one.id]],
-            [float(one.level) for one in ladder for _ in scores[one.id]],
-            judge=judge.name,
+            [given[name] for _, given in ladder],
+            [one.task for one, _ in ladder],
+            [float(one.level) for one, _ in ladder],
+            judge=judge,
             dimension=name,
-            vacuum_scores=[given[name] for one in vacuum for given in scores[one.id]],
-            vacuum_tasks=[one.task for one in vacuum for _ in scores[one.id]],
+            vacuum_scores=[given[name] for _, given in vacuum],
+            vacuum_tasks=[one.task for one, _ in vacuum],
+            filler_scores=[given[name] for _, given in filler],
+            filler_tasks=[one.task for one, _ in filler],
+            filler_levels=[float(one.level) for one, _ in filler],
+            filler_tokens=[one.tokens - tokens[one.parent or one.id] for one, _ in filler],
             rng=rng,
         )
-    return tuple(found), graded
+    return tuple(found)
+
+
+def _given(
+    stimuli: Sequence[PointStimulus], scores: Mapping[str, Sequence[_Scores]], kind: PointVariant
+) -> list[tuple[PointStimulus, _Scores]]:
+    """Every set of scores that the texts of one kind were given, with its text."""
+    return [(one, given) for one in stimuli if one.variant == kind for given in scores.get(one.id, ())]

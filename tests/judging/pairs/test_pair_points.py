@@ -11,6 +11,7 @@ import pytest
 from assaymark.errors import InputError
 from assaymark.judging import judgment, load_rubric, plan_calls, reference_judges
 from assaymark.judging.pairs import marks, point_records, point_stimuli
+from assaymark.judging.pairs.wording import FILLERS
 from assaymark.protocol import parse_study
 
 STUDY = parse_study(
@@ -18,7 +19,7 @@ STUDY = parse_study(
 name = "points"
 seed = 1
 [records]
-derivations = ["honest", "vacuum", "ladder"]
+derivations = ["honest", "vacuum", "ladder", "length_matched"]
 [[judges]]
 name = "reader"
 model = "reference/reader"
@@ -29,10 +30,13 @@ args = {noise = 0.0}
 RUBRIC = load_rubric("v1.0")
 
 
-def test_two_texts_without_content_and_six_levels_for_each_task(tasks):
+def test_two_texts_without_content_six_levels_and_four_with_filler_for_each_task(tasks):
     found = point_stimuli(tasks, 7)
-    assert len(found) == 80
-    assert len({one.id for one in found}) == 80
+    assert len(found) == 120
+    assert len({one.id for one in found}) == 120
+    numbers = {"vacuum": (1, 2), "ladder": range(6), "filler": range(1, 5)}
+    names = [f"{tasks[0].name}.point.{kind}.{number}" for kind, all_of in numbers.items() for number in all_of]
+    assert [one.id for one in found[:12]] == names
     for one in found:
         assert sum(marks(one.text, one.brief.names)) == one.level
         assert (not one.text.strip()) == (one.variant == "vacuum")
@@ -44,6 +48,31 @@ def test_the_levels_are_those_of_the_pairs(tasks, pairs):
         if one.variant == "ladder" and one.level:
             pair = steps[f"Q{one.level} over Q{one.level - 1}"]
             assert one.text == (pair.u if pair.better == "u" else pair.v).text
+
+
+def test_filler_lengthens_a_level_by_half_and_meets_nothing_more(tasks, pairs):
+    known = {one.id: one for one in point_stimuli(tasks, 7)}
+    longer = {pair.v.text: pair.u.text for pair in pairs if pair.condition == "filler"}
+    filled = [one for one in known.values() if one.variant == "filler"]
+    assert {one.level for one in filled} == {1, 2, 3, 4}
+    for one in filled:
+        parent = known[one.parent]
+        assert (parent.variant, parent.level, parent.task) == ("ladder", one.level, one.task)
+        assert longer[one.text] == parent.text  # the very pair that passed the gates
+        assert marks(one.text, one.brief.names) == marks(parent.text, one.brief.names)
+        assert one.tokens >= 1.5 * parent.tokens
+        rest = one.text
+        for filler in FILLERS:
+            rest = rest.replace(f"{filler} ", "")
+        assert rest == parent.text
+
+
+def test_filler_is_the_same_content_at_another_length(tasks):
+    stimuli = point_stimuli(tasks[:1], 7)
+    for one, decision in zip(stimuli, point_records(stimuli)[0], strict=True):
+        kind = "length_matched" if one.variant == "filler" else one.variant
+        assert (decision.derivation.kind, decision.derivation.parent) == (kind, one.parent)
+        assert (one.parent is None) == (one.variant != "filler")
 
 
 def test_they_are_planned_and_graded_like_any_decision(tasks):
@@ -58,7 +87,7 @@ def test_they_are_planned_and_graded_like_any_decision(tasks):
         assert one.text in user
         assert one.brief.question in user
         assert "[agent" not in user
-        assert not any(secret in user for secret in (one.id, one.task, "vacuum", "ladder"))
+        assert not any(secret in user for secret in (one.id, one.task, "vacuum", "ladder", "filler"))
         reply = asyncio.run(reference_judges()[call.call.model].complete(call.call))
         found = judgment(call, reply, RUBRIC)
         assert found.status == "ok"

@@ -27,6 +27,7 @@ def sheet(**values: float | None) -> Datasheet:
         "threshold": ("threshold", {"prompt": "tie-allowed"}),
         "vacuum_score": ("point.vacuum_score", {"dimension": "aggregate"}),
         "slope": ("point.slope", {"dimension": "aggregate"}),
+        "verbosity": ("point.verbosity", {"dimension": "aggregate"}),
     }
     found = tuple(
         Measurement(
@@ -51,6 +52,11 @@ def gate(limits: str, one: Datasheet | None):
         ("dark_current = 0.05", {"dark_current": 0.06}, ["dark_current 0.06, at most 0.05"]),
         ("slope = 0.2", {"slope": 0.2}, []),
         ("slope = 0.2", {"slope": 0.1}, ["slope 0.10, at least 0.2"]),
+        ("verbosity = 0.15", {"verbosity": -0.15}, []),
+        ("verbosity = 0", {"verbosity": 0.0}, []),
+        ("verbosity = 0.15", {"verbosity": 0.27}, ["verbosity 0.27 points per 100 tokens, at most 0.15"]),
+        ("verbosity = 0.15", {"verbosity": -0.27}, ["verbosity -0.27 points per 100 tokens, at most 0.15 in size"]),
+        ("verbosity = 0.15", {"slope": 0.3}, ["verbosity not measured, at most 0.15"]),
         ("threshold = 5", {"threshold": 4.0}, []),
         ("threshold = 5", {"threshold": 5.0}, ["threshold > 5, at most 5"]),
         ("vacuum_score = 2", {"vacuum_score": None}, ["vacuum_score undefined: no calls, at most 2"]),
@@ -74,3 +80,5 @@ def test_people_have_no_datasheet_and_no_plan_asks_for_nothing():
     assert [m.labels["judge"] for m in limit_measurements({}, study("slope = 0.1"))] == ["j"]
     with pytest.raises(InputError, match="demanded without a limit"):
         study('on_failure = "no-claim"')
+    with pytest.raises(InputError, match=r"verbosity.*0"):
+        study("verbosity = -0.1")

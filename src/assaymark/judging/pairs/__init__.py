@@ -2,7 +2,8 @@
 
 `build_stimuli` makes pairs of texts from tasks that a person wrote; `check` puts them through the gates;
 `plan_pair_calls` makes the calls of one judge, and `pair_call` turns each reply into a record. `point_stimuli` gives
-the same ladder to judges that score one text at a time (Judge Datasheet, section 3 and appendix A).
+the same ladder, with filler and without, to judges that score one text at a time (Judge Datasheet, section 3 and
+appendix A).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from assaymark.judging.pairs.expected import planted_values
 from assaymark.judging.pairs.gates import GATES, GateReport, check
 from assaymark.judging.pairs.marking import marks
 from assaymark.judging.pairs.planted import PLANTED_PAIRS, PlantedPair, pair_argument_problems
-from assaymark.judging.pairs.points import PointStimulus, point_records, point_stimuli
+from assaymark.judging.pairs.points import PointStimulus, PointVariant, point_records, point_stimuli
 from assaymark.judging.pairs.prompts import (
     PAIR_PROMPTS,
     STRICT,
@@ -42,6 +43,7 @@ __all__ = [
     "PlannedPairCall",
     "PlantedPair",
     "PointStimulus",
+    "PointVariant",
     "ReferencePairJudge",
     "Requirement",
     "Stimulus",

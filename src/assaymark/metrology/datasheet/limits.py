@@ -17,7 +17,7 @@ def limit_measurements(sheets: Mapping[str, Datasheet], study: Study) -> Iterato
 
     0 passes. A limit on something that the datasheet does not show is not kept; a judge without a datasheet has a
     state that says so. A threshold that is censored on the left keeps its limit if the smallest step does; one that is
-    censored on the right keeps none.
+    censored on the right keeps none. ``verbosity`` is limited in size: to pay for brevity is to mind length, too.
 
     Parameters
     ----------
@@ -66,6 +66,7 @@ def _failed(sheet: Datasheet, limits: DatasheetLimits) -> Iterator[str]:
         "threshold": ("threshold", {"judge": sheet.judge, "prompt": BASE}, "at most"),
         "vacuum_score": ("point.vacuum_score", {"judge": sheet.judge, "dimension": AGGREGATE}, "at most"),
         "slope": ("point.slope", {"judge": sheet.judge, "dimension": AGGREGATE}, "at least"),
+        "verbosity": ("point.verbosity", {"judge": sheet.judge, "dimension": AGGREGATE}, "at most"),
     }
     for name, limit in limits.set.items():
         measured, labels, kind = places[name]
@@ -73,6 +74,13 @@ def _failed(sheet: Datasheet, limits: DatasheetLimits) -> Iterator[str]:
         if item is None or item.value is None:
             yield f"{name} {'not measured' if item is None else item.state}, {kind} {limit:g}"
             continue
-        kept = item.value <= limit + 1e-9 if kind == "at most" else item.value >= limit - 1e-9
+        value = abs(item.value) if name == "verbosity" else item.value
+        kept = value <= limit + 1e-9 if kind == "at most" else value >= limit - 1e-9
         if not kept or item.detail.get("censored") == "right":
-            yield f"{name} {item.detail.get('text', f'{item.value:.2f}')}, {kind} {limit:g}"
+            yield f"{name} {_words(name, item)}, {kind} {limit:g}{' in size' if item.value < 0 < value else ''}"
+
+
+def _words(name: str, item: Measurement) -> str:
+    """The value that does not keep its limit."""
+    text = str(item.detail.get("text", f"{item.value:.2f}"))
+    return f"{text} points per 100 tokens" if name == "verbosity" else text

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,9 +15,11 @@ from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.contrasts import cluster_t
 from assaymark.metrology.datasheet.recorder import Recorder
 from assaymark.metrology.datasheet.shares import TaskBootstrap
-from assaymark.records import Measurement
+from assaymark.records import JSON, Measurement
 
 _NONE = 1e-12
+_ENDS: Final = (1.0, 5.0)
+_CALLER: Final = "pointwise_measurements"
 
 
 def pointwise_measurements(
@@ -26,15 +31,26 @@ def pointwise_measurements(
     dimension: str,
     vacuum_scores: ArrayLike = (),
     vacuum_tasks: Sequence[str] = (),
+    filler_scores: ArrayLike = (),
+    filler_tasks: Sequence[str] = (),
+    filler_levels: ArrayLike = (),
+    filler_tokens: ArrayLike = (),
     level: float = 0.95,
     rng: np.random.Generator,
 ) -> tuple[Measurement, ...]:
-    """What a rubric judge gives to nothing, and what it gives for each requirement met.
+    """What a rubric judge gives to nothing, for each requirement met, and for length alone.
 
     ``point.vacuum_score`` is the mean score of rationales without content: the floor that every other score stands on.
     ``point.slope`` is the mean over tasks of the least-squares slope of score on requirements met: points per
     requirement, 0 for a judge that does not see them. ``point.order`` is the share of neighbouring ladder steps that
     the judge puts in the right order, ties counting half; 0.5 is chance.
+
+    ``point.verbosity`` is what 100 tokens of filler earn. For each task it is 100 times the sum, over levels, of the
+    score of the filled text minus that of the same text without filler, by the sum of the tokens added; the value is
+    the mean over tasks. 0 is blind to length; 0.25 pays a quarter of a point for 100 tokens of nothing; below 0 filler
+    costs points. Scores are whole numbers clipped to 1..5. Clipping makes it too small: where both texts stand at one
+    end of the scale nothing can be seen, and ``detail["at_ends"]`` counts those pairs. Rounding averages out where
+    scores scatter by half a point; of a judge that scatters by a fifth, 0.25 was read as 0.30 and 0.5 as 0.57.
 
     Parameters
     ----------
@@ -48,6 +64,10 @@ def pointwise_measurements(
         Labels.
     vacuum_scores, vacuum_tasks : arrays of shape (m,)
         Scores of rationales without content and their tasks; empty where vacuum was not run.
+    filler_scores, filler_tasks, filler_levels, filler_tokens : arrays of shape (k,)
+        Scores of ladder rationales with filler, their tasks and levels, and how many whitespace tokens each is longer
+        than the rationale of its task and level among ``scores``; empty where filler was not run. Repeats of a text
+        are averaged.
     level : float
         Coverage of the intervals, over tasks.
     rng : numpy Generator
@@ -56,36 +76,64 @@ def pointwise_measurements(
     Returns
     -------
     tuple of Measurement
-        ``point.vacuum_score``, ``point.slope``, ``point.order``.
+        ``point.vacuum_score``, ``point.slope``, ``point.order``, ``point.verbosity``.
 
     Raises
     ------
     InputError
-        Not finite, or lengths that differ.
+        Not finite, lengths that differ, or a filled rationale that is not longer.
 
     Examples
     --------
     >>> found = pointwise_measurements([1, 2, 3, 1, 3, 3], ["a"] * 3 + ["b"] * 3, [0, 1, 2, 0, 1, 2],
+    ...     filler_scores=[2, 4], filler_tasks=["a", "b"], filler_levels=[1, 1], filler_tokens=[50, 50],
     ...     judge="auditor", dimension="risk", rng=np.random.default_rng(1))
     >>> [(m.name, m.value) for m in found]
-    [('point.vacuum_score', None), ('point.slope', 1.0), ('point.order', 0.875)]
+    [('point.vacuum_score', None), ('point.slope', 1.0), ('point.order', 0.875), ('point.verbosity', 1.0)]
     """
-    recorder = Recorder(judge, TaskBootstrap(rng, checks.probability("pointwise_measurements", "level", level)))
+    recorder = Recorder(judge, TaskBootstrap(rng, checks.probability(_CALLER, "level", level)))
     labels = {"dimension": dimension}
-    nothing = checks.array("pointwise_measurements", "vacuum_scores", vacuum_scores)
+    nothing = checks.array(_CALLER, "vacuum_scores", vacuum_scores)
     vacuum = _vacuum(recorder, labels, nothing, vacuum_tasks)
-    given = checks.array("pointwise_measurements", "scores", scores)
-    if not given.size:
+    ladder = _Texts.of("", scores, tasks, levels)
+    filled = _Texts.of("filler_", filler_scores, filler_tasks, filler_levels)
+    verbosity = _verbosity(recorder, labels, ladder, filled, filler_tokens)
+    if ladder is None:
         state = "not measured: no ladder rationales were scored"
         missing = (recorder.missing(name, labels, state, n_of="tasks") for name in ("point.slope", "point.order"))
-        return vacuum, *missing
-    values = checks.finite("pointwise_measurements", "scores", scores)
-    steps = checks.finite("pointwise_measurements", "levels", levels)
-    if steps.size != values.size:
-        where = "scores, levels"
-        checks.fail("pointwise_measurements", where, f"must be equally long (got {values.size} and {steps.size})")
-    _, codes = checks.labels("pointwise_measurements", "tasks", tasks, values.size)
-    return vacuum, _slope(recorder, labels, values, codes, steps), _order(recorder, labels, values, codes, steps)
+        return vacuum, *missing, verbosity
+    seen = (ladder.scores, ladder.codes, ladder.levels)
+    return vacuum, _slope(recorder, labels, *seen), _order(recorder, labels, *seen), verbosity
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts:
+    """Scored texts: their scores, the names of their tasks, the places of those names, and their levels, each [n]."""
+
+    scores: Floats
+    names: tuple[str, ...]
+    codes: Ints
+    levels: Floats
+
+    @classmethod
+    def of(cls, kind: str, scores: ArrayLike, tasks: Sequence[str], levels: ArrayLike) -> _Texts | None:
+        """The texts of one kind as arrays that fit together; None where there are none."""
+        if not checks.array(_CALLER, f"{kind}scores", scores).size:
+            return None
+        values = checks.finite(_CALLER, f"{kind}scores", scores)
+        steps = checks.finite(_CALLER, f"{kind}levels", levels)
+        if steps.size != values.size:
+            where = f"{kind}scores, {kind}levels"
+            checks.fail(_CALLER, where, f"must be equally long (got {values.size} and {steps.size})")
+        names, codes = checks.labels(_CALLER, f"{kind}tasks", tasks, values.size)
+        return cls(values, names, codes, steps)
+
+    def by_text(self, values: Floats) -> dict[tuple[str, float], float]:
+        """The mean of ``values`` over the repeats of each text, by task and level."""
+        found: defaultdict[tuple[str, float], list[float]] = defaultdict(list)
+        for code, level, value in zip(self.codes.tolist(), self.levels.tolist(), values.tolist(), strict=True):
+            found[self.names[code], level].append(value)
+        return {key: sum(repeats) / len(repeats) for key, repeats in found.items()}
 
 
 def _vacuum(recorder: Recorder, labels: dict[str, str], scores: Floats, tasks: Sequence[str]) -> Measurement:
@@ -93,7 +141,7 @@ def _vacuum(recorder: Recorder, labels: dict[str, str], scores: Floats, tasks: S
     if not scores.size:
         state = "not measured: no rationales without content were scored"
         return recorder.missing("point.vacuum_score", labels, state, n_of="rationales")
-    values = checks.finite("pointwise_measurements", "vacuum_scores", scores)
+    values = checks.finite(_CALLER, "vacuum_scores", scores)
     found = cluster_t(values, tasks, level=recorder.level)
     return recorder.number(
         "point.vacuum_score",
@@ -157,6 +205,57 @@ def _order(recorder: Recorder, labels: dict[str, str], scores: Floats, tasks: In
         n_of="ladder steps",
         detail={"right": right, "tied": tied, "wrong": wrong},
     )
+
+
+def _verbosity(
+    recorder: Recorder, labels: dict[str, str], ladder: _Texts | None, filled: _Texts | None, tokens: ArrayLike
+) -> Measurement:
+    """Mean over tasks of what the tokens added to their texts earn, per 100."""
+    name = "point.verbosity"
+    if filled is None:
+        return recorder.missing(name, labels, "not measured: no texts with filler were scored", n_of="tasks")
+    base = {} if ladder is None else ladder.by_text(ladder.scores)
+    longer, added = filled.by_text(filled.scores), filled.by_text(_added(tokens, filled.scores.size))
+    pairs = [key for key in longer if key in base]
+    detail: dict[str, JSON] = {"without_base": len(longer) - len(pairs)}
+    if not pairs:
+        state = "undefined: no text with filler has a score without it, needs one"
+        return recorder.missing(name, labels, state, n_of="tasks", detail=detail)
+    tasks = sorted({task for task, _ in pairs})
+    gained = np.array([sum(longer[key] - base[key] for key in pairs if key[0] == task) for task in tasks])
+    spent = np.array([sum(added[key] for key in pairs if key[0] == task) for task in tasks])
+    rates = 100 * gained / spent
+    found = cluster_t(rates, tasks, level=recorder.level)
+    return recorder.number(
+        name,
+        labels,
+        float(rates.mean()),
+        n=len(tasks),
+        n_of="tasks",
+        method=f"mean over tasks of score with filler minus without per 100 tokens added, "
+        f"{_method(found.low, found.method)}",
+        ends=None if found.low is None or found.high is None else (found.low, found.high),
+        unit="score points per 100 tokens",
+        detail={
+            **detail,
+            "pairs": len(pairs),
+            "difference": float(np.mean([longer[key] - base[key] for key in pairs])),
+            "tokens_added": float(np.mean([added[key] for key in pairs])),
+            "at_ends": sum(longer[key] == base[key] and base[key] in _ENDS for key in pairs),
+            "rates": rates.tolist(),
+        },
+    )
+
+
+def _added(tokens: ArrayLike, texts: int) -> Floats:
+    """How many tokens each filled text is longer, all above 0."""
+    added = checks.finite(_CALLER, "filler_tokens", tokens)
+    if added.size != texts:
+        checks.fail(_CALLER, "filler_scores, filler_tokens", f"must be equally long (got {texts} and {added.size})")
+    if (added <= 0).any():
+        least = float(added.min())
+        checks.fail(_CALLER, "filler_tokens", f"a filled text is longer than its base (least got {least:g} tokens)")
+    return added
 
 
 def _method(low: float | None, method: str) -> str:
