@@ -187,8 +187,12 @@ def run(study: Annotated[Path, typer.Argument(help="Study file (TOML).", metavar
 
 @app.command()
 def judge(run: Run) -> None:
-    """Put every decision before every judge of the locked plan, and every number against its material."""
+    """Put every decision before every judge of the locked plan, and every number against its material.
+
+    A study that makes its own records first has its agents decide.
+    """
     with _progress() as progress:
+        verbs.decide(RunFolder(run), models(), progress=progress)
         result = verbs.judge(RunFolder(run), models(), progress=progress)
     _say(f"{result.judgments} judgments ({result.made} calls made now), {result.evidence} numbers ledgered")
 

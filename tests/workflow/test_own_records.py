@@ -261,3 +261,23 @@ def test_an_agent_that_was_never_started_stops_the_run_before_it_asks(tmp_path, 
     err = refused(capsys, ["run", path, "--out", str(tmp_path / "run")])
     assert "nothing answers at" in err
     assert Store(RunFolder(tmp_path / "run")).digest(DECISIONS) is None
+
+
+# --- amendments -------------------------------------------------------------------------------------------------------
+
+
+def test_a_plan_may_be_amended_until_an_agent_is_asked_and_keeps_what_the_probes_found(tmp_path, capsys):
+    folder = tmp_path / "run"
+    assert main(["lock", study(tmp_path), "--out", str(folder)]) == 0
+    assert "model date probe PASS: dated" in capsys.readouterr().out
+    changed = study(tmp_path, ("cell_a = 3", "cell_a = 2"))
+    amend = ["amend", changed, "--out", str(folder), "--reason", "fewer controls are enough"]
+    assert main(amend) == 0
+    assert len(json.loads((folder / "study.lock").read_text())["date_probes"]) == 2
+    assert main(["judge", str(folder)]) == 0
+    assert Store(RunFolder(folder)).rows(JUDGMENTS) == 2 * 35
+    late = study(tmp_path, ("cell_a = 3", "cell_a = 1"))
+    assert "the asking has begun" in refused(capsys, ["amend", late, "--out", str(folder), "--reason", "too late"])
+    other = study(tmp_path, ("cycles = 4", "cycles = 5"))
+    err = refused(capsys, ["amend", other, "--out", str(folder), "--reason", "more"])
+    assert "the cycles are cut already" in err

@@ -7,7 +7,7 @@ them over as one group, which costs one sync.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
 from operator import itemgetter
@@ -232,9 +232,11 @@ class Ledger:
                 counts[attempt.key] = counts.get(attempt.key, 0) + 1
         return counts
 
-    def begun(self) -> bool:
-        """Whether any call was ever attempted."""
-        return bool(self._read(sa.select(tables.attempts.c.key).limit(1)))
+    def begun(self, *, beside: Collection[str] = ()) -> bool:
+        """Whether any call was ever attempted, beside those with the given keys."""
+        if not beside:
+            return bool(self._read(sa.select(tables.attempts.c.key).limit(1)))
+        return not {row.key for row in self._read(sa.select(tables.attempts.c.key).distinct())} <= set(beside)
 
     def orphaned(self) -> list[Attempt]:
         """Attempts that never ended: they were under way when something died, and may have been paid for nothing."""

@@ -8,9 +8,10 @@ from typing import Final
 
 from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, PlanError, Problem
-from assaymark.protocol import parse_study
+from assaymark.protocol import Study, parse_study
 from assaymark.records import content_id, to_json
 from assaymark.workflow.amendments import FORMAT, Amendment, amendment_path, changed_fields
+from assaymark.workflow.date_probes import probe_keys
 from assaymark.workflow.folder import RunFolder, read_json, read_text, write_atomic, write_json
 from assaymark.workflow.locking import Locked, check_plan, open_locked, stored_lock, write_plan
 from assaymark.workflow.tables import JUDGMENTS, Store
@@ -48,7 +49,11 @@ def amend(
     fields = changed_fields(locked.study, study)
     if not fields:
         raise PlanError(f"{source} is the plan that is locked in {folder.path}; there is nothing to amend")
-    _refuse_afterthoughts(folder, fields, source)
+    if study.substrate != locked.study.substrate:
+        raise PlanError(
+            f"{source}: the cycles are cut already, and [substrate] cannot be amended; use a new run folder"
+        )
+    _refuse_afterthoughts(folder, locked.study, fields, source)
     checked = check_plan(folder, study, source, models)
     number = len(locked.amendments) + 1
     previous = locked.amendments[-1].digest if locked.amendments else ""
@@ -64,7 +69,7 @@ def amend(
     }
     write_json(amendment_path(folder, number), raw)
     digests = [*(one.digest for one in locked.amendments), content_id(raw)]
-    write_plan(folder, study_text, checked, locked_at=locked.locked_at, amendments=digests)
+    write_plan(folder, study_text, checked, locked_at=locked.locked_at, amendments=digests, probes=locked.date_probes)
     return open_locked(folder).amendments[-1]
 
 
@@ -74,25 +79,26 @@ def amendment_lines(made: Amendment, locked: Locked) -> list[str]:
     return [f"amendment {made.number} of {made.date}: {made.reason}", *changes, f"plan hash {locked.plan_hash}"]
 
 
-def _refuse_afterthoughts(folder: RunFolder, fields: Mapping[str, object], source: str) -> None:
-    """No field that a verdict rests on may change once any judge has been asked."""
-    if not _judging_begun(folder):
+def _refuse_afterthoughts(folder: RunFolder, study: Study, fields: Mapping[str, object], source: str) -> None:
+    """No field that a verdict rests on may change once any agent or judge of the study has been asked."""
+    if not _asking_begun(folder, study):
         return
     late = [name for name in fields if name.split(".")[0] not in AFTER_JUDGING]
     if late:
+        begun = "asking" if study.agents else "judging"
         raise PlanError(
-            f"{source}: the judging has begun, and {', '.join(late)} would be chosen with the result in sight; "
+            f"{source}: the {begun} has begun, and {', '.join(late)} would be chosen with the result in sight; "
             f"only {', '.join(AFTER_JUDGING)} can still be amended. Lock the new plan in a new run folder"
         )
 
 
-def _judging_begun(folder: RunFolder) -> bool:
+def _asking_begun(folder: RunFolder, study: Study) -> bool:
     if Store(folder).digest(JUDGMENTS) is not None:
         return True
     if not folder.ledger.is_file():
         return False
     with Ledger.open(folder.ledger, create=False) as ledger:
-        return ledger.begun()
+        return ledger.begun(beside=probe_keys(study))
 
 
 def _undo_unfinished(folder: RunFolder) -> None:

@@ -48,6 +48,15 @@ def probe_dates(
     return tuple(found)
 
 
+def probe_keys(study: Study) -> frozenset[str]:
+    """The keys of every call that the model probe of a study makes."""
+    if study.substrate is None or study.substrate.date_probe.model is None:
+        return frozenset()
+    cycles, model = sample_of(study.substrate), study.substrate.date_probe.model
+    shown = [*(one.context for one in cycles), *(unsanitised(one) for one in cycles)]
+    return frozenset(date_call(model, context).key for context in shown)
+
+
 def sample_of(substrate: Substrate) -> list[Cycle]:
     """The cycles that are probed: the first of every regime, as many as the plan says."""
     each = -(-substrate.date_probe.sample // len(substrate.regimes))

@@ -21,6 +21,7 @@ from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.tables import CYCLES, DECISIONS, Store
 
 _MARGIN_S: Final = 10.0
+_LANE: Final = 8  # few at once, so that the seconds of a decision are its own and not those of a queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def _answers(
             ledger,
             calls,
             models,
-            concurrency=engine.concurrency,
+            concurrency=min(engine.concurrency, _LANE),
             deadline_s=deadline,
             attempts=engine.attempts,
             backoff_s=engine.backoff_s,

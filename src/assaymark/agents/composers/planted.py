@@ -25,7 +25,7 @@ def _share(value: float) -> str:
 
 
 _KEEPS: Final = "its orders never break a limit: they shrink until every limit is kept"
-_NO_SUMS: Final = "no arithmetic of cash, exposure or limits in its texts"
+_NO_SUMS: Final = "names its largest position and the cap, and no other arithmetic"
 
 
 def _directional(moved: str) -> tuple[str, ...]:
