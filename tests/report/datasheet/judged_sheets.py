@@ -148,16 +148,25 @@ def strict_arm(judge, pairs, correct, before):
 
 def pointwise(judge):
     found = []
-    for dimension, floor, slope, right in (
-        ("risk_management", 1.4, 0.62, 41),
-        ("sizing", 2.2, 0.21, 30),
-        ("evidence", 1.0, 0.0, 25),
+    for dimension, floor, slope, right, length, stuck in (
+        ("risk_management", 1.4, 0.62, 41, 0.27, 0),
+        ("sizing", 2.2, 0.21, 30, -0.08, 3),
+        ("evidence", 1.0, 0.0, 25, 0.0, 40),
     ):
         at = {"judge": judge, "dimension": dimension}
         found += [
             number("point.vacuum_score", floor, 10, "rationales", (max(1.0, floor - 0.3), floor + 0.3), **at),
             number("point.slope", slope, 10, "tasks", (slope - 0.15, slope + 0.15), **at),
             share("point.order", right, 50, "ladder steps", **at),
+            number(
+                "point.verbosity",
+                length,
+                10,
+                "tasks",
+                (length - 0.12, length + 0.12),
+                detail={"at_ends": stuck, "pairs": 40},
+                **at,
+            ),
         ]
     return found
 

@@ -182,6 +182,9 @@ def test_a_comparison_needs_judges_and_each_once():
         "39 ties and 0 wrong choices in 100 calls",
         "This is not an ROC curve.",
         "a text without content gets 1.00 to 2.20 points",
+        "and 100 tokens that say nothing are worth −0.08 to 0.27 points.",
+        "0.27 (0.15 to 0.39)",
+        "In 43 of 120 comparisons, over all dimensions, both texts stand at one end of the scale",
         "Two trials of one question gave the same outcome in 92 % (88 to 94 %) of cases.",
         "unweighted κ between trials is 0.86 (0.80 to 0.91)",
         "The judge has shifted in Positional false preference, equal texts (4 quantities compared, level 0.05).",
@@ -193,6 +196,27 @@ def test_a_comparison_needs_judges_and_each_once():
 )
 def test_the_page_of_a_reference_judge_says(said):
     assert said in prose(page("quay"))
+
+
+def test_a_sheet_from_before_length_was_asked_about_says_nothing_of_it():
+    one = sheets.quay()
+    kept = tuple(m for m in one.measurements if m.name != "point.verbosity")
+    text = words(next(iter(render_datasheet(replace(one, measurements=kept)).values())))
+    assert "What is a requirement worth?" in text
+    assert "length alone" not in text.lower()
+    assert "comparisons, over all dimensions" not in text
+
+
+def test_a_length_that_was_not_measured_is_named_with_its_reason():
+    state = "undefined: no text with filler has a score without it, needs one"
+    one = sheets.quay()
+    missing = [
+        replace(m, value=None, low=None, high=None, level=None, state=state) if m.name == "point.verbosity" else m
+        for m in one.measurements
+    ]
+    text = words(next(iter(render_datasheet(replace(one, measurements=tuple(missing))).values())))
+    assert "no text with filler has a score without it" in text
+    assert "100 tokens that say nothing" not in text
 
 
 def test_all_measurements_and_non_claims_are_there_and_undefined_ones_named():

@@ -48,8 +48,8 @@ def pointwise_measurements(
     ``point.verbosity`` is what 100 tokens of filler earn. For each task it is 100 times the sum, over levels, of the
     score of the filled text minus that of the same text without filler, by the sum of the tokens added; the value is
     the mean over tasks. 0 is blind to length; 0.25 pays a quarter of a point for 100 tokens of nothing; below 0 filler
-    costs points. Scores are whole numbers clipped to 1..5. Clipping makes it too small: where both texts stand at one
-    end of the scale nothing can be seen, and ``detail["at_ends"]`` counts those pairs. Rounding averages out where
+    costs points. Scores are whole numbers clipped to 1..5. Clipping pulls it to 0: where both texts stand at one end of
+    the scale nothing can be seen, and ``detail["at_ends"]`` counts those pairs. Rounding averages out where
     scores scatter by half a point; of a judge that scatters by a fifth, 0.25 was read as 0.30 and 0.5 as 0.57.
 
     Parameters

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from assaymark.records import Measurement
+from assaymark.records import AGGREGATE, Measurement
 from assaymark.report.datasheet.figures import DotRow, axis_of, dots
 from assaymark.report.datasheet.plots import Plot
 from assaymark.report.datasheet.reading import Opened, bounds, known
@@ -46,15 +46,22 @@ class Section:
 
 
 def pointwise_section(sheet: Opened) -> Section | None:
-    """How a rubric judge scores nothing, and what a requirement is worth to it; None where it was not asked."""
-    floors, slopes, orders = (list(sheet.every(f"point.{name}")) for name in ("vacuum_score", "slope", "order"))
-    if not any((floors, slopes, orders)):
+    """How a rubric judge scores nothing, what a requirement and mere length are worth to it; None if it was not asked.
+
+    A datasheet from before length was asked about says nothing of it.
+    """
+    names = ("vacuum_score", "slope", "order", "verbosity")
+    floors, slopes, orders, lengths = (list(sheet.every(f"point.{name}")) for name in names)
+    if not any((floors, slopes, orders, lengths)):
         return None
     plots = tuple(
         plot
         for plot in (
             _point_plot("floor", "What does it give for nothing?", floors, None, "Mean score of texts without content"),
             _point_plot("slope", "What is a requirement worth?", slopes, 0.0, "Score points per requirement met"),
+            _point_plot(
+                "verbosity", "What is length alone worth?", lengths, 0.0, "Score points per 100 tokens of filler"
+            ),
         )
         if plot is not None
     )
@@ -63,10 +70,10 @@ def pointwise_section(sheet: Opened) -> Section | None:
     return Section(
         id="pointwise",
         title="How does it score one text at a time?",
-        answer=_point_answer(floors, slopes),
+        answer=_point_answer(floors, slopes, lengths),
         plots=plots,
         table=Table(heads, tuple(rows), frozenset({2, 3, 4})) if rows else None,
-        notes=tuple(_order_notes(orders)),
+        notes=(*_order_notes(orders), *_length_notes(lengths)),
     )
 
 
@@ -161,14 +168,16 @@ def _value_and_ends(measurement: Measurement) -> str:
     return value_words(measurement) + (f" ({span(*ends)})" if ends else "")
 
 
-def _point_answer(floors: Sequence[Measurement], slopes: Sequence[Measurement]) -> str:
+def _point_answer(floors: Sequence[Measurement], slopes: Sequence[Measurement], lengths: Sequence[Measurement]) -> str:
     parts = []
     if (floor := _range(floors)) is not None:
         parts.append(f"a text without content gets {floor} points")
     if (slope := _range(slopes)) is not None:
         parts.append(f"a requirement met is worth {slope} points")
+    if (length := _range(lengths)) is not None:
+        parts.append(f"100 tokens that say nothing are worth {length} points")
     said = listing(parts)
-    return f"By dimension, {said}." if said else "Neither its floor nor its slope is defined."
+    return f"By dimension, {said}." if said else "Neither its floor, nor its slope, nor its verbosity is defined."
 
 
 def _range(found: Sequence[Measurement]) -> str | None:
@@ -183,6 +192,22 @@ def _order_notes(orders: Sequence[Measurement]) -> list[str]:
     if not told:
         return []
     return [f"Neighbouring steps in the right order, ties half: {', '.join(told)}. Chance is 50 %."]
+
+
+def _length_notes(lengths: Sequence[Measurement]) -> list[str]:
+    """How to read the worth of length, and in how many pairs of texts none could show."""
+    found = [m for m in lengths if m.value is not None]
+    if not found:
+        return [f"What length alone is worth: {missing_words(lengths[0], 'it')}"] if lengths else []
+    notes = ["Length alone: 0 is blind to it; 0.25 pays a quarter of a point for 100 tokens of nothing."]
+    alone = [m for m in found if m.labels.get("dimension") != AGGREGATE]
+    stuck, pairs = (sum(n for m in alone if isinstance(n := m.detail.get(key), int)) for key in ("at_ends", "pairs"))
+    if stuck:
+        notes.append(
+            f"In {count(stuck)} of {count(pairs)} comparisons, over all dimensions, both texts stand at one end of the "
+            "scale: no worth of length can show there, and the estimate is too close to 0."
+        )
+    return notes
 
 
 def _dimension(measurement: Measurement) -> str:

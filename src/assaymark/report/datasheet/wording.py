@@ -49,6 +49,7 @@ _TITLES: Final[Mapping[str, tuple[str, str]]] = {
     "point.vacuum_score": ("point", "Score of a text without content"),
     "point.slope": ("point", "Points per requirement"),
     "point.order": ("point", "Neighbouring steps in the right order"),
+    "point.verbosity": ("point", "Points per 100 tokens of filler"),
     "drift": ("drift", "Drift, new minus old"),
     "drift.verdict": ("drift", "Drift verdict"),
 }
@@ -84,7 +85,7 @@ _VARIANTS: Final = {
     "synonym": "one synonym",
 }
 _SIGNED: Final = ("criterion.shift", "drift")
-_TWO: Final = ("d_prime", "threshold", "point.vacuum_score", "point.slope")
+_TWO: Final = ("d_prime", "threshold", "point.vacuum_score", "point.slope", "point.verbosity")
 
 
 def group_of(name: str) -> str:
