@@ -230,7 +230,7 @@ class DatasheetLimits(Frozen):
     """Limits that every judge's datasheet has to keep before claims rest on its grades; those not set are not asked.
 
     ``dark_current``, ``positional`` and ``threshold`` are of pairs, ``vacuum_score``, ``slope`` and ``verbosity`` of
-    single texts. ``verbosity`` is the largest size, up or down, of the points that 100 tokens of filler earn.
+    single texts. ``verbosity`` is what 100 tokens of filler may earn, in points.
     """
 
     dark_current: float | None = Field(default=None, ge=0, le=1)

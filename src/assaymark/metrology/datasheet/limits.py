@@ -17,7 +17,7 @@ def limit_measurements(sheets: Mapping[str, Datasheet], study: Study) -> Iterato
 
     0 passes. A limit on something that the datasheet does not show is not kept; a judge without a datasheet has a
     state that says so. A threshold that is censored on the left keeps its limit if the smallest step does; one that is
-    censored on the right keeps none. ``verbosity`` is limited in size: to pay for brevity is to mind length, too.
+    censored on the right keeps none. A judge that marks filler down keeps the limit on ``verbosity``.
 
     Parameters
     ----------
@@ -74,10 +74,9 @@ def _failed(sheet: Datasheet, limits: DatasheetLimits) -> Iterator[str]:
         if item is None or item.value is None:
             yield f"{name} {'not measured' if item is None else item.state}, {kind} {limit:g}"
             continue
-        value = abs(item.value) if name == "verbosity" else item.value
-        kept = value <= limit + 1e-9 if kind == "at most" else value >= limit - 1e-9
+        kept = item.value <= limit + 1e-9 if kind == "at most" else item.value >= limit - 1e-9
         if not kept or item.detail.get("censored") == "right":
-            yield f"{name} {_words(name, item)}, {kind} {limit:g}{' in size' if item.value < 0 < value else ''}"
+            yield f"{name} {_words(name, item)}, {kind} {limit:g}"
 
 
 def _words(name: str, item: Measurement) -> str:
