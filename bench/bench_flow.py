@@ -58,3 +58,12 @@ def test_capitalbench(tmp_path: Path, records: Path, note: Callable[..., None]) 
     note("CapitalBench: largest process", "resident memory", f"{peak:.0f} MB", "< 500 MB")
     assert ran < 20
     assert peak < 500
+
+
+def test_valueblind(tmp_path: Path, note: Callable[..., None]) -> None:
+    seconds, peak = run("run", ROOT / "studies" / "valueblind.toml", "--out", tmp_path / "run")
+    what = "valueblind: 1,100 trajectories, 5,500 judge calls, datasheets, from nothing to its pages"
+    note(what, "wall clock, start of Python included", f"{seconds:.1f} s", "< 30 s")
+    note("valueblind: largest process", "resident memory", f"{peak:.0f} MB", "< 1,024 MB")
+    assert seconds < 30
+    assert peak < 1024

@@ -122,7 +122,7 @@ def notice(parts: Sequence[str]) -> Features:
     return _notice(parts[0], parts[1])
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def _notice(material: str, decision: str) -> Features:
     """One reading serves every judge and trial."""
     return features(_seen(material), read_decision(sections(decision)))
