@@ -2,7 +2,8 @@
 
 python docs/generate.py                          the command line, the schemas, the README's screen
 python docs/generate.py capitalbench RUN         the worked example, from a finished run folder
-python docs/generate.py judge-logs FULL REPEATED  what two logs of real judges come to, from their CSV files
+python docs/generate.py valueblind RUN           the shipped study, from a finished run folder
+python docs/generate.py judge-logs FULL REPEATED what two logs of real judges come to, from their CSV files
 python docs/generate.py benchmarks RESULTS.json  the measured ratios, from what bench/ wrote
 """
 
@@ -14,7 +15,7 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +28,13 @@ from assaymark.cli import app, main
 from assaymark.engine.models import AgentRequest
 from assaymark.importers.verdicts import verdict_map
 from assaymark.metrology.datasheet import BASE, Datasheet
-from assaymark.records import Measurement, measurement_id
+from assaymark.records import Measurement, Verdict, measurement_id
 from assaymark.workflow.claiming import VerdictFile
-from assaymark.workflow.datasheets import Made, measure_log
+from assaymark.workflow.datasheets import Made, measure_log, read_datasheet
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import open_locked
 from assaymark.workflow.reporting import report
-from assaymark.workflow.tables import DECISIONS, EVIDENCE, MEASUREMENTS, Store
+from assaymark.workflow.tables import DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
 
 DOCS = Path(__file__).resolve().parent
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -178,6 +179,85 @@ WHAT_IT_SAYS = """
 - Ten decisions started before the cutoff of their material. They are imported, flagged, and left out.
 - No control texts were graded, so no claim can be a headline.
 - Realised returns were imported into a table of their own and took no part in any of this.
+"""
+
+
+def valueblind(folder: Path) -> str:
+    """The shipped study from a finished run: what is planted in it, and what it found."""
+    run = RunFolder(folder)
+    store = Store(run)
+    found = {item.id: item for item in store.read(MEASUREMENTS)}
+    verdicts = {item.claim.id: item for item in store.read(VERDICTS)}
+    lines = [
+        MARK,
+        "# The shipped study, measured\n\n",
+        STUDY_INTRO,
+        "```sh\nassaymark run studies/valueblind.toml --out runs/valueblind\n```\n\n",
+        f"{store.rows(DECISIONS):,} trajectories, {store.rows(JUDGMENTS):,} judge calls; plan hash ",
+        f"`{open_locked(run).plan_hash[:16]}...`.\n\n",
+        "## What is planted, and what was found\n\n",
+        "| planted | measured as | found | what follows |\n|---|---|---|---|\n",
+    ]
+    lines += [f"| {' | '.join(row)} |\n" for row in _planted_rows(run, found, verdicts)]
+    lines += ["\n", STUDY_NOTES, "## What came out\n\n```text\n", screen(folder), "```\n"]
+    return "".join(lines)
+
+
+def _planted_rows(
+    run: RunFolder, found: Mapping[str, Measurement], verdicts: Mapping[str, Verdict]
+) -> Iterator[tuple[str, str, str, str]]:
+    """One row for each thing that is planted in the study."""
+    first = next(v for v in verdicts.values() if v.claim.subjects == ("alder",) and v.claim.dimension == "aggregate")
+    tie = next(
+        v
+        for v in verdicts.values()
+        if v.claim.scope == "pairwise-contrast"
+        and set(v.claim.subjects) == {"birch", "cedar"}
+        and v.claim.dimension == "aggregate"
+    )
+    gap = next(
+        m for m in found.values()
+        if m.name == "contrast" and m.labels["dimension"] == "aggregate"
+        and {m.labels["high"], m.labels["low"]} == {"birch", "cedar"}
+    )  # fmt: skip
+    yield ("alder ranks first", "its verdict on the aggregate", f"stability {first.stability_status}",
+           f"{first.publication_level}")  # fmt: skip
+    yield ("birch and cedar tie", "their contrast", _spread(gap), f"{tie.publication_level} ({tie.stability_status})")
+    yield ("dogwood is terse", "share of texts below 60 tokens", _spread(found["terse.share[agent=dogwood]"]),
+           "its contrasts are construct-sensitive")  # fmt: skip
+    for judge, planted in (("auditor", "a quarter of a point for 100 tokens"), ("allocator", "no liking for length")):
+        sheet = read_datasheet(run.datasheets / f"{judge}.json")
+        item = next(
+            m for m in sheet.measurements if m.name == "point.verbosity" and m.labels["dimension"] == "aggregate"
+        )
+        kept = "keeps the limit" if found[f"datasheet.gate[judge={judge}]"].value == 0 else "is named with every claim"
+        yield f"{judge}: {planted}", "points for 100 tokens of filler", _spread(item), kept
+    for cell in ("cell_a", "cell_b"):
+        halo = found[f"cell.halo[cell={cell}]"]
+        what = (
+            "the score without alder's judge is primary" if (halo.value or 0) >= 0.3 else "no halo by the plan's limit"
+        )
+        yield "reader: a point and a half for alder's style", f"halo of {cell.replace('_', ' ')}", _spread(halo), what
+    late = found["contamination.gap[dimension=aggregate,split=all]"]
+    yield "nothing after the cutoff", "post-cutoff regime against the others", _spread(late), "bounded"
+
+
+def _spread(item: Measurement) -> str:
+    """A value with its interval."""
+    ends = "" if item.low is None else f" ({item.low:.3f} to {item.high:.3f})"
+    return f"{item.value:.3f}{ends}, n = {item.n:,}"
+
+
+STUDY_INTRO = """Generated from one run. `studies/valueblind.toml` has the size and the shape of ValueBlindBench's own
+study (sections 3.2 to 3.5 and 4): four agents, five regimes of 50 cycles, two control cells of 50, three judge families
+with five calls a trajectory. Its agents and judges are reference models with planted properties, so that what it must
+say is known beforehand. A test runs it and holds the verdicts against what is planted.
+
+"""
+
+STUDY_NOTES = """Nothing here describes a language model. To study some, replace the models in the file; the sentences
+that come out are then about them.
+
 """
 
 
@@ -333,6 +413,8 @@ def run(arguments: list[str]) -> None:
             readme_screen()
         case ["capitalbench", folder]:
             (DOCS / "capitalbench.md").write_text(capitalbench(Path(folder)))
+        case ["valueblind", folder]:
+            (DOCS / "valueblind.md").write_text(valueblind(Path(folder)))
         case ["judge-logs", full, repeated]:
             (DOCS / "judge-logs-measured.md").write_text(judge_logs(Path(full), Path(repeated)))
         case ["benchmarks", results]:

@@ -1,8 +1,8 @@
 """The shipped study: what is planted in its agents and judges is what its verdicts say, and nothing else is said.
 
 Planted in `studies/valueblind.toml`: alder is the best and fullest writer, birch and cedar are exchangeable, dogwood is
-terse; the reader favours alder's style by a point, the auditor pays a quarter of a point for 100 tokens, the allocator
-does neither.
+terse; the reader favours alder's style by a point and a half, the auditor pays a quarter of a point for 100 tokens, the
+allocator does neither.
 """
 
 from __future__ import annotations
@@ -113,11 +113,12 @@ def test_the_planted_verbosity_is_found_in_the_auditor_and_in_nobody_else(run):
 
 def test_the_planted_halo_is_found_and_the_cell_is_scored_without_the_judge_who_has_it(run):
     """Composed in alder's name: the halo is what the judge of that family adds."""
-    halo = run.measured["cell.halo[cell=cell_a]"]
-    assert halo.value >= 0.3
-    assert halo.low > 0
-    gate = run.measured["cell.gate[cell=cell_a]"]
-    assert gate.value == pytest.approx(run.measured["cell.drop[cell=cell_a,dropped=alder]"].value)
+    for cell in ("cell_a", "cell_b"):
+        halo = run.measured[f"cell.halo[cell={cell}]"]
+        assert halo.value >= 0.3
+        assert halo.low > 0
+        gate = run.measured[f"cell.gate[cell={cell}]"]
+        assert gate.value == pytest.approx(run.measured[f"cell.drop[cell={cell},dropped=alder]"].value)
     assert "without the judges of family alder" in " ".join(run.verdict("first", "alder").reasons)
 
 
@@ -146,7 +147,7 @@ def test_nothing_is_found_where_nothing_is_planted(tmp_path):
     """The same study, smaller, without halo and verbosity: no halo, and no judge fails its limit."""
     text = STUDY.read_text(encoding="utf-8")
     for old, new in (
-        (', kin = "alder", halo = 1.0', ""),
+        (', kin = "alder", halo = 1.5', ""),
         ("slope = 0.25", "slope = 0.0"),
         ("cycles = 50", "cycles = 6"),
         ("cell_a = 50", "cell_a = 20"),
