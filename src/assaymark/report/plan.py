@@ -74,8 +74,25 @@ _MEANINGS: Final[Mapping[str, str]] = {
     "records.keep_names": "names that blinding leaves in place",
     "rubric.name": "rubric the judges apply",
     "rubric.weights": "weights of the aggregate; none set means equal",
+    "substrate.source": "market that the cycles are cut from",
+    "substrate.seed": "seed of the market and of the cuts",
+    "substrate.regimes": "regimes, which are the clusters of inference",
+    "substrate.cycles": "cycles of each regime",
+    "substrate.bars": "one-minute bars of each cycle",
+    "substrate.windows": "days of each regime, for bars from a file",
+    "substrate.date_probe": "acceptance test that the material does not say when it is from",
+    "controls.cell_a": "verbose, confident and wrong texts",
+    "controls.cell_b": "terse and correct texts",
+    "controls.paraphrase": "honest texts in other words",
+    "controls.fact_flip": "honest texts with one number changed",
+    "controls.length_matched": "honest texts brought to another length",
+    "controls.length_tokens": "that length, in tokens",
+    "controls.family": "family in whose name the cells are composed",
+    "controls.style": "house style of the cells",
+    "oracle": "whether the arithmetic of every book is recomputed and the judges held against it",
     "seed": "seed of everything random",
 }
+_OWN_PARTS: Final = ("substrate", "controls")
 _PARTS: Final = (
     "gates", "inference", "stability", "cells", "contamination", "anchor_probe", "claims", "records", "rubric",
 )  # fmt: skip
@@ -272,17 +289,28 @@ def _conflict(book: Book) -> Fact:
 def _plan_rows(book: Book) -> Iterator[PlanRow]:
     plan: dict[str, Any] = book.run.study.model_dump(mode="json")
     meanings = {**_MEANINGS, **_alpha_meanings(book.run.study)}
-    for part in _PARTS:
+    own = book.run.study.substrate is not None
+    for agent in book.run.study.agents:
+        said = clean(f"{agent.model}, family {agent.family}", 200)
+        yield PlanRow(f"agents.{clean(agent.name, 60)}", said, "agent that decides on every cycle")
+    for part in (*(_OWN_PARTS if own else ()), *_PARTS):
         if plan[part] is None:
             yield PlanRow(part, plan_value(None), meanings.get(part, ""))
             continue
         for name, value in plan[part].items():
             field = f"{part}.{name}"
             yield PlanRow(field, _field_value(field, value), meanings.get(field, ""))
+    if own:
+        yield PlanRow("oracle", plan_value(plan["oracle"]), _MEANINGS["oracle"])
     yield PlanRow("seed", plan_value(plan["seed"]), _MEANINGS["seed"])
 
 
 def _field_value(field: str, value: Any) -> str:
+    if field == "substrate.date_probe" and isinstance(value, dict):
+        asked = value["model"] or "no model"
+        return clean(f"{asked}, {value['sample']} cycles, level {value['alpha']:g}", 200)
+    if field == "substrate.windows" and isinstance(value, dict):
+        return clean("; ".join(f"{name} {first} to {last}" for name, (first, last) in value.items()), 400)
     if field == "stability.probe" and isinstance(value, dict):
         return clean(f"{value['name']}, family {value['family']}, model {value['model']}", 200)
     return plan_value(value)

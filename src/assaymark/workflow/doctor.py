@@ -9,7 +9,10 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 from assaymark import __version__
+from assaymark.market.sources import SOURCES
 
+CLIENTS: Final = {"yfinance": "yfinance", "fred": "fredapi", "ccxt": "ccxt", "huggingface": "huggingface_hub"}
+"""The client library of each extra for market data."""
 CORE: Final = (
     "numpy",
     "scipy",
@@ -25,6 +28,8 @@ CORE: Final = (
     "svg.py",
 )
 KEYS: Final = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY")
+SOURCE_KEYS: Final = tuple(dict.fromkeys(one.key_variable for one in SOURCES.values() if one.key_variable))
+"""The environment variables that keys of networked sources are read from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,15 @@ def examine(environment: Mapping[str, str], installed: Callable[[str], str | Non
         present = bool(environment.get(key))
         detail = "set (this version makes no call with it)" if present else "not set (not needed by this version)"
         findings.append(Finding(key, present, detail, needed=False))
+    for extra in dict.fromkeys(one.extra for one in SOURCES.values()):
+        found = lookup(CLIENTS[extra])
+        detail = found or f"not installed; pip install 'assaymark[{extra}]' for assaymark data pull"
+        findings.append(Finding(CLIENTS[extra], found is not None, detail, needed=False))
+    for key in SOURCE_KEYS:
+        present = bool(environment.get(key))
+        asking = ", ".join(name for name, one in SOURCES.items() if one.key_variable == key)
+        detail = f"{'set' if present else 'not set'} (for assaymark data pull: {asking})"
+        findings.append(Finding(key, present, detail, needed=False))
     return findings
 
 
@@ -66,8 +80,9 @@ def can_run(findings: list[Finding], models: list[str]) -> list[str]:
         return ["nothing until the missing packages above are installed"]
     return [
         "assaymark demo: yes, with no key, no file and no network",
+        "assaymark run studies/valueblind.toml: yes; agents of your own as http/... or python/...",
         "import: capitalbench, generic CSV or JSONL",
-        f"judges: {', '.join(models)}",
+        f"models without a key: {', '.join(models)}",
     ]
 
 
