@@ -6,11 +6,11 @@ import asyncio
 from dataclasses import replace
 from datetime import timedelta
 
-import numpy as np
 import pytest
 from asked_agents import MODELS, spec
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from perturbed import Later
 
 from assaymark.agents.cells import cell_decisions
 from assaymark.agents.date_probe import Dater, date_call, read_date
@@ -19,34 +19,11 @@ from assaymark.agents.prompts import envelope_of, prompt_of, task_text
 from assaymark.errors import InputError
 from assaymark.judging import load_rubric, plan_calls
 from assaymark.market.cycles import REGIMES, cycles_of, synthetic_minutes
-from assaymark.market.sanitise import Bars
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import canonical_json, content_id, to_json
 
 SOURCE = synthetic_minutes(1)
 STUDY = Study(name="s", seed=1, judges=(JudgeSpec(name="j", model="reference/auditor", family="f"),))
-
-
-class Later:
-    """The same market up to an instant, and another one after it."""
-
-    def __init__(self, after: int, seed: int) -> None:
-        self.after, self.seed, self.classes = after, seed, SOURCE.classes
-
-    def days_of(self, regime):
-        return SOURCE.days_of(regime)
-
-    def ranges(self):
-        return SOURCE.ranges()
-
-    def day(self, instrument, day):
-        found = SOURCE.day(instrument, day)
-        if found is None:
-            return None
-        rng = np.random.default_rng([self.seed, int(day.astype(int))])
-        factor = np.where(found.times > self.after, np.exp(rng.normal(0, 1, found.times.size)), 1.0)
-        columns = (getattr(found, name) * factor for name in ("open", "high", "low", "close", "volume"))
-        return Bars(instrument, found.times, *columns)
 
 
 def cut(regime, seed, source=SOURCE):
@@ -79,13 +56,13 @@ def everything(cycle) -> list[str]:
 def test_a_future_that_is_another_changes_no_prompt_no_decision_and_no_judge_call(seed, noise, regime):
     cycle = cut(regime, seed)
     cutoff = int(cycle.raw[0].times[-1])
-    other = cut(regime, seed, Later(cutoff, noise))
+    other = cut(regime, seed, Later(SOURCE, cutoff, noise))
     assert everything(other) == everything(cycle)
 
 
 def test_a_past_that_is_another_does_change_them():
     cycle = cut("recent", 7)
-    other = cut("recent", 7, Later(int(cycle.raw[0].times[-1]) - 60, 1))
+    other = cut("recent", 7, Later(SOURCE, int(cycle.raw[0].times[-1]) - 60, 1))
     assert everything(other)[0] != everything(cycle)[0]
 
 

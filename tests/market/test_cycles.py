@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from perturbed import Later
 
 from assaymark.errors import InputError, NotMeasurableError, UnknownNameError
 from assaymark.market.cycles import NEUTRAL_NOW, REGIMES, cycles_of, key_of, synthetic_minutes
 from assaymark.market.minute_file import minutes_from_file
-from assaymark.market.sanitise import Bars
 from assaymark.portfolio import audit, settle
 from assaymark.records import canonical_json, content_id, to_json
 
@@ -89,37 +89,15 @@ def test_an_unknown_regime_is_named():
 # --- the future -------------------------------------------------------------------------------------------------------
 
 
-class Perturbed:
-    """A source whose bars after one instant are others."""
-
-    def __init__(self, after: int, seed: int) -> None:
-        self.after, self.seed, self.classes = after, seed, SOURCE.classes
-
-    def days_of(self, regime):
-        return SOURCE.days_of(regime)
-
-    def ranges(self):
-        return SOURCE.ranges()
-
-    def day(self, instrument, day):
-        found = SOURCE.day(instrument, day)
-        if found is None:
-            return None
-        rng = np.random.default_rng([self.seed, int(day.astype(int))])
-        factor = np.where(found.times > self.after, np.exp(rng.normal(0, 0.5, found.times.size)), 1.0)
-        prices = (getattr(found, name) * factor for name in ("open", "high", "low", "close", "volume"))
-        return Bars(instrument, found.times, *prices)
-
-
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 1000), st.integers(0, 1000), st.sampled_from(REGIMES))
 def test_no_bar_after_the_cutoff_can_change_what_is_shown(seed, noise, regime):
     one = cycles((regime,), count=1, seed=seed)[0]
     cutoff = int(one.raw[0].times[-1])
-    other = cycles((regime,), count=1, seed=seed, source=Perturbed(cutoff, noise))[0]
+    other = cycles((regime,), count=1, seed=seed, source=Later(SOURCE, cutoff, noise))[0]
     assert canonical_json(to_json(other.context)) == canonical_json(to_json(one.context))
     # The perturbation is one: a minute earlier it changes the last bar.
-    moved = cycles((regime,), count=1, seed=seed, source=Perturbed(cutoff - 60, noise))[0]
+    moved = cycles((regime,), count=1, seed=seed, source=Later(SOURCE, cutoff - 60, noise))[0]
     assert canonical_json(to_json(moved.context)) != canonical_json(to_json(one.context))
 
 

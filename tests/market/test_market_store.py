@@ -281,7 +281,7 @@ def test_a_folder_that_is_only_read_needs_no_cache(tmp_path, monkeypatch):
     def refuse(path: Path, data: bytes) -> None:
         raise LedgerError(f"cannot write {path}")
 
-    monkeypatch.setattr(cache_module, "write_file", refuse)
+    monkeypatch.setattr(cache_module, "write_atomic", refuse)
     assert open_history(tmp_path).days.size == DAYS.size
     assert not (tmp_path / "cache").exists()
 

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from assaymark.engine.objects import sync_folder
+from assaymark.durable import sync_folder
 from assaymark.engine.tables import SCHEMA, meta, metadata
 from assaymark.errors import LedgerError
 

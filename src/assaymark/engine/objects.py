@@ -13,6 +13,7 @@ from typing import Literal
 
 import zstandard
 
+from assaymark.durable import sync_folder
 from assaymark.errors import LedgerError
 
 Codec = Literal["raw", "zstd"]
@@ -126,15 +127,6 @@ class ObjectFiles:
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
-
-
-def sync_folder(folder: Path) -> None:
-    """Make the names in ``folder`` survive a power cut."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 class _Zstd(threading.local):

@@ -15,9 +15,9 @@ from typing import Final
 
 import numpy as np
 
+from assaymark.durable import write_atomic
 from assaymark.errors import LedgerError
 from assaymark.market.restated import Restated
-from assaymark.market.store import write_file
 from assaymark.market.wide import WideBars
 
 VERSION: Final = 1
@@ -48,10 +48,10 @@ def keep_bars(folder: Path, key: str, bars: WideBars) -> None:
             sink = io.BytesIO()
             np.save(sink, np.ascontiguousarray(array), allow_pickle=False)
             files[name] = hashlib.sha256(sink.getbuffer()).hexdigest()
-            write_file(place / f"{name}.npy", sink.getvalue())
+            write_atomic(place / f"{name}.npy", sink.getvalue())
         index = {"version": VERSION, "key": key, "files": files}
         # Last, so that files of two snapshots are never taken for one cache.
-        write_file(place / _INDEX, (json.dumps(index, indent=1) + "\n").encode())
+        write_atomic(place / _INDEX, (json.dumps(index, indent=1) + "\n").encode())
 
 
 def _mapped(path: Path, digest: str) -> np.ndarray:

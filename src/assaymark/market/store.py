@@ -9,9 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from assaymark.durable import write_atomic
 from assaymark.errors import InputError, LedgerError
 from assaymark.market.snapshot import SCHEMAS, Origin, Snapshot
 from assaymark.records import canonical_json, content_id, parse, record
@@ -96,8 +95,8 @@ def write_snapshot(folder: Path, snapshot: Snapshot) -> None:
         if not any(_damage(folder, name, entry) for name, entry in there.files.items()):
             return
     for name, data in encoded.files.items():
-        write_file(_file(folder, name), data)
-    write_file(folder / MANIFEST, _text(encoded.manifest))
+        write_atomic(_file(folder, name), data)
+    write_atomic(folder / MANIFEST, _text(encoded.manifest))
 
 
 def read_snapshot(folder: Path) -> Snapshot:
@@ -179,29 +178,6 @@ def read_table(folder: Path, name: str, manifest: Manifest) -> Any:
         raise LedgerError(f"{path} is damaged: {exc}") from None
 
 
-def write_file(path: Path, data: bytes) -> None:
-    """Write a file so that a reader sees the old bytes or the new ones, never a part: temp, fsync, rename.
-
-    Raises
-    ------
-    LedgerError
-        The file system refused; the old file is untouched.
-    """
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as handle:
-            handle.write(data)
-            handle.flush()
-            os.fsync(handle.fileno())
-        temporary.replace(path)
-        _sync(path.parent)
-    except OSError as exc:
-        with suppress(OSError):
-            temporary.unlink()
-        raise LedgerError(f"cannot write {path}: {exc.strerror or exc}") from None
-
-
 def content_digest(table: Any) -> str:
     """sha256 of the rows of a table, the same whatever version of a library wrote their bytes."""
     whole = hashlib.sha256(canonical_json([[field.name, str(field.type)] for field in table.schema]).encode())
@@ -275,12 +251,3 @@ def _damage(folder: Path, name: str, entry: FileEntry) -> str:
 def _file(folder: Path, name: str) -> Path:
     """Where a table lies."""
     return folder / f"{name}.parquet"
-
-
-def _sync(folder: Path) -> None:
-    """Make a rename durable; needed on POSIX, where the directory entry is a write of its own."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

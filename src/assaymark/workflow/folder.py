@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
+from assaymark.durable import write_atomic as write_atomic
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
 from assaymark.records import JSON, canonical_json, to_json
-
-_TEMPORARY: Final = ".partial"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,30 +82,6 @@ class RunFolder:
                 str(self.path), [Problem("", f"no records here; run: assaymark import FORMAT PATH --out {self.path}")]
             )
         return self
-
-
-def write_atomic(path: Path, data: bytes | str) -> None:
-    """Write a file so that a reader sees the old bytes or the new ones, never a part: temp, fsync, rename.
-
-    Raises
-    ------
-    LedgerError
-        The file system refused (no room, no permission); the old file is untouched.
-    """
-    raw = data.encode() if isinstance(data, str) else data
-    temporary = path.with_name(path.name + _TEMPORARY)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as handle:
-            handle.write(raw)
-            handle.flush()
-            os.fsync(handle.fileno())
-        temporary.replace(path)
-        _sync_folder(path.parent)
-    except OSError as exc:
-        with suppress(OSError):
-            temporary.unlink()
-        raise LedgerError(f"cannot write {path}: {exc.strerror or exc}") from None
 
 
 def json_text(value: Any) -> str:
@@ -212,12 +186,3 @@ def new_folder(path: Path) -> Iterator[None]:
         if made:
             shutil.rmtree(made[-1], ignore_errors=True)
         raise
-
-
-def _sync_folder(path: Path) -> None:
-    """Make a rename durable; needed on POSIX, where the directory entry is a write of its own."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from assaymark.durable import write_atomic
 from assaymark.errors import InputError, Problem
 from assaymark.market.snapshot import Origin
 from assaymark.market.sources.hub import SOURCE, fetch_file
 from assaymark.market.sources.request import Asking, Request
-from assaymark.market.store import write_file
 from assaymark.prompting.strict_json import Rejected, strict_json
 from assaymark.records import JSON, canonical_json
 
@@ -54,9 +54,9 @@ def fetch_questions(request: Request, asking: Asking, folder: Path) -> Questions
     if path.exists() and path.read_bytes() != data:
         raise InputError("source huggingface", [Problem(str(path), "is another file already; choose another folder")])
     provenance = path.with_name(f"{path.name}.provenance.json")
-    write_file(path, data)
+    write_atomic(path, data)
     said = {"file": path.name, "sha256": digest, "items": items, "commit": fetched.commit, **_written(origin)}
-    write_file(provenance, (canonical_json(said) + "\n").encode())
+    write_atomic(provenance, (canonical_json(said) + "\n").encode())
     return Questions(path, provenance, items, digest, origin)
 
 
