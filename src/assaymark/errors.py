@@ -57,6 +57,12 @@ class PlanError(AssayError):
     """A study file, its lock and the records it is asked to work on do not go together."""
 
 
+MOST_NAMED = 30
+"""A message lists so many known names; of more it lists the first few and counts the rest."""
+
+_NAMED = 12
+
+
 class UnknownNameError(AssayError):
     """A name written by a person is not known. The message offers the closest known names.
 
@@ -68,7 +74,9 @@ class UnknownNameError(AssayError):
         self.kind, self.name, self.known = kind, name, tuple(sorted(known))
         close = difflib.get_close_matches(name, self.known, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
-        listed = ", ".join(self.known) if self.known else "none"
+        shown = self.known if len(self.known) <= MOST_NAMED else self.known[:_NAMED]
+        more = len(self.known) - len(shown)
+        listed = ", ".join(shown) + (f" and {more} more" if more else "") if self.known else "none"
         super().__init__(f"unknown {kind} {name!r}.{hint} Known: {listed}")
 
 

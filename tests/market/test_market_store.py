@@ -194,6 +194,18 @@ def changed(name: str, **columns: object) -> Snapshot:
     return Snapshot("small", ORIGIN, {**tables, name: pa.Table.from_pylist(rows, schema=SCHEMAS[name])})
 
 
+def test_a_file_that_names_two_currencies_is_refused_and_one_is_kept(tmp_path):
+    path = tmp_path / "mixed.csv"
+    path.write_text("instrument,date,close,currency\nA,2024-01-02,10,USD\nB,2024-01-02,11,EUR\n")
+    with pytest.raises(InputError, match=r"currency: a snapshot holds one.*\(got EUR, USD\)"):
+        snapshot_from_file(path, now=NOW)
+    path.write_text("instrument,date,close,currency\nA,2024-01-02,10,EUR\nB,2024-01-02,11,EUR\n")
+    made = snapshot_from_file(path, now=NOW)
+    assert set(made.tables["instruments"]["currency"].to_pylist()) == {"EUR"}
+    with pytest.raises(InputError, match="the file says EUR"):
+        snapshot_from_file(path, now=NOW, currency="USD")
+
+
 def test_currencies_are_not_mixed(tmp_path):
     write_snapshot(tmp_path, changed("instruments", currency="EUR"))
     with pytest.raises(InputError, match=r"EUR: ONE; USD: TWO, THREE, FOUR\); make one snapshot a currency"):

@@ -65,6 +65,7 @@ class _Bars:
     classes: Mapping[str, AssetClass]
     notes: tuple[str, ...]
     portbench: bool = False
+    currency: str = ""
 
 
 def snapshot_from_file(
@@ -117,7 +118,9 @@ def snapshot_from_file(
     bars = _chosen(path, bars, symbols, start, end)
     described = {one.id: one for one in listings}
     bars = replace(bars, classes={**dict.fromkeys(bars.columns["instrument"].tolist(), asset_class), **bars.classes})
-    tables = _tables(bars, described, currency, path.name)
+    if currency and bars.currency and bars.currency != currency:
+        raise InputError(path.name, [Problem("currency", f"the file says {bars.currency} (asked for {currency})")])
+    tables = _tables(bars, described, currency or bars.currency, path.name)
     query = {"file": path.name, "sha256": _sha256(path), "symbols": sorted(symbols)}
     query |= {name: day.isoformat() for name, day in (("start", start), ("end", end)) if day is not None}
     name = sha256_text(canonical_json({kind: content_digest(table) for kind, table in tables.items()}))[:12]
@@ -151,7 +154,19 @@ def _long(path: Path, table: Any, names: Mapping[str, str]) -> _Bars:
         shown = ", ".join(sorted(map(str, kinds.to_pylist())))
         raise InputError(path.name, [Problem("snapshot", f"one file holds one snapshot (got {shown})")])
     columns = {"instrument": np.array(ids, dtype=object), "event_date": days, "known_at": known, **values}
-    return _Bars(columns, {}, ())
+    return _Bars(columns, {}, (), currency=_one_currency(path, table, names))
+
+
+def _one_currency(path: Path, table: Any, names: Mapping[str, str]) -> str:
+    """The currency of a file that names one; nothing for a file that does not."""
+    if "currency" not in names:
+        return ""
+    kinds = sorted({str(one).strip() for one in table[names["currency"]].to_pylist() if one is not None})
+    if len(kinds) > 1:
+        shown = ", ".join(kinds)
+        what = f"a snapshot holds one, and there are no exchange rates here (got {shown}); make one a currency"
+        raise InputError(path.name, [Problem("currency", what)])
+    return kinds[0] if kinds else ""
 
 
 def _wide(path: Path, table: Any, names: Mapping[str, str]) -> _Bars:
