@@ -56,8 +56,13 @@ def dots(rows: Sequence[DotRow], axis: DotAxis, width: float, at: int = 0) -> Pa
 def axis_of(rows: Sequence[DotRow], *, shares: bool = False, line: float | None = None) -> DotAxis:
     """An axis that holds every interval. Shares start at 0 and end at the next tenth, differences hold zero.
 
+    It has a width even where all rows are one value.
+
     >>> axis_of([DotRow("a", 0.12, (0.08, 0.19), "")], shares=True)
     DotAxis(low=0.0, high=0.2, step=0.05, percent=True, line=None)
+    >>> one = axis_of([DotRow("a", 1.0, (1.0, 1.0), "")])
+    >>> one.low < 1.0 < one.high
+    True
     """
     found = [end for row in rows for end in (*(row.ends or ()), *(() if row.value is None else (row.value,)))]
     if shares:
@@ -68,7 +73,10 @@ def axis_of(rows: Sequence[DotRow], *, shares: bool = False, line: float | None 
     low, high = min(found, default=0.0), max(found, default=1.0)
     reach = max(high - low, 0.1)
     step = next((s for s in (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0) if reach / s <= 6), reach)
-    return DotAxis(math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step, step, False, line)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    if first == last:
+        first, last = first - 1, last + 1
+    return DotAxis(first * step, last * step, step, False, line)
 
 
 def _mark(row: DotRow, axis: DotAxis, scale: Scale, y: float, at: int) -> list[svg.Element]:
