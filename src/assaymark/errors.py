@@ -89,11 +89,19 @@ class LedgerError(AssayError):
 
 
 class ModelError(AssayError):
-    """One attempt at a model call failed. ``retryable`` says whether another attempt can help."""
+    """One attempt at a model call failed.
 
-    def __init__(self, message: str, *, retryable: bool) -> None:
+    ``retryable`` says whether another attempt can help. ``retry_after`` is how many seconds the provider asked to
+    wait before it. With ``quota`` no call of this provider can succeed (the key is wrong, or there is no money left).
+
+    >>> busy = ModelError("rate limited (429)", retryable=True, retry_after=2.0)
+    >>> busy.retryable, busy.retry_after, busy.quota
+    (True, 2.0, False)
+    """
+
+    def __init__(self, message: str, *, retryable: bool, retry_after: float | None = None, quota: bool = False) -> None:
         super().__init__(message)
-        self.retryable = retryable
+        self.retryable, self.retry_after, self.quota = retryable, retry_after, quota
 
 
 def _listing(source: str, problems: Sequence[Problem]) -> str:
