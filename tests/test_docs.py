@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from assaymark import metrology, protocol
-from assaymark.cli import app, main
+from assaymark.cli import app
 from assaymark.importers.generic.mapping import Columns, Texts
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.tables import MEASUREMENTS, Store
@@ -45,14 +45,6 @@ def generate() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory) -> Path:
-    """The run folder of a demo."""
-    folder = tmp_path_factory.mktemp("docs") / "run"
-    assert main(["demo", "--out", str(folder)]) == 0
-    return folder
 
 
 # --- the study file ---------------------------------------------------------------------------------------------------
@@ -158,10 +150,10 @@ def test_every_public_statistic_has_an_entry():
     assert [name for name in metrology.__all__ if f"`{name}`" not in text] == []
 
 
-def test_the_measurements_with_an_entry_are_those_of_a_run(run):
+def test_the_measurements_with_an_entry_are_those_of_a_run(demo):
     _, _, part = page("metrics").partition("\n## Measurements of a run\n")
     entries = set(re.findall(r"^### `([a-z0-9_.]+)`$", part, re.M))
-    assert {item.name for item in Store(RunFolder(run)).read(MEASUREMENTS)} - entries == set()
+    assert {item.name for item in Store(RunFolder(demo)).read(MEASUREMENTS)} - entries == set()
     # Control cells and probes are not in every run, so the other direction is asked of the code.
     code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src" / "assaymark").rglob("*.py"))
     assert [name for name in sorted(entries) if f'"{name}"' not in code] == []
@@ -220,10 +212,10 @@ def test_the_schema_is_as_generated(generate):
     assert (DOCS / "verdicts.schema.json").read_text(encoding="utf-8") == generate.schema()
 
 
-def test_the_screen_in_the_readme_is_the_demos(generate, run):
+def test_the_screen_in_the_readme_is_the_demos(generate, demo):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     block = readme.partition("<!-- screen -->\n```text\n")[2].partition("\n```\n<!-- /screen -->")[0]
-    assert block == generate.shortened(generate.screen(run)).rstrip()
+    assert block == generate.shortened(generate.screen(demo)).rstrip()
 
 
 # --- form -------------------------------------------------------------------------------------------------------------

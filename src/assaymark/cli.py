@@ -115,7 +115,7 @@ def _root(
 
 @app.command()
 def demo(out: Out = Path("assaymark-demo")) -> None:
-    """Make a small study of three reference agents and take it to its verdict page: no key, no file, no network."""
+    """Take a small study of four reference agents to its verdict page: no key, no file, no network."""
     with _progress() as progress:
         result = verbs.demo(RunFolder(out), models(), now=datetime.now(UTC), progress=progress)
     _finish(result)
@@ -176,7 +176,7 @@ def amend(
 
 @app.command()
 def run(study: Annotated[Path, typer.Argument(help="Study file (TOML).", metavar="STUDY")], out: Out) -> None:
-    """Lock, judge, measure, claim and report, as far as they are not done; can be killed and run again."""
+    """Lock, decide, judge, measure, claim and report, as far as they are not done; can be killed and run again."""
     folder = RunFolder(out)
     with _progress() as progress:
         text = read_text(study, "study file")

@@ -1,4 +1,4 @@
-"""The demo's records with control cells beside them, a table of grades by people, and a study that uses everything."""
+"""Imported records with control cells beside them, a table of grades by people, and a study that uses everything."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from imported_records import imported_records
 from made_records import STUDY
 
 from assaymark.records import Agent, Decision, Derivation, Rationale
-from assaymark.workflow.demo_records import demo_records
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.importing import store_records
 
@@ -50,7 +50,7 @@ def cells(decisions: list[Decision]) -> list[Decision]:
 
 def make(folder: Path) -> RunFolder:
     """A run folder with those records imported."""
-    decisions, contexts = demo_records()
+    decisions, contexts = imported_records()
     run = RunFolder(folder)
     run.path.mkdir(parents=True)
     store_records(run, [*decisions, *cells(list(decisions))], contexts, ())
@@ -61,7 +61,7 @@ def grades(path: Path, *, seed: int = 1) -> Path:
     """A table of grades by two people, half points included, a few rows left blank."""
     rng = np.random.default_rng(seed)
     lines = [",".join(("trajectory", "judge", *DIMENSIONS))]
-    decisions, _ = demo_records()
+    decisions, _ = imported_records()
     for one in [*decisions, *cells(list(decisions))]:
         for judge in ("committee-1", "committee-2"):
             given = np.clip(np.round(2 * rng.normal(3.2, 0.8, len(DIMENSIONS))) / 2, 1, 5)
@@ -72,7 +72,7 @@ def grades(path: Path, *, seed: int = 1) -> Path:
 
 
 def study(path: Path, *, people: bool = False, extra: str = "") -> Path:
-    """The demo's study, which has an outside judge and an anchor probe, with control cells and people."""
+    """Their study, which has an outside judge and an anchor probe, with control cells and people."""
     text = STUDY.read_text().replace(
         'derivations = ["honest"]', 'derivations = ["honest", "cell_a", "cell_b", "fact_flip"]'
     )

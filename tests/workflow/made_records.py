@@ -1,4 +1,4 @@
-"""The demo's study file, and a small study of one's own in the generic format, as its template describes it."""
+"""The study files of these tests, and a small study in the generic format, as its template describes it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from pathlib import Path
 
 from assaymark.importers import template
 
-STUDY = Path(__file__).resolve().parents[2] / "src" / "assaymark" / "workflow" / "demo.toml"
+STUDY = Path(__file__).with_name("imported.toml")
+"""A study of the records of ``imported_records``."""
+
+OWN = Path(__file__).with_name("own.toml")
+"""A small study that makes its own records."""
+
 HEAD = "round,time,agent,maker,seen,prompt,ticker,order,size,sure,thesis,risks"
 
 

@@ -91,7 +91,7 @@ def test_a_study_that_leaves_no_record(imported, tmp_path, capsys):
         Store(RunFolder(imported)).contexts(),
         (),
     )
-    assert "no decision is left to judge (96 by agent not in the plan, 48 by flag flagged)" in refused(
+    assert "no decision is left to judge (48 by agent not in the plan, 24 by flag flagged)" in refused(
         ["lock", path, "--out", imported], capsys
     )
 
@@ -146,6 +146,12 @@ def test_a_plan_edited_after_the_lock(run, capsys):
 def test_another_plan_for_a_locked_folder(run, tmp_path, capsys):
     path = edited(tmp_path, ("publish = 0.4", "publish = 0.3"))
     assert "differs from the plan locked" in refused(["run", path, "--out", run], capsys)
+
+
+def test_the_demo_is_not_made_among_other_records(imported, capsys):
+    before = {path: path.read_bytes() for path in imported.rglob("*") if path.is_file()}
+    assert "holds other records already" in refused(["demo", "--out", imported], capsys)
+    assert {path: path.read_bytes() for path in imported.rglob("*") if path.is_file()} == before
 
 
 def test_records_changed_after_the_lock(run, capsys):
@@ -221,7 +227,7 @@ def test_a_missing_folder_to_import(tmp_path, capsys):
     assert "does not exist" in refused(["import", "capitalbench", tmp_path / "none", "--out", tmp_path / "run"], capsys)
 
 
-def test_an_out_that_is_a_file(tmp_path, finished, capsys):
+def test_an_out_that_is_a_file(tmp_path, capsys):
     target = tmp_path / "file"
     target.write_text("mine")
     assert main(["demo", "--out", str(target)]) == 1

@@ -1,4 +1,7 @@
-"""The whole flow on the demo's records: what it ends in, and what it does when it is run again, stopped or damaged."""
+"""The whole flow of a study that makes its own records: what it ends in, run again, stopped, killed or damaged.
+
+What the flow ends in is asked of the demo; what runs it more than once uses a smaller study of the same shape.
+"""
 
 from __future__ import annotations
 
@@ -18,132 +21,202 @@ import jsonschema
 import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
-from made_records import STUDY
+from made_records import OWN, STUDY
 from repetitions import untraced
 
+from assaymark import workflow
 from assaymark.claims import kind_of
 from assaymark.cli import main
-from assaymark.records import Claim, parse
+from assaymark.records import Claim, parse, to_json
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.tables import DECISIONS, MEASUREMENTS, Store
 
 LEVELS = ("headline", "qualified", "no-claim")
+SETTLED = ("judgments", "anchor", "probe", "evidence", "verdicts")
+TIMED = ("decisions", "measurements")
+SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "verdicts.schema.json"
 
 
-def digests(folder: Path) -> dict[str, str]:
-    """What must not depend on the clock or on interruptions."""
-    names = ["verdicts.json", *(str(p.relative_to(folder)) for p in sorted((folder / "certificates").iterdir()))]
-    names += [f"tables/{t}.parquet" for t in ("judgments", "evidence", "measurements", "verdicts")]
+def digests(folder: Path, *, tables: tuple[str, ...] = (*SETTLED, *TIMED)) -> dict[str, str]:
+    """What must not depend on interruptions: the seconds of an agent are in the ledger, with its reply."""
+    names = ["verdicts.json", *(f"tables/{name}.parquet" for name in tables)]
+    names += [str(path.relative_to(folder)) for path in sorted((folder / "certificates").iterdir())]
     return {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
 
 
-def attempts(folder: Path) -> int:
+def findings(folder: Path) -> tuple[dict[str, str], list[object], list[object]]:
+    """What two runs of one study have in common: all but the seconds that its agents took.
+
+    They are measured by the clock, once, when an agent is asked. They stand in ``call.seconds`` of a decision and in
+    the measurement ``agent.seconds``, and what is measured of an agent names its inputs by a digest, seconds included.
+    No judge and no verdict sees them: everything else is compared by its bytes.
+    """
+    store = Store(RunFolder(folder))
+    decisions = [to_json(one) for one in store.read(DECISIONS)]
+    for one in decisions:
+        one["call"].pop("seconds")
+    measured = [to_json(one) for one in store.read(MEASUREMENTS) if one.name != "agent.seconds"]
+    for one in measured:
+        if one["name"].startswith("agent."):
+            one.pop("inputs")
+    return digests(folder, tables=SETTLED), decisions, measured
+
+
+def asked(folder: Path, question: str) -> int:
+    """One number out of the ledger."""
     engine = sa.create_engine(f"sqlite:///{folder / 'ledger.db'}")
     try:
         with engine.connect() as connection:
-            return int(connection.execute(sa.text("select count(*) from attempts")).scalar_one())
+            return int(connection.execute(sa.text(question)).scalar_one())
     finally:
         engine.dispose()
 
 
-def test_the_demo_ends_in_everything_the_layout_promises(finished):
-    names = {path.name for path in finished.iterdir()} - {"objects", "ledger.db.lock"}
-    assert names == {"plan.toml", "study.lock", "ledger.db", "tables", "verdicts.json", "certificates", "report"}
-    tables = {path.stem for path in (finished / "tables").glob("*.parquet")}
-    made = {"contexts", "decisions", "outcomes", "judgments", "anchor", "probe", "evidence", "measurements", "verdicts"}
-    assert tables == made
-    assert (finished / "report" / "index.html").stat().st_size < 200_000
+def attempts(folder: Path) -> int:
+    return asked(folder, "select count(*) from attempts")
 
 
-def test_verdicts_are_said_in_full_and_no_higher_than_qualified(finished):
-    file = json.loads((finished / "verdicts.json").read_text())
+def answered_twice(folder: Path) -> int:
+    return asked(folder, "select count(*) - count(distinct key) from attempts where outcome = 'replied'")
+
+
+# --- the demo ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_demo_ends_in_everything_the_layout_promises(demo):
+    names = {path.name for path in demo.iterdir()} - {"objects", "ledger.db.lock"}
+    files = {"plan.toml", "study.lock", "ledger.db", "verdicts.json", "stimuli.json"}
+    assert names == files | {"tables", "certificates", "datasheets", "report"}
+    tables = {path.stem for path in (demo / "tables").glob("*.parquet")}
+    seen, given = {"contexts", "cycles", "decisions", "outcomes"}, {"judgments", "anchor", "evidence"}
+    assert tables - {"probe"} == seen | given | {"measurements", "verdicts"}
+    assert (demo / "report" / "index.html").stat().st_size < 200_000
+
+
+def test_verdicts_are_said_in_full_and_no_higher_than_qualified(demo):
+    file = json.loads((demo / "verdicts.json").read_text())
     levels = [verdict["publication_level"] for verdict in file["verdicts"]]
     assert file["tally"] == {level: levels.count(level) for level in LEVELS}
-    assert file["tally"]["headline"] == 0, "no control texts were graded, so nothing can be a headline"
+    assert file["tally"]["headline"] == 0, "a judge that pays for length is said with every claim"
+    assert file["tally"]["qualified"] > 0
     kinds = Counter(kind_of(parse(Claim, json.dumps(verdict["claim"]))) for verdict in file["verdicts"])
     assert {kind: kinds[kind] for kind in ("first", "pair", "ranking", "cell")} == {
-        "first": 21, "pair": 21, "ranking": 7, "cell": 0,
+        "first": 28, "pair": 42, "ranking": 7, "cell": 2,
     }  # fmt: skip
     for verdict in file["verdicts"]:
-        assert verdict["adversarial_status"] == "not tested"
         assert len(verdict["reasons"]) >= 3
         assert verdict["plan_hash"] == file["plan_hash"]
         assert set(verdict["measurements"]) <= set(file["measurements"])
     assert file["panel"]["reference"] is True
 
 
-def test_verdicts_follow_the_published_schema(finished):
-    schema = json.loads((STUDY.parents[3] / "docs" / "verdicts.schema.json").read_text())
-    jsonschema.validate(json.loads((finished / "verdicts.json").read_text()), schema)
+def test_what_is_planted_in_the_demo_is_what_it_says(demo):
+    """One agent ahead of all, two that nobody can tell apart, and one that is terse."""
+    verdicts = {one["claim"]["id"]: one for one in json.loads((demo / "verdicts.json").read_text())["verdicts"]}
+    first = verdicts["first[agent=alder,dimension=aggregate]"]
+    assert (first["stability_status"], first["publication_level"]) == ("stable", "qualified")
+    assert "fewer than 60 tokens" in first["condition"]
+    assert "auditor" in first["condition"]
+    tie = verdicts["tie[agents=birch+cedar,dimension=aggregate]"]
+    assert (tie["stability_status"], tie["publication_level"]) == ("tie-class", "qualified")
+    assert verdicts["ranking[dimension=aggregate]"]["publication_level"] == "no-claim"
 
 
-def test_every_verdict_has_its_certificate_and_no_certificate_has_text(finished):
-    file = json.loads((finished / "verdicts.json").read_text())
-    certificates = [json.loads(path.read_text()) for path in (finished / "certificates").iterdir()]
+def test_verdicts_follow_the_published_schema(demo):
+    jsonschema.validate(json.loads((demo / "verdicts.json").read_text()), json.loads(SCHEMA.read_text()))
+
+
+def test_every_verdict_has_its_certificate_and_no_certificate_has_text(demo):
+    file = json.loads((demo / "verdicts.json").read_text())
+    certificates = [json.loads(path.read_text()) for path in (demo / "certificates").iterdir()]
     assert {item["claim"]["id"] for item in certificates} == {v["claim"]["id"] for v in file["verdicts"]}
-    decisions = pq.read_table(finished / "tables" / "decisions.parquet")["record"].to_pylist()
+    decisions = pq.read_table(demo / "tables" / "decisions.parquet")["record"].to_pylist()
     sentences = [json.loads(text)["rationales"][0]["text"] for text in decisions]
-    everything = "".join(path.read_text() for path in (finished / "certificates").iterdir())
+    everything = "".join(path.read_text() for path in (demo / "certificates").iterdir())
     assert not any(sentence in everything for sentence in sentences)
 
 
-def test_nothing_derived_holds_a_clock(finished):
-    text = (finished / "verdicts.json").read_text()
+def test_nothing_derived_holds_a_clock(demo):
+    text = (demo / "verdicts.json").read_text()
     assert not re.search(r"\d\d:\d\d:\d\d", text)
 
 
-def test_running_it_again_asks_nobody_and_changes_nothing(run, capsys):
-    before, asked = digests(run), attempts(run)
-    assert main(["demo", "--out", str(run)]) == 0
-    assert digests(run) == before
-    assert attempts(run) == asked
+def test_the_demo_is_the_study_that_ships_with_the_package(demo):
+    assert (demo / "plan.toml").read_bytes() == (Path(workflow.__file__).parent / "demo.toml").read_bytes()
+
+
+# --- again, and by other ways -----------------------------------------------------------------------------------------
+
+
+def test_running_it_again_asks_nobody_and_changes_nothing(own, capsys):
+    before, calls = digests(own), attempts(own)
+    assert main(["run", str(OWN), "--out", str(own)]) == 0
+    assert digests(own) == before
+    assert attempts(own) == calls
     assert "page:" in capsys.readouterr().out
 
 
-def test_two_runs_are_byte_equal_and_no_key_is_ever_written(finished, tmp_path, monkeypatch):
+def test_two_runs_find_the_same_and_no_key_is_ever_written(own_run, tmp_path, monkeypatch):
     """The second run has a key in its environment."""
     canary, other = "sk-canary-7f3e91", tmp_path / "other"
     monkeypatch.setenv("OPENAI_API_KEY", canary)
-    assert untraced(lambda: main(["demo", "--out", str(other)])) == 0
-    assert digests(other) == digests(finished)
+    assert untraced(lambda: main(["run", str(OWN), "--out", str(other)])) == 0
+    assert findings(other) == findings(own_run)
     for path in other.rglob("*"):
         if path.is_file():
             assert canary.encode() not in path.read_bytes()
 
 
-def test_the_verbs_one_by_one_end_where_run_ends(finished, imported, capsys):
+def test_the_verbs_one_by_one_end_where_run_ends(own_run, tmp_path, capsys):
+    folder = tmp_path / "verbs"
+    assert main(["lock", str(OWN), "--out", str(folder)]) == 0
+    for verb in ("judge", "measure", "claim", "report"):
+        assert main([verb, str(folder)]) == 0, capsys.readouterr().err
+    assert findings(folder) == findings(own_run)
+
+
+def test_the_verbs_end_where_run_ends_on_imported_records_too(finished, imported, capsys):
     assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
     for verb in ("judge", "measure", "claim", "report"):
         assert main([verb, str(imported)]) == 0, capsys.readouterr().err
-    assert digests(imported) == digests(finished)
+    assert (imported / "verdicts.json").read_bytes() == (finished / "verdicts.json").read_bytes()
+    for table in (*SETTLED, *TIMED):
+        name = f"tables/{table}.parquet"
+        assert (imported / name).read_bytes() == (finished / name).read_bytes(), table
 
 
-def test_nothing_is_claimed_before_the_outside_judge_was_heard(run, capsys):
-    (run / "tables" / "probe.parquet").unlink()
-    before = (run / "verdicts.json").read_bytes()
-    assert main(["claim", str(run)]) == 1
+def test_nothing_is_claimed_before_the_outside_judge_was_heard(own, capsys):
+    (own / "tables" / "probe.parquet").unlink()
+    before = (own / "verdicts.json").read_bytes()
+    assert main(["claim", str(own)]) == 1
     assert "the outside judge that the plan commits was not asked" in capsys.readouterr().err
-    assert (run / "verdicts.json").read_bytes() == before
+    assert (own / "verdicts.json").read_bytes() == before
 
 
-@pytest.mark.parametrize("lost", ["judgments", "evidence", "anchor", "probe", "measurements", "verdicts"])
-def test_a_lost_table_is_rebuilt_from_the_ledger_without_asking_again(run, lost):
-    before, asked = digests(run), attempts(run)
-    (run / "tables" / f"{lost}.parquet").unlink()
-    assert main(["run", str(run / "plan.toml"), "--out", str(run)]) == 0
-    assert digests(run) == before
-    assert attempts(run) == asked
+@pytest.mark.parametrize("lost", [*SETTLED, *TIMED, "contexts", "cycles", "outcomes"])
+def test_a_lost_table_is_rebuilt_without_asking_again(own, lost):
+    """Cycles from the seed of the plan, all else from the ledger."""
+    before, calls = digests(own), attempts(own)
+    (own / "tables" / f"{lost}.parquet").unlink()
+    assert untraced(lambda: main(["run", str(own / "plan.toml"), "--out", str(own)])) == 0
+    assert digests(own) == before
+    assert (own / "tables" / f"{lost}.parquet").is_file()
+    assert attempts(own) == calls
 
 
-@pytest.mark.parametrize("table", ["decisions", "judgments", "measurements"])
-def test_a_damaged_table_is_never_data(run, table, capsys):
-    path = run / "tables" / f"{table}.parquet"
+@pytest.mark.parametrize("table", ["contexts", "decisions", "judgments", "measurements"])
+def test_a_damaged_table_is_never_data(own, table, capsys):
+    path = own / "tables" / f"{table}.parquet"
     raw = bytearray(path.read_bytes())
     raw[len(raw) // 2] ^= 1
     path.write_bytes(raw)
-    assert main(["run", str(run / "plan.toml"), "--out", str(run)]) == 1
+    assert main(["run", str(own / "plan.toml"), "--out", str(own)]) == 1
     message = capsys.readouterr().err
     assert f"{table}.parquet is damaged" in message
     assert "Traceback" not in message
 
+
+# --- killed and stopped -----------------------------------------------------------------------------------------------
 
 FORKED = """
 import os, sys, traceback
@@ -156,7 +229,7 @@ for line in sys.stdin:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         status = 99
         try:
-            status = main(["demo", "--out", line.removesuffix("\\n")])
+            status = main(["run", sys.argv[1], "--out", line.removesuffix("\\n")])
         except BaseException:
             traceback.print_exc()
         finally:
@@ -165,17 +238,21 @@ for line in sys.stdin:
     sys.stdin.readline()  # until then nobody takes the number of a process that is done
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
-"""A process that has imported everything once. For each folder it is told it runs the demo in a fork, and says the
+"""A process that has imported everything once. For each folder it is told it runs a study in a fork, and says the
 number of that process; for the next line it waits for its end, and says its status."""
 
 
-def test_killing_it_anywhere_and_running_again_gives_the_same_bytes(finished, tmp_path):
+def test_killing_it_anywhere_and_running_again_ends_in_the_same_place(own_run, tmp_path):
     """SIGKILL at eight moments spread over the run; each time it goes on, and no reply is asked for twice."""
     out, errors = tmp_path / "killed", tmp_path / "errors"
     with (
         errors.open("w") as log,
         subprocess.Popen(
-            [sys.executable, "-c", FORKED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
+            [sys.executable, "-c", FORKED, str(OWN)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
         ) as server,
     ):
         asked, told = server.stdin, server.stdout
@@ -201,38 +278,35 @@ def test_killing_it_anywhere_and_running_again_gives_the_same_bytes(finished, tm
     assert statuses[0] == -signal.SIGKILL
     assert set(statuses) <= {-signal.SIGKILL, 0}
     assert "Traceback" not in errors.read_text()
-    assert untraced(lambda: main(["demo", "--out", str(out)])) == 0
-    assert digests(out) == digests(finished)
-    engine = sa.create_engine(f"sqlite:///{out / 'ledger.db'}")
-    with engine.connect() as connection:
-        twice = connection.execute(
-            sa.text("select count(*) - count(distinct key) from attempts where outcome = 'replied'")
-        ).scalar_one()
-    engine.dispose()
-    assert twice == 0
+    assert untraced(lambda: main(["run", str(OWN), "--out", str(out)])) == 0
+    assert findings(out) == findings(own_run)
+    assert answered_twice(out) == 0
 
 
-def test_a_stop_request_drains_and_says_how_to_go_on(tmp_path, finished):
+def test_a_stop_request_drains_and_says_how_to_go_on(tmp_path, own_run):
     out = tmp_path / "stopped"
-    command = [sys.executable, "-m", "assaymark.cli", "demo", "--out", str(out)]
+    command = [sys.executable, "-m", "assaymark.cli", "run", str(OWN), "--out", str(out)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 30
     while process.poll() is None and time.monotonic() < deadline:
-        if (out / "study.lock").exists() and (out / "tables" / "evidence.parquet").exists():
+        if (out / "tables" / "decisions.parquet").exists():
             process.send_signal(signal.SIGTERM)
             break
         time.sleep(0.005)
     _, errors = process.communicate(timeout=30)
     assert "Traceback" not in errors
     assert untraced(lambda: main(command[3:])) == 0
-    assert digests(out) == digests(finished)
+    assert findings(out) == findings(own_run)
+    assert answered_twice(out) == 0
 
 
-def test_the_ledger_alone_rebuilds_the_tables_of_a_run(run, finished):
-    for name in ("judgments", "evidence", "measurements", "verdicts"):
-        (run / "tables" / f"{name}.parquet").unlink()
-    shutil.rmtree(run / "report")
-    (run / "verdicts.json").unlink()
-    assert main(["run", str(run / "plan.toml"), "--out", str(run)]) == 0
-    assert digests(run) == digests(finished)
-    assert (run / "report" / "index.html").is_file()
+def test_the_ledger_alone_rebuilds_the_tables_of_a_run(own, own_run):
+    calls = attempts(own)
+    for path in (own / "tables").iterdir():
+        path.unlink()
+    shutil.rmtree(own / "report")
+    (own / "verdicts.json").unlink()
+    assert main(["run", str(own / "plan.toml"), "--out", str(own)]) == 0
+    assert digests(own) == digests(own_run)
+    assert attempts(own) == calls
+    assert (own / "report" / "index.html").is_file()

@@ -30,7 +30,7 @@ def measured(store: Store, name: str):
 
 def test_control_cells_are_judged_but_not_ranked(full):
     judged = {one.trajectory for one in full.read(JUDGMENTS)}
-    assert sum("~" in name for name in judged) == 108
+    assert sum("~" in name for name in judged) == 54
     agents = {item.labels["agent"] for item in measured(full, "score.effect")}
     assert agents == {"equal-weight", "minimum-variance", "momentum"}
     assert not any("~" in item.decision for item in full.read(EVIDENCE))
@@ -67,11 +67,11 @@ def test_people_are_one_more_family_under_the_same_gates(full):
 def test_the_anchor_probe_is_one_judge_on_its_own_sample(full):
     again = full.read(ANCHOR)
     assert {(one.judge, one.rubric) for one in again} == {("auditor", "v1.1")}
-    assert len({one.trajectory for one in again}) == 48
+    assert len({one.trajectory for one in again}) == 24
     shifts = {item.labels["dimension"]: item for item in measured(full, "anchor.shift")}
     assert shifts["constraint_awareness"].detail["changed"] is True
     assert shifts["position_sizing"].detail["changed"] is False
-    assert shifts["constraint_awareness"].n == 48
+    assert shifts["constraint_awareness"].n == 24
 
 
 def test_the_outside_judge_was_asked_about_contested_pairs_only(full):
@@ -248,11 +248,11 @@ def test_a_threshold_is_not_changed_once_a_judge_was_asked(run, tmp_path, capsys
 
 
 def test_what_no_verdict_rests_on_may_still_change(run, tmp_path):
-    path = amended(tmp_path, ('title = "Three reference agents', 'title = "Three rule-based agents'))
+    path = amended(tmp_path, ('title = "Three rule-based agents', 'title = "Three simple agents'))
     assert main(["amend", str(path), "--out", str(run), "--reason", "clearer"]) == 0
     assert untraced(lambda: main(["run", str(path), "--out", str(run)])) == 0
     file = json.loads((run / "verdicts.json").read_text())
-    assert file["title"].startswith("Three rule-based agents")
+    assert file["title"].startswith("Three simple agents")
     assert all(verdict["amended"] == [] for verdict in file["verdicts"])
 
 

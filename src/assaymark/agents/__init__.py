@@ -1,35 +1,25 @@
-"""Who decides. Here: rule-based reference agents, which need no key and always decide alike.
+"""Who decides: agents are asked by calls like any other model, and whatever comes back becomes a record.
 
-An agent is handed a `Context` and nothing else: it cannot reach a price table, let alone what happened next. Each
-agent is a pure function from an `Observation` to a `Composition`; `ReferenceAgent.decide` turns that into a record.
+An agent is handed a `Context` and nothing else: it cannot reach a price table, let alone what happened next. A language
+model and a reference agent get it as a prompt, an agent outside as JSON (`assaymark.agents.prompts`); `LLMAgent` makes
+the call and turns its reply into a `Decision`. Reference agents are rule-based models that read the same prompt
+(`assaymark.agents.composers`), and control cells are texts made by rules on the same cycles (`assaymark.agents.cells`).
+`Dater` is the reference model of the date probe, which asks whether sanitised material can still be dated.
 """
 
 from __future__ import annotations
 
-from assaymark.agents.composers import agent_argument_problems, reference_agents
-from assaymark.agents.composition import Composition
+from assaymark.agents.composers import ReferenceAgent, agent_argument_problems, reference_agents
 from assaymark.agents.date_probe import MODEL as DATER
 from assaymark.agents.date_probe import Dater
 from assaymark.agents.llm import LLMAgent, Place
-from assaymark.agents.mandate import Mandate, read_mandate
-from assaymark.agents.observation import Asset, Observation, Trailing, observe
-from assaymark.agents.reference import REFERENCE_AGENTS, ReferenceAgent, reference_agent
 
 __all__ = [
     "DATER",
-    "REFERENCE_AGENTS",
-    "Asset",
-    "Composition",
     "Dater",
     "LLMAgent",
-    "Mandate",
-    "Observation",
     "Place",
     "ReferenceAgent",
-    "Trailing",
     "agent_argument_problems",
-    "observe",
-    "read_mandate",
-    "reference_agent",
     "reference_agents",
 ]

@@ -43,9 +43,10 @@ def prepare(folder: RunFolder, study: Study, *, progress: Progress = silent) -> 
         return
     store = Store(folder)
     basis: dict[str, str | None] = {"substrate": _digest(study.substrate)}
-    if all(store.done(table, basis) for table in (CONTEXTS, CYCLES)):
+    if all(store.done(table, basis) for table in (CONTEXTS, CYCLES, OUTCOMES)):
         return
-    if store.digest(CONTEXTS) is not None:
+    # The same contexts without the rest are what a kill between two tables leaves.
+    if store.digest(CONTEXTS) is not None and not store.done(CONTEXTS, basis):
         raise PlanError(f"{folder.path} holds other records already; run this study in a new folder")
     contexts: list[Context] = []
     keys: list[CycleKey] = []

@@ -12,9 +12,8 @@ from assaymark.workflow.amending import amend, amendment_lines
 from assaymark.workflow.claiming import VerdictFile, claim
 from assaymark.workflow.datasheets import judges_of, log_map, measure_judges, measure_log, stored_datasheets
 from assaymark.workflow.deciding import decide
-from assaymark.workflow.demo_records import demo_records
-from assaymark.workflow.folder import RunFolder, new_folder
-from assaymark.workflow.importing import import_grades, import_records, store_records
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.importing import import_grades, import_records
 from assaymark.workflow.judging_calls import JudgeResult, judge
 from assaymark.workflow.locking import Locked, lock, lock_lines, open_locked
 from assaymark.workflow.measuring import measure
@@ -102,10 +101,15 @@ def plan_calls(folder: RunFolder, budget: int, *, progress: Progress = silent) -
 
 
 def demo(folder: RunFolder, models: Mapping[str, Model], *, now: datetime, progress: Progress = silent) -> Reported:
-    """The whole flow on records of its own making."""
-    decisions, contexts = demo_records()
-    with new_folder(folder.path):
-        store_records(folder, decisions, contexts, ())
+    """The study that ships with the package, from its cycles to its page: a small cut of `studies/valueblind.toml`.
+
+    It needs no file and no network, and only the reference models. Run again, it goes on where it was.
+
+    Raises
+    ------
+    PlanError
+        The folder holds another study, or records that this one did not make.
+    """
     study = files("assaymark.workflow").joinpath("demo.toml").read_text(encoding="utf-8")
-    lock(folder, study, "demo.toml", now=now, models=models)
+    lock(folder, study, "demo.toml", now=now, models=models, progress=progress)
     return finish(folder, models, progress=progress)
