@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from assaymark.engine import CallSpec, End, Ledger, Message, Reply, Text
 from assaymark.engine.objects import INLINE_BYTES
+from assaymark.engine.tables import seal
 from assaymark.errors import LedgerError
 
 CALL = call()
@@ -108,6 +109,44 @@ def test_replies_come_in_the_order_asked_and_pass_over_the_open(ledger):
     reply = answer(ledger, specs[:3], input_tokens=5, output_tokens=6, seconds=0.25, fingerprint="fp", finish="length")
     asked = [specs[i].key for i in (2, 3, 0)]
     assert list(ledger.replies(asked)) == [(specs[2].key, reply), (specs[0].key, reply)]
+
+
+def test_the_whole_response_is_kept_as_an_object_of_its_own(ledger, path):
+    raw = '{"id": "resp_1", "usage": {"reasoning": 7}, "text": "\ud800\x00"}'
+    reply = answer(ledger, calls(3), raw=raw, reasoning_tokens=7, cached_tokens=3, input_tokens=5)
+    assert dict(ledger.replies(spec.key for spec in calls(3))) == {spec.key: reply for spec in calls(3)}
+    assert ledger.get_object(Text.of(raw).sha256).decode("utf-8", "surrogatepass") == raw
+    with closing(sqlite3.connect(path)) as opened:
+        assert opened.execute("select count(*) from objects where kind = 'raw'").fetchone() == (1,)
+    assert raw not in repr(reply)
+
+
+def test_a_raw_response_is_refused_when_it_is_damaged_or_gone(ledger, path):
+    answer(ledger, [CALL], raw="{}")
+    tamper(path, "update objects set bytes = x'00' where kind = 'raw'")
+    with pytest.raises(LedgerError, match=r"object .* is damaged"):
+        ledger.reply(CALL.key)
+    tamper(path, "delete from objects where kind = 'raw'")
+    with pytest.raises(LedgerError, match="there is no object"):
+        ledger.reply(CALL.key)
+    with pytest.raises(LedgerError, match="the response body of a reply, is gone"):
+        ledger.verify()
+
+
+def test_a_raw_response_with_the_bytes_of_another_object_is_one_object(ledger):
+    reply = answer(ledger, [CALL], "{}", raw="{}")
+    assert ledger.reply(CALL.key) == reply
+    assert ledger.verify() == 6  # call, attempt, reply, two prompts, one object for both
+
+
+def test_a_reply_of_an_earlier_version_is_read(ledger, path):
+    reply = answer(ledger, [CALL], input_tokens=5, seconds=0.25)
+    with closing(sqlite3.connect(path)) as raw, raw:
+        key, number, sha256, at = raw.execute("select key, number, object, finished_at from replies").fetchone()
+        facts = '["m-1", null, "stop", 5, null, 0.25]'
+        values = (facts.encode(), seal(key, number, sha256, facts, at))
+        raw.execute("update replies set facts = ?, seal = ?", values)
+    assert ledger.reply(CALL.key) == reply
 
 
 def test_a_missing_reply_is_an_error(ledger):

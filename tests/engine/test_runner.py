@@ -194,6 +194,15 @@ def test_a_model_that_returns_no_reply_is_a_defect(ledger, wrong):
         run_calls(ledger, [call()], {NAME: Wrong()}, **QUICK)
 
 
+def test_a_raw_response_that_is_no_text_is_a_defect(ledger):
+    class Wrong:
+        async def complete(self, call):
+            return Reply(text="", model="m", raw=b"{}")
+
+    with pytest.raises(TypeError, match="must return its raw response as text"):
+        run_calls(ledger, [call()], {NAME: Wrong()}, **QUICK)
+
+
 def test_a_progress_that_raises_ends_the_run_after_what_is_under_way(ledger):
     def progress(done, planned):
         raise RuntimeError("no terminal")

@@ -120,6 +120,10 @@ class Reply:
     ``model`` and ``fingerprint`` are the provider's own words for who answered. ``seconds`` is one attempt, without
     queueing and retries; a model may leave it empty, and the runner then measures it. ``finish`` is ``failed`` when an
     external agent gave no answer: the text then says how that came about, and the failure stands as its answer.
+
+    ``raw`` is the provider's whole response body as JSON text, without any header of the request or the response; the
+    ledger keeps it as an object of its own. ``cached_tokens`` is the part of ``input_tokens`` that the provider read
+    from its cache, ``reasoning_tokens`` the part of its output that it thought and did not show.
     """
 
     text: str
@@ -129,6 +133,9 @@ class Reply:
     input_tokens: int | None = None
     output_tokens: int | None = None
     seconds: float | None = None
+    raw: str | None = field(default=None, repr=False)
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
 
 
 class Model(Protocol):

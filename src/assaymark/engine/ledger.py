@@ -25,6 +25,7 @@ from assaymark.engine.rows import Attempt, End, Outcome, Source
 from assaymark.errors import LedgerError
 
 T = TypeVar("T")
+PackedReply = tuple[Packed, Packed | None]
 
 _CALLS_A_GROUP = 50_000  # keys are hashes: small groups would write the whole index again and again
 _KEYS_A_QUERY = 500
@@ -34,6 +35,7 @@ _HELD = sa.select(tables.replies.c.key).where(tables.replies.c.key.in_(sa.bindpa
 _OBJECTS_HELD = sa.select(tables.objects.c.sha256).where(
     tables.objects.c.sha256.in_(sa.bindparam("keys", expanding=True))
 )
+_OBJECTS = sa.select(tables.objects).where(tables.objects.c.sha256.in_(sa.bindparam("keys", expanding=True)))
 _REPLIES = (
     sa.select(tables.replies, tables.objects.c.codec, tables.objects.c.size, tables.objects.c.bytes)
     .outerjoin(tables.objects, tables.replies.c.object == tables.objects.c.sha256)
@@ -177,9 +179,9 @@ class Ledger:
         list of Attempt
             The attempts begun, in the order of ``begin``. They may be sent once this returns.
         """
-        packed = [None if end.reply is None else pack(text_bytes(end.reply.text)) for end in ends]
+        packed = [None if end.reply is None else _pack_reply(end.reply) for end in ends]
         with database.plainly(self.path):
-            self._files.write(item for item in packed if item is not None and not item.inline)
+            self._files.write(item for answer in packed if answer for item in answer if item and not item.inline)
             with database.writing(self._engine) as connection:
                 if ends:
                     _end(connection, ends, packed)
@@ -218,10 +220,12 @@ class Ledger:
             A stored reply is damaged.
         """
         for group in _groups(keys, _KEYS_A_QUERY):
-            found = {row["key"]: row for row in self._read(_REPLIES, keys=group)}
+            found = {row["key"]: (row, rows.facts_of(row)) for row in self._read(_REPLIES, keys=group)}
+            raws = self._raws({facts.raw for _, facts in found.values() if facts.raw is not None})
             for key in group:
                 if key in found:
-                    yield key, rows.reply_of(found[key], self._files.read)
+                    row, facts = found[key]
+                    yield key, rows.reply_of(row, facts, raws.get(facts.raw), self._files.read)
 
     def attempt_counts(self, keys: Iterable[str]) -> dict[str, int]:
         """How often each of these calls was sent, over all runs. A call never sent is absent."""
@@ -276,10 +280,9 @@ class Ledger:
         LedgerError
             There are none, or they are damaged.
         """
-        table = tables.objects
-        found = self._read(sa.select(table).where(table.c.sha256 == sha256))
+        found = self._read(_OBJECTS, keys=[sha256])
         if not found:
-            raise LedgerError(f"{self.path}: there is no object {sha256}")
+            raise self._no_object(sha256)
         return rows.object_of(sha256, found[0], self._files.read)
 
     def add_source(self, path: str, data: bytes, format: str) -> str:
@@ -300,6 +303,18 @@ class Ledger:
     def _read(self, statement: sa.Executable, **parameters: Any) -> Sequence[sa.RowMapping]:
         with database.plainly(self.path), self._engine.connect() as connection:
             return connection.execute(statement, parameters).mappings().all()
+
+    def _raws(self, digests: Collection[str]) -> dict[str | None, str]:
+        """The response bodies with these digests."""
+        if not digests:
+            return {}
+        found = {row["sha256"]: row for row in self._read(_OBJECTS, keys=list(digests))}
+        for digest in digests - found.keys():
+            raise self._no_object(digest)
+        return {digest: bytes_text(rows.object_of(digest, row, self._files.read)) for digest, row in found.items()}
+
+    def _no_object(self, sha256: str) -> LedgerError:
+        return LedgerError(f"{self.path}: there is no object {sha256}")
 
     def _plan_group(self, group: Sequence[CallSpec], known: set[str]) -> int:
         now = time.time()
@@ -350,7 +365,7 @@ def _begin(connection: sa.Connection, keys: Sequence[str]) -> list[Attempt]:
     return begun
 
 
-def _end(connection: sa.Connection, ends: Sequence[End], packed: Sequence[Packed | None]) -> None:
+def _end(connection: sa.Connection, ends: Sequence[End], packed: Sequence[PackedReply | None]) -> None:
     now = time.time()
     held: set[str] = set()
     for group in _groups((end.attempt.key for end in ends if end.reply is not None), _KEYS_A_QUERY):
@@ -363,8 +378,11 @@ def _end(connection: sa.Connection, ends: Sequence[End], packed: Sequence[Packed
                 outcome = "superseded"
             else:
                 held.add(end.attempt.key)
-                texts.append(_object_row(item, "reply"))
-                answers.append(rows.reply_row(end, end.reply, item.sha256, now))
+                text, raw = item
+                texts.append(_object_row(text, "reply"))
+                if raw is not None:
+                    texts.append(_object_row(raw, audit.RAW))
+                answers.append(rows.reply_row(end, end.reply, text.sha256, raw.sha256 if raw else None, now))
         closed.append(rows.attempt_end(end.attempt, now, outcome, end.error))
     database.execute_many(connection, _END_ATTEMPT, closed)
     database.execute_many(connection, _NEW[tables.objects.name], texts)
@@ -374,6 +392,10 @@ def _end(connection: sa.Connection, ends: Sequence[End], packed: Sequence[Packed
 def _object_row(item: Packed, kind: str) -> dict[str, Any]:
     data = item.data if item.inline else None
     return {"sha256": item.sha256, "kind": kind, "codec": item.codec, "size": item.size, "bytes": data}
+
+
+def _pack_reply(reply: Reply) -> PackedReply:
+    return pack(text_bytes(reply.text)), None if reply.raw is None else pack(text_bytes(reply.raw))
 
 
 def _pack_text(text: Text) -> Packed:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import sqlalchemy as sa
 
-from assaymark.engine.calls import CallSpec, Message, Reply, Text
+from assaymark.engine.calls import CallSpec, Finish, Message, Reply, Text
 from assaymark.engine.objects import bytes_text, text_bytes, unpack
 from assaymark.engine.tables import seal
 from assaymark.errors import LedgerError
@@ -87,9 +87,28 @@ def attempt_of(row: Row) -> Attempt:
     return Attempt(*fields)
 
 
-def reply_row(end: End, reply: Reply, sha256: str, now: float) -> dict[str, Any]:
-    """The row of a reply whose text is the object ``sha256``."""
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known about a reply beside its text, as it is written in its row: a JSON list in this order.
+
+    ``raw`` is the sha256 of the object that holds the response body. Ledgers of earlier versions have the first six.
+    """
+
+    model: str
+    fingerprint: str | None
+    finish: Finish
+    input_tokens: int | None
+    output_tokens: int | None
+    seconds: float | None
+    reasoning_tokens: int | None = None
+    cached_tokens: int | None = None
+    raw: str | None = None
+
+
+def reply_row(end: End, reply: Reply, sha256: str, raw: str | None, now: float) -> dict[str, Any]:
+    """The row of a reply whose text is the object ``sha256``, and whose response body is the object ``raw``."""
     facts = [reply.model, reply.fingerprint, reply.finish, reply.input_tokens, reply.output_tokens, reply.seconds]
+    facts += [reply.reasoning_tokens, reply.cached_tokens, raw]
     written = json.dumps(facts, ensure_ascii=False)  # escapes would merge two lone surrogates into one character
     key, number = end.attempt.key, end.attempt.number
     return {
@@ -102,30 +121,30 @@ def reply_row(end: End, reply: Reply, sha256: str, now: float) -> dict[str, Any]
     }
 
 
-def check_reply(row: Row) -> str:
+def facts_of(row: Row) -> Facts:
     """The facts of a reply, if its row is as it was written."""
     name = f"the reply to call {row['key']}"
     facts = _text_of(row["facts"], name)
     _check(row, name, row["key"], row["number"], row["object"], facts, row["finished_at"])
-    return facts
+    return Facts(*json.loads(facts))
 
 
-def reply_of(row: Row, stored: Callable[[str], bytes]) -> Reply:
+def reply_of(row: Row, facts: Facts, raw: str | None, stored: Callable[[str], bytes]) -> Reply:
     """The reply in a row of ``replies`` joined with its object; ``stored`` reads objects kept outside the table."""
-    facts = check_reply(row)
     if row["codec"] is None:
         gone = f"its object {row['object']} is gone"
         raise LedgerError(f"the reply to call {row['key']} is damaged: {gone}; restore the ledger from a copy")
-    text = bytes_text(object_of(row["object"], row, stored))
-    model, fingerprint, finish, tokens_in, tokens_out, seconds = json.loads(facts)
     return Reply(
-        text=text,
-        model=model,
-        fingerprint=fingerprint,
-        finish=finish,
-        input_tokens=tokens_in,
-        output_tokens=tokens_out,
-        seconds=seconds,
+        text=bytes_text(object_of(row["object"], row, stored)),
+        model=facts.model,
+        fingerprint=facts.fingerprint,
+        finish=facts.finish,
+        input_tokens=facts.input_tokens,
+        output_tokens=facts.output_tokens,
+        seconds=facts.seconds,
+        raw=raw,
+        reasoning_tokens=facts.reasoning_tokens,
+        cached_tokens=facts.cached_tokens,
     )
 
 

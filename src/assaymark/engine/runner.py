@@ -276,6 +276,8 @@ async def _complete(model: Model, call: CallSpec) -> Reply:
     reply = await model.complete(call)
     if not isinstance(reply, Reply) or not isinstance(reply.text, str):
         raise TypeError(f"model {call.model!r} must return a Reply with a text (got {type(reply).__name__})")
+    if not isinstance(reply.raw, str | None):
+        raise TypeError(f"model {call.model!r} must return its raw response as text (got {type(reply.raw).__name__})")
     return reply
 
 
