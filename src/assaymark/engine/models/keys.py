@@ -1,0 +1,62 @@
+"""Keys of providers: held so that nothing shows them, and taken out of every text that might repeat them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Final
+from urllib.parse import quote
+
+_DETAIL_CHARS: Final = 300
+_LIKE_A_KEY = re.compile(r"\b(?:sk|pk|rk|xai|gsk)-[A-Za-z0-9_*.\-]{4,}|\bAIza[A-Za-z0-9_*.\-]{4,}|\bBearer\s+\S+")
+
+
+class Secret:
+    """A key that no representation shows, so that neither a traceback nor a log does.
+
+    >>> Secret("sk-canary-123")
+    [key]
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        self._value = value
+
+    def __repr__(self) -> str:
+        return "[key]"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._value == other._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def reveal(self) -> str:
+        """The key itself, to be handed to an SDK and to nothing else."""
+        return self._value
+
+
+def scrub(text: str, secrets: Sequence[Secret]) -> str:
+    """``text`` with ``[key]`` in place of every secret, as it is and as JSON or an address would write it.
+
+    >>> scrub("wrong key: canary/9f", [Secret("canary/9f")])
+    'wrong key: [key]'
+    """
+    for secret in secrets:
+        value = secret.reveal()
+        for form in {value, json.dumps(value)[1:-1], value.replace("/", "\\/"), quote(value, safe="")}:
+            text = text.replace(form, repr(secret))
+    return text
+
+
+def printable(text: str, secrets: Sequence[Secret], most: int = _DETAIL_CHARS) -> str:
+    """A provider's words for a message: one line, cut short, without a key or anything that looks like one.
+
+    >>> printable("Incorrect key: sk-pr***9Zxy.\\n", [])
+    'Incorrect key: [key]'
+    """
+    shown = " ".join("".join(char if char.isprintable() else " " for char in text[: 8 * most]).split())
+    shown = _LIKE_A_KEY.sub("[key]", scrub(shown, secrets))
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."

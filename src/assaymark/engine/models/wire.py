@@ -1,0 +1,230 @@
+"""What all clients of model providers share, in one place: see `keys`, `transports` and `failures` for the parts.
+
+A client makes its request body, sends it inside `attempt` with a client of `PerLoop`, reads the body of the reply by
+`read_body` and `read_object`, and takes from it what `Reply` holds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterable, Awaitable, Iterator, Mapping
+from typing import Any, Final, TypeVar
+
+from assaymark.engine.calls import CallSpec, Finish, Reply, Text
+from assaymark.engine.models.failures import (
+    RETRYABLE,
+    Refused,
+    as_model_error,
+    is_html,
+    not_an_api,
+    refusal,
+    retry_after_of,
+    retryable_status,
+    words_of,
+)
+from assaymark.engine.models.keys import Secret, printable, scrub
+from assaymark.engine.models.transports import (
+    TIMEOUT_S,
+    PerLoop,
+    Provider,
+    Rule,
+    Transport,
+    address_problem,
+    argument_problems,
+    is_count,
+    is_number,
+    load_sdk,
+    refuse,
+    transport,
+)
+from assaymark.errors import ModelError
+from assaymark.records import JSON
+
+__all__ = [
+    "MOST_REPLY_BYTES",
+    "RETRYABLE",
+    "TIMEOUT_S",
+    "PerLoop",
+    "Provider",
+    "Refused",
+    "Rule",
+    "Secret",
+    "Transport",
+    "address_problem",
+    "argument_problems",
+    "as_model_error",
+    "attempt",
+    "count_of",
+    "finish_of",
+    "is_count",
+    "is_number",
+    "load_sdk",
+    "printable",
+    "read_body",
+    "read_object",
+    "refusal",
+    "refuse",
+    "retry_after_of",
+    "retryable_status",
+    "scrub",
+    "strict_schema",
+    "too_large",
+    "transport",
+    "word_of",
+    "words_of",
+]
+
+T = TypeVar("T")
+
+MOST_REPLY_BYTES: Final = 8_000_000
+"""The longest body of a reply that is read; a long reply with its encrypted reasoning is well below."""
+
+_MOST_DIGITS: Final = 30
+_MOST_TOKENS: Final = 10**12
+_WORD_CHARS: Final = 200
+
+
+async def attempt(at: Transport, work: Awaitable[T]) -> T:
+    """Await one request and its body, within the time of the transport.
+
+    Raises
+    ------
+    ModelError
+        Whatever went wrong, as `as_model_error` puts it; no exception of the SDK is chained to it, for it holds the
+        request.
+    """
+    try:
+        async with asyncio.timeout(at.timeout_s):
+            return await work
+    except ModelError as exc:
+        error = exc
+    except Exception as exc:
+        error = as_model_error(exc, at)
+    raise error
+
+
+async def read_body(chunks: AsyncIterable[bytes]) -> bytes:
+    """The body of a reply, at most one chunk more than `MOST_REPLY_BYTES`: then it is `too_large`."""
+    received = bytearray()
+    async for chunk in chunks:
+        received += chunk
+        if len(received) > MOST_REPLY_BYTES:
+            break
+    return bytes(received)
+
+
+def too_large(call: CallSpec) -> Reply:
+    """The recorded outcome of a reply that is too long to be read: asking again would only pay again."""
+    text = f"the reply has more than {MOST_REPLY_BYTES:,} bytes; the rest was not read"
+    return Reply(text=text, model=call.model, finish="failed")
+
+
+def read_object(body: bytes, at: Transport) -> tuple[str, dict[str, Any]]:
+    """The body of a reply as text without the key, and as the JSON object that it is.
+
+    Raises
+    ------
+    ModelError
+        It is a page, no JSON (which another attempt may mend), or no object.
+    """
+    text = at.scrubbed(body.decode("utf-8", "replace"))
+    if is_html(text):
+        raise ModelError(f"{at.provider.name}: {not_an_api(at, 200)}", retryable=False)
+    try:
+        found = json.loads(text, parse_int=_whole)
+    except RecursionError:
+        raise ModelError(f"{at.provider.name}: the reply is nested too deeply", retryable=False) from None
+    except ValueError:
+        start = at.shown(text[:80])
+        raise ModelError(
+            f"{at.provider.name}: the reply of {at.address} is not JSON (it starts with {start!r})", retryable=True
+        ) from None
+    if not isinstance(found, dict):
+        raise ModelError(f"{at.provider.name}: the reply of {at.address} is no JSON object", retryable=False)
+    return text, found
+
+
+def _whole(digits: str) -> int:
+    """An integer of sane length; no count or time is longer."""
+    return int(digits[:_MOST_DIGITS])
+
+
+def count_of(value: object) -> int | None:
+    """A number of tokens as a provider gives it, or None.
+
+    >>> count_of(12), count_of(-1), count_of("12")
+    (12, None, None)
+    """
+    good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
+    return value if good and isinstance(value, int) else None
+
+
+def word_of(value: object) -> str | None:
+    """A short printable text, such as a model's name, or None."""
+    good = isinstance(value, str) and 0 < len(value) <= _WORD_CHARS and value.isprintable()
+    return str(value) if good else None
+
+
+def finish_of(word: object, table: Mapping[str, Finish]) -> Finish:
+    """Why a model stopped, from the provider's word for it; a word that is not in the table counts as a normal stop.
+
+    >>> finish_of("max_tokens", {"max_tokens": "length"}), finish_of(None, {})
+    ('length', 'stop')
+    """
+    return table.get(word, "stop") if isinstance(word, str) else "stop"
+
+
+# --- schemas --------------------------------------------------------------------------------------------------------
+
+_SAID: Final = frozenset({"type", "properties", "required", "additionalProperties", "items", "enum", "const", "anyOf"})
+_SAID_OF_VALUES: Final = frozenset({"title", "description", "pattern", "format", "multipleOf", "minItems", "maxItems"})
+_BOUNDS: Final = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})
+_REFERENCES: Final = frozenset({"$ref", "$defs", "$schema"})
+_STRICT: Final = _SAID | _SAID_OF_VALUES | _BOUNDS | _REFERENCES
+
+
+def strict_schema(schema: Text) -> dict[str, JSON]:
+    """The schema of a reply for a provider's structured output, unchanged.
+
+    Strict output needs objects whose every key is required and which take no other keys, and knows only part of JSON
+    Schema. A schema outside of that is refused here: to change it would be to ask another question.
+
+    Raises
+    ------
+    ModelError
+        It is no such schema; every problem is named.
+
+    >>> strict_schema(Text.of('{"type": "object", "properties": {}, "required": [], "additionalProperties": false}'))
+    {'type': 'object', 'properties': {}, 'required': [], 'additionalProperties': False}
+    """
+    try:
+        found = json.loads(schema.text)
+        problems = list(_schema_problems(found, "schema"))
+    except (ValueError, RecursionError) as exc:
+        found, problems = None, [f"the schema is not JSON ({type(exc).__name__})"]
+    if not problems and found.get("type") != "object":
+        problems = ["schema: the outermost type must be 'object'"]
+    if problems:
+        raise ModelError(f"no strict reply schema: {'; '.join(problems[:10])}", retryable=False)
+    return dict(found)
+
+
+def _schema_problems(node: Any, where: str) -> Iterator[str]:
+    if not isinstance(node, dict):
+        yield f"{where}: must be an object (got {type(node).__name__})"
+        return
+    for name in sorted(set(node) - _STRICT):
+        yield f"{where}: {name!r} is not known to strict output"
+    properties = node.get("properties", {})
+    if "object" in (node.get("type"), *(node["type"] if isinstance(node.get("type"), list) else ())):
+        if node.get("additionalProperties") is not False:
+            yield f"{where}: additionalProperties must be false"
+        if set(node.get("required", ())) != set(properties):
+            yield f"{where}: every property must be required"
+    inner = [*((f"{where}.{name}", part) for name, part in properties.items())]
+    inner += [(f"{where}.$defs.{name}", part) for name, part in node.get("$defs", {}).items()]
+    inner += [(f"{where}.anyOf[{i}]", part) for i, part in enumerate(node.get("anyOf", ()))]
+    inner += [(f"{where}.items", node["items"])] if "items" in node else []
+    for place, part in inner:
+        yield from _schema_problems(part, place)
