@@ -154,9 +154,9 @@ def import_(
 @app.command()
 def lock(study: Annotated[Path, typer.Argument(help="Study file (TOML).", metavar="STUDY")], out: Out) -> None:
     """Fix a plan before any judge is called: validate it, say what it can ever conclude, fingerprint it."""
-    locked = verbs.lock(
-        RunFolder(out), read_text(study, "study file"), str(study), now=datetime.now(UTC), models=models()
-    )
+    text = read_text(study, "study file")
+    with _progress() as progress:
+        locked = verbs.lock(RunFolder(out), text, str(study), now=datetime.now(UTC), models=models(), progress=progress)
     for line in verbs.lock_lines(locked):
         _say(line)
 
