@@ -1,0 +1,295 @@
+"""Claude models over Anthropic's Messages API, by its official client."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from assaymark.engine.calls import CallSpec, Finish, Model, Reply
+from assaymark.engine.models.request_parts import prompt_problems, reply_schema, system_and_users
+from assaymark.engine.models.wire import (
+    MOST_REPLY_BYTES,
+    PerLoop,
+    Provider,
+    Refused,
+    Rule,
+    Transport,
+    argument_problems,
+    as_model_error,
+    attempt,
+    count_of,
+    finish_of,
+    is_number,
+    load_sdk,
+    read_body,
+    read_object,
+    refusal,
+    refuse,
+    too_large,
+    transport,
+    word_of,
+    words_of,
+)
+from assaymark.errors import InputError, ModelError, Problem
+from assaymark.records import JSON
+
+ANTHROPIC: Final = Provider(
+    name="anthropic",
+    sdk="anthropic",
+    extra="anthropic",
+    key_envs=("ANTHROPIC_API_KEY",),
+    home="https://api.anthropic.com",
+    base_env="ANTHROPIC_BASE_URL",
+)
+
+API_VERSION: Final = "2026-10-21"
+"""The version of the Messages API that requests are made for; it has no temperature."""
+
+SAMPLING_API_VERSION: Final = "2023-06-01"
+"""The version before it. Models up to Claude 4.6 still take a temperature there."""
+
+DEFAULT_MAX_TOKENS: Final = 16_000
+"""``max_tokens`` where a call names none, for the API must be told. What a model thinks counts towards it."""
+
+_EFFORTS: Final = ("low", "medium", "high", "xhigh", "max")
+_LEAST_BUDGET: Final = 1024
+_MOST_BUDGET: Final = 1_000_000
+_VERSIONS: Final = (API_VERSION, SAMPLING_API_VERSION)
+_THINKING: Final = ("adaptive", "disabled")
+_RULES: Final[Mapping[str, Rule]] = {
+    "thinking": (lambda value: value in _THINKING, f"one of {', '.join(_THINKING)}"),
+    "thinking_budget": (
+        lambda value: isinstance(value, int) and is_number(value, _LEAST_BUDGET, _MOST_BUDGET),
+        f"a whole number of tokens from {_LEAST_BUDGET} to {_MOST_BUDGET}",
+    ),
+    "api_version": (lambda value: value in _VERSIONS, f"one of {', '.join(_VERSIONS)}"),
+}
+_FINISH: Final[Mapping[str, Finish]] = {
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+    "refusal": "refusal",
+}
+_UNKNOWN_TO_SCHEMAS: Final = frozenset(
+    {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems"}
+)
+_SPENT: Final = frozenset(
+    {
+        "enforced_spend_limit_reached",
+        "contract_spend_limit_reached",
+        "linked_organization_spend_limit_reached",
+        "linked_organization_billing_unavailable",
+        "organization_on_hold",
+    }
+)
+_SPENT_SAID = re.compile(r"reached your (specified )?API usage limits", re.IGNORECASE)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/-]{0,199}")
+
+
+class AnthropicModel:
+    """A Claude model. One request to ``POST /v1/messages`` an attempt; nothing is retried here.
+
+    Parameters
+    ----------
+    name : str
+        The model as the API knows it, such as ``claude-opus-5-5``.
+    environ : mapping, optional
+        Where keys and addresses are looked up at each call; ``os.environ`` by default.
+
+    Raises
+    ------
+    InputError
+        The name can be none.
+
+    Examples
+    --------
+    >>> AnthropicModel("claude-opus-5-5").name
+    'claude-opus-5-5'
+    """
+
+    def __init__(self, name: str, *, environ: Mapping[str, str] | None = None) -> None:
+        if _NAME.fullmatch(name) is None:
+            problem = "must be anthropic/MODEL, such as anthropic/claude-opus-5-5"
+            raise InputError(f"anthropic/{name[:80]}", [Problem("", problem)])
+        self.name = name
+        self._environ = environ
+        self._clients: PerLoop[Any] = PerLoop(_client, lambda client: client.close())
+
+    async def complete(self, call: CallSpec) -> Reply:
+        """Ask once. The text is that of the reply's text blocks; what the model thought is only in ``raw``.
+
+        Raises
+        ------
+        ModelError
+            The call asks for what the API does not have (a seed; a temperature, see `anthropic_argument_problems`),
+            the key is missing, or the attempt failed.
+        """
+        refuse(call, list(_call_problems(call)))
+        at = transport(ANTHROPIC, call, self._environ)
+        request = _request(call, at)
+        client = await self._clients.of(at)
+        body = await attempt(at, _sent(client, request, at))
+        return too_large(call) if len(body) > MOST_REPLY_BYTES else _reply(body, at)
+
+    async def aclose(self) -> None:
+        """Close the connections of this event loop; those of a loop that has ended are closed already."""
+        await self._clients.aclose()
+
+
+def anthropic_provider(environ: Mapping[str, str] | None = None) -> Callable[[str], Model]:
+    """Makes the model of ``anthropic/NAME`` from the name.
+
+    >>> anthropic_provider()("claude-opus-5-5").name
+    'claude-opus-5-5'
+    """
+    return lambda name: AnthropicModel(name, environ=environ)
+
+
+def anthropic_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]:
+    """What is wrong with the arguments of a Claude model, in words; nothing if they are right.
+
+    Allowed are ``base_url``, ``api_key_env``, ``timeout_s``, ``max_tokens`` and
+
+    - ``thinking``: ``adaptive`` or ``disabled``;
+    - ``thinking_budget``: the tokens that a model up to Claude 4.6 may think for, fewer than ``max_tokens``;
+    - ``api_version``: ``2023-06-01`` for a study that sets a temperature, which later versions do not have.
+
+    >>> anthropic_argument_problems("anthropic/claude-opus-5-5", {"max_tokens": 2000, "thinking": "adaptive"})
+    []
+    >>> anthropic_argument_problems("anthropic/claude-opus-5-5", {"thinking": "hard"})
+    ["thinking must be one of adaptive, disabled (got 'hard')"]
+    """
+    problems = list(argument_problems(model, args, _RULES))
+    if problems:
+        return problems
+    budget, most = args.get("thinking_budget"), args.get("max_tokens", DEFAULT_MAX_TOKENS)
+    if budget is not None and "thinking" in args:
+        problems.append("thinking and thinking_budget exclude each other")
+    if isinstance(budget, int) and isinstance(most, int) and budget >= most:
+        problems.append(f"thinking_budget must be less than max_tokens, {most} (got {budget})")
+    return problems
+
+
+def _call_problems(call: CallSpec) -> Iterator[str]:
+    """What the call asks for and cannot get."""
+    yield from anthropic_argument_problems(call.model, call.args)
+    if call.seed is not None:
+        yield f"the Messages API has no seed; leave it out (got {call.seed})"
+    if call.effort is not None and call.effort not in _EFFORTS:
+        yield f"effort must be one of {', '.join(_EFFORTS)} (got {call.effort!r})"
+    if call.temperature is not None and call.args.get("api_version") != SAMPLING_API_VERSION:
+        yield (
+            f"the Messages API has no temperature since version {API_VERSION}; leave it out, or set args.api_version "
+            f"to {SAMPLING_API_VERSION} for a model up to Claude 4.6 (got {call.temperature:g})"
+        )
+    elif call.temperature is not None and not is_number(call.temperature, 0, 1):
+        yield f"temperature must be from 0 to 1 (got {call.temperature:g})"
+    yield from prompt_problems(call)
+
+
+def _request(call: CallSpec, at: Transport) -> dict[str, Any]:
+    """The arguments of ``messages.create``."""
+    system, users = system_and_users(call)
+    request: dict[str, Any] = {
+        "model": at.model,
+        "max_tokens": call.args.get("max_tokens", DEFAULT_MAX_TOKENS),
+        "messages": [{"role": "user", "content": text} for text in users],
+        "timeout": at.timeout_s,
+        # Also because the environment variable ANTHROPIC_CUSTOM_HEADERS could name another version.
+        "extra_headers": {"anthropic-version": call.args.get("api_version", API_VERSION)},
+    }
+    if system:
+        request["system"] = system
+    if output := _output(call):
+        request["output_config"] = output
+    if thinking := _thinking(call.args):
+        request["thinking"] = thinking
+    if call.temperature is not None:
+        request["extra_body"] = {"temperature": call.temperature}  # the client has no parameter for it any more
+    return request
+
+
+def _output(call: CallSpec) -> dict[str, Any]:
+    output: dict[str, Any] = {}
+    if call.effort is not None:
+        output["effort"] = call.effort
+    if (schema := reply_schema(call, _UNKNOWN_TO_SCHEMAS, "Messages API")) is not None:
+        output["format"] = {"type": "json_schema", "schema": schema}
+    return output
+
+
+def _thinking(args: Mapping[str, JSON]) -> dict[str, Any] | None:
+    if "thinking_budget" in args:
+        return {"type": "enabled", "budget_tokens": args["thinking_budget"]}
+    return {"type": args["thinking"]} if "thinking" in args else None
+
+
+def _client(at: Transport) -> Any:
+    sdk = load_sdk(ANTHROPIC)
+    # A key must be given, or the client looks for one of its own; without one of ours, none is sent.
+    headers = {} if at.key else {"Authorization": sdk.Omit()}
+    return sdk.AsyncAnthropic(
+        api_key=at.key.reveal() if at.key else "none",
+        base_url=at.address,
+        timeout=at.timeout_s,
+        max_retries=0,
+        default_headers=headers,
+    )
+
+
+async def _sent(client: Any, request: dict[str, Any], at: Transport) -> bytes:
+    try:
+        async with client.messages.with_streaming_response.create(**request) as response:
+            return await read_body(response.iter_bytes())
+    except Exception as exc:
+        error = _failure(exc, at)
+    raise error
+
+
+def _failure(exc: Exception, at: Transport) -> ModelError:
+    """What went wrong; spending limits come with the status of a rate limit or of a bad request."""
+    status = getattr(exc, "status_code", None)
+    words, message = words_of(getattr(exc, "body", None))
+    if isinstance(status, int) and (words & _SPENT or _SPENT_SAID.search(message)):
+        return refusal(Refused(status, words | {"billing_error"}, message, {}), at)
+    return as_model_error(exc, at)
+
+
+def _reply(body: bytes, at: Transport) -> Reply:
+    """The reply in a body; how ``usage`` counts is in the reference of the Messages API, "Usage"."""
+    raw, found = read_object(body, at)
+    content = found.get("content")
+    if found.get("type") != "message" or not isinstance(content, list):
+        raise ModelError(f"anthropic: the reply of {at.address} is no message of the Messages API", retryable=False)
+    text = "".join(_text_of(block) for block in content)
+    finish = finish_of(found.get("stop_reason"), _FINISH)
+    counts = _counts(found.get("usage"))
+    if finish == "refusal" and not text:
+        text = _explanation(found.get("stop_details"))
+    model = word_of(found.get("model")) or at.model
+    return Reply(text=at.scrubbed(text), model=model, finish=finish, raw=raw, **counts)
+
+
+def _text_of(block: object) -> str:
+    text = block.get("text") if isinstance(block, dict) and block.get("type") == "text" else None
+    return text if isinstance(text, str) else ""
+
+
+def _explanation(details: object) -> str:
+    said = details.get("explanation") if isinstance(details, dict) else None
+    return said if isinstance(said, str) else ""
+
+
+def _counts(usage: object) -> dict[str, Any]:
+    """Tokens. ``input_tokens`` of the API leaves out what was read from and written to its cache."""
+    known = usage if isinstance(usage, dict) else {}
+    fresh, cached, written = (
+        count_of(known.get(name)) for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    )
+    details = known.get("output_tokens_details")
+    return {
+        "input_tokens": None if fresh is None else fresh + (cached or 0) + (written or 0),
+        "output_tokens": count_of(known.get("output_tokens")),
+        "reasoning_tokens": count_of(details.get("thinking_tokens")) if isinstance(details, dict) else None,
+        "cached_tokens": cached,
+    }

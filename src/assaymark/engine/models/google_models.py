@@ -1,0 +1,338 @@
+"""Gemini models over ``generateContent`` of the Gemini API, by Google's official client."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from assaymark.engine.calls import CallSpec, Finish, Model, Reply
+from assaymark.engine.models.request_parts import prompt_problems, reply_schema, system_and_users
+from assaymark.engine.models.wire import (
+    MOST_REPLY_BYTES,
+    PerLoop,
+    Provider,
+    Refused,
+    Rule,
+    Transport,
+    argument_problems,
+    as_model_error,
+    attempt,
+    count_of,
+    finish_of,
+    is_number,
+    load_sdk,
+    read_object,
+    refusal,
+    refuse,
+    too_large,
+    transport,
+    word_of,
+    words_of,
+)
+from assaymark.errors import InputError, ModelError, Problem
+from assaymark.records import JSON
+
+GOOGLE: Final = Provider(
+    name="google",
+    sdk="google.genai",
+    extra="google",
+    key_envs=("GOOGLE_API_KEY", "GEMINI_API_KEY"),
+    home="https://generativelanguage.googleapis.com",
+    base_env="GOOGLE_GEMINI_BASE_URL",
+)
+
+API_VERSION: Final = "v1"
+"""The version of the Gemini API that requests are made for."""
+
+_EFFORTS: Final = ("minimal", "low", "medium", "high", "xhigh")
+_MOST_BUDGET: Final = 1_000_000
+_SEEDS: Final = range(-(2**31), 2**31)
+_RULES: Final[Mapping[str, Rule]] = {
+    "thinking_budget": (
+        lambda value: isinstance(value, int) and is_number(value, -1, _MOST_BUDGET),
+        f"a whole number of tokens up to {_MOST_BUDGET}, 0 for none or -1 for as many as the model likes",
+    ),
+}
+_FINISH: Final[Mapping[str, Finish]] = {
+    "MAX_TOKENS": "length",
+    "CONTINUATION": "length",
+    "SAFETY": "refusal",
+    "RECITATION": "refusal",
+    "LANGUAGE": "refusal",
+    "BLOCKLIST": "refusal",
+    "PROHIBITED_CONTENT": "refusal",
+    "SPII": "refusal",
+    "ESCALATION": "refusal",
+    "PUP_LIMITED_DISABLED": "refusal",
+    "MODEL_ARMOR": "refusal",
+}
+_UNKNOWN_TO_SCHEMAS: Final = frozenset({"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern", "const"})
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}(/[A-Za-z0-9][A-Za-z0-9._-]{0,199})?")
+_DELAY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
+_BY_THE_DAY = re.compile(r"per_?day", re.IGNORECASE)
+
+
+class GoogleModel:
+    """A Gemini model. One request to ``POST /v1/models/NAME:generateContent`` an attempt; nothing is retried here.
+
+    Parameters
+    ----------
+    name : str
+        The model as the API knows it, such as ``gemini-3.8-flash``.
+    environ : mapping, optional
+        Where keys and addresses are looked up at each call; ``os.environ`` by default.
+
+    Raises
+    ------
+    InputError
+        The name can be none.
+
+    Examples
+    --------
+    >>> GoogleModel("gemini-3.8-flash").name
+    'gemini-3.8-flash'
+    """
+
+    def __init__(self, name: str, *, environ: Mapping[str, str] | None = None) -> None:
+        if _NAME.fullmatch(name) is None or ".." in name:
+            problem = "must be google/MODEL, such as google/gemini-3.8-flash"
+            raise InputError(f"google/{name[:80]}", [Problem("", problem)])
+        self.name = name
+        self._environ = environ
+        self._clients: PerLoop[_Clients] = PerLoop(_clients, _close)
+
+    async def complete(self, call: CallSpec) -> Reply:
+        """Ask once. The text is that of the first candidate; what the model thought is only in ``raw``.
+
+        Raises
+        ------
+        ModelError
+            The call asks for what the API does not have, the key is missing, or the attempt failed.
+        """
+        refuse(call, list(_call_problems(call)))
+        at = transport(GOOGLE, call, self._environ)
+        request = _request(call, at)
+        clients = await self._clients.of(at)
+        body = await attempt(at, _sent(clients, request, at))
+        return too_large(call) if body is None else _reply(body, at)
+
+    async def aclose(self) -> None:
+        """Close the connections of this event loop; those of a loop that has ended are closed already."""
+        await self._clients.aclose()
+
+
+def google_provider(environ: Mapping[str, str] | None = None) -> Callable[[str], Model]:
+    """Makes the model of ``google/NAME`` from the name.
+
+    >>> google_provider()("gemini-3.8-flash").name
+    'gemini-3.8-flash'
+    """
+    return lambda name: GoogleModel(name, environ=environ)
+
+
+def google_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]:
+    """What is wrong with the arguments of a Gemini model, in words; nothing if they are right.
+
+    Allowed are ``base_url``, ``api_key_env``, ``timeout_s``, ``max_tokens`` (of the answer and the thoughts before it)
+    and ``thinking_budget``, the tokens that a model before Gemini 3 may think for; later ones take an effort.
+
+    >>> google_argument_problems("google/gemini-2.5-flash", {"thinking_budget": 0})
+    []
+    >>> google_argument_problems("google/gemini-2.5-flash", {"top_k": 1})[0][:45]
+    "unknown argument 'top_k' of google/gemini-2.5"
+    """
+    return list(argument_problems(model, args, _RULES))
+
+
+def _call_problems(call: CallSpec) -> Iterator[str]:
+    """What the call asks for and cannot get."""
+    yield from google_argument_problems(call.model, call.args)
+    if call.seed is not None and call.seed not in _SEEDS:
+        yield f"the seed must be from {_SEEDS.start} to {_SEEDS.stop - 1} (got {call.seed})"
+    if call.effort is not None and call.effort not in _EFFORTS:
+        yield f"effort must be one of {', '.join(_EFFORTS)} (got {call.effort!r})"
+    if call.effort is not None and "thinking_budget" in call.args:
+        yield "effort and thinking_budget exclude each other"
+    if call.temperature is not None and not is_number(call.temperature, 0, 2):
+        yield f"temperature must be from 0 to 2 (got {call.temperature:g})"
+    yield from prompt_problems(call)
+
+
+def _request(call: CallSpec, at: Transport) -> dict[str, Any]:
+    """The arguments of ``generate_content``."""
+    system, users = system_and_users(call)
+    config: dict[str, Any] = {
+        # The whole body is read here, and one attempt is one request: the client would send more for a long answer.
+        "should_return_http_response": True,
+        "automatic_continuation": False,
+        "automatic_function_calling": {"disable": True},
+    }
+    if system:
+        config["system_instruction"] = system
+    if (schema := reply_schema(call, _UNKNOWN_TO_SCHEMAS, "Gemini API")) is not None:
+        config |= {"response_mime_type": "application/json", "response_json_schema": schema}
+    given = {
+        "temperature": call.temperature,
+        "seed": call.seed,
+        "max_output_tokens": call.args.get("max_tokens"),
+        "thinking_config": _thinking(call),
+    }
+    config |= {name: value for name, value in given.items() if value is not None}
+    contents = [{"role": "user", "parts": [{"text": text}]} for text in users]
+    return {"model": at.model, "contents": contents, "config": config}
+
+
+def _thinking(call: CallSpec) -> dict[str, Any] | None:
+    if call.effort is not None:
+        return {"thinking_level": call.effort.upper()}
+    budget = call.args.get("thinking_budget")
+    return None if budget is None else {"thinking_budget": budget}
+
+
+class _TooLong(Exception):
+    """The body of a reply is longer than may be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Clients:
+    """Google's client, and the HTTP client that it sends by."""
+
+    sdk: Any
+    http: Any
+
+
+def _clients(at: Transport) -> _Clients:
+    genai = load_sdk(GOOGLE)
+    http = _http_client(at)
+    options = {
+        "base_url": at.address,
+        "api_version": API_VERSION,
+        "timeout": math.ceil(at.timeout_s * 1000),
+        "retry_options": {"attempts": 1},  # without it the client may send a request a second time on its own
+        "httpx_async_client": http,
+    }
+    # A key must be given, or the client looks for one of its own; without one of ours, none is sent.
+    key = at.key.reveal() if at.key else "none"
+    return _Clients(genai.Client(enterprise=False, api_key=key, http_options=options), http)
+
+
+async def _close(clients: _Clients) -> None:
+    await clients.sdk.aio.aclose()
+    clients.sdk.close()
+    await clients.http.aclose()  # a client that was handed in is closed by nobody else
+
+
+def _http_client(at: Transport) -> Any:
+    """An HTTP client that follows no redirect (the key would go along) and reads no more than a reply may have."""
+    httpx = load_sdk(replace(GOOGLE, sdk="httpx2"))  # Google's client is built on it
+
+    class Limited(httpx.AsyncByteStream):  # type: ignore[misc,name-defined]  # the module is imported at run time
+        def __init__(self, stream: Any) -> None:
+            self._stream = stream
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            read = 0
+            async for part in self._stream:
+                read += len(part)
+                if read > MOST_REPLY_BYTES:
+                    raise _TooLong
+                yield part
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
+    async def limited(response: Any) -> None:
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise _TooLong  # nobody asked for a packed body, and how long it really is cannot be known
+        response.stream = Limited(response.stream)
+
+    async def without_key(request: Any) -> None:
+        if at.key is None:
+            request.headers.pop("x-goog-api-key", None)
+
+    hooks: dict[str, list[Callable[[Any], Awaitable[None]]]] = {"request": [without_key], "response": [limited]}
+    return httpx.AsyncClient(follow_redirects=False, headers={"Accept-Encoding": "identity"}, event_hooks=hooks)
+
+
+async def _sent(clients: _Clients, request: dict[str, Any], at: Transport) -> bytes | None:
+    """The body of the reply; None if it is too long."""
+    try:
+        answer = await clients.sdk.aio.models.generate_content(**request)
+        return str(answer.sdk_http_response.body).encode("utf-8", "surrogatepass")
+    except _TooLong:
+        return None
+    except Exception as exc:
+        error = _failure(exc, at)
+    raise error
+
+
+def _failure(exc: Exception, at: Transport) -> ModelError:
+    """What went wrong; how long to wait, and which quota is used up, stands in the details of the error."""
+    status, body = getattr(exc, "code", None), getattr(exc, "details", None)
+    if not isinstance(status, int) or status != 429:
+        return as_model_error(exc, at)
+    words, message = words_of(body)
+    details = list(_details(body))
+    if any(_BY_THE_DAY.search(quota) for detail in details for quota in _quotas(detail)):
+        return refusal(Refused(status, words | {"insufficient_quota"}, message, {}), at)
+    known = getattr(getattr(exc, "response", None), "headers", None)
+    headers = {str(name): str(value) for name, value in dict(known or {}).items()}
+    waits = [found[1] for detail in details if (found := _DELAY.fullmatch(str(detail.get("retryDelay", ""))))]
+    if waits:
+        headers.setdefault("retry-after", waits[0])
+    return refusal(Refused(status, words, message, headers), at)
+
+
+def _details(body: object) -> Iterator[dict[str, Any]]:
+    """The details of an error body (google.rpc.Status), one by one."""
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    found = inner.get("details") if isinstance(inner, dict) else None
+    yield from (detail for detail in (found if isinstance(found, list) else []) if isinstance(detail, dict))
+
+
+def _quotas(detail: Mapping[str, Any]) -> Iterator[str]:
+    violations = detail.get("violations")
+    for one in violations if isinstance(violations, list) else []:
+        if isinstance(one, dict):
+            yield str(one.get("quotaId", ""))
+
+
+def _reply(body: bytes, at: Transport) -> Reply:
+    """The reply in a body: see "GenerateContentResponse" in the reference of the Gemini API."""
+    raw, found = read_object(body, at)
+    candidates, feedback = found.get("candidates"), found.get("promptFeedback")
+    first = candidates[0] if isinstance(candidates, list) and candidates else None
+    if not isinstance(first, dict):
+        if not isinstance(feedback, dict) and not isinstance(found.get("usageMetadata"), dict):
+            raise ModelError(f"google: the reply of {at.address} is none of generateContent", retryable=False)
+        first = {}
+    blocked = isinstance(feedback, dict) and feedback.get("blockReason") is not None
+    finish: Finish = "refusal" if blocked and not first else finish_of(first.get("finishReason"), _FINISH)
+    model = word_of(found.get("modelVersion")) or at.model
+    counts = _counts(found.get("usageMetadata"))
+    return Reply(text=at.scrubbed(_text(first.get("content"))), model=model, finish=finish, raw=raw, **counts)
+
+
+def _text(content: object) -> str:
+    """What is said in the parts of a candidate, without its thoughts."""
+    parts = content.get("parts") if isinstance(content, dict) else None
+    said = [part for part in (parts if isinstance(parts, list) else []) if isinstance(part, dict)]
+    texts = [part.get("text") for part in said if part.get("thought") is not True]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _counts(usage: object) -> dict[str, Any]:
+    """Tokens. ``candidatesTokenCount`` leaves out the thoughts, which are paid for as output."""
+    known = usage if isinstance(usage, dict) else {}
+    names = ("promptTokenCount", "candidatesTokenCount", "thoughtsTokenCount", "cachedContentTokenCount")
+    prompt, said, thought, cached = (count_of(known.get(name)) for name in names)
+    output = None if said is None and thought is None else (said or 0) + (thought or 0)
+    return {
+        "input_tokens": prompt,
+        "output_tokens": output,
+        "reasoning_tokens": thought,
+        "cached_tokens": cached,
+    }
