@@ -1,36 +1,25 @@
-"""Going over a whole ledger: does its structure hold together, and is every row and object what was written?"""
+"""Going over a whole ledger: is every row and object what was written?"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import sqlalchemy as sa
 
 from assaymark.engine import rows, tables
-from assaymark.engine.objects import ObjectFiles
 from assaymark.errors import LedgerError
-
-RAW = "raw"
-"""Kind of the objects that hold response bodies."""
 
 _ROWS_AT_ONCE = 100  # rows of objects hold up to a MiB each
 
 
-def check_structure(connection: sa.Connection, path: Path) -> None:
-    """Raise `LedgerError` unless pages and indexes hang together. A damaged index would make a reply look missing."""
-    for pragma in ("integrity_check(1)", "foreign_key_check"):
-        found = connection.exec_driver_sql(f"PRAGMA {pragma}").first()
-        if found is not None and found[0] != "ok":
-            said = " ".join(str(value) for value in found)
-            raise LedgerError(f"{path}: is damaged ({pragma}: {said}); restore it from a copy")
+def check_rows(connection: sa.Connection, stored: Callable[[str], bytes]) -> int:
+    """Raise `LedgerError` at the first row or object that has changed; the number of rows if there is none.
 
-
-def check_rows(connection: sa.Connection, files: ObjectFiles) -> int:
-    """Raise `LedgerError` at the first row or object that has changed; the number of rows if there is none."""
+    ``stored`` reads the packed bytes of an object that does not live in its table.
+    """
     raws: list[str | None] = []
     checks: dict[sa.Table, Callable[[rows.Row], object]] = {
-        tables.objects: lambda row: rows.object_of(row["sha256"], row, files.read),
+        tables.objects: lambda row: rows.object_of(row["sha256"], row, stored),
         tables.calls: lambda row: rows.check_call(row["key"], row["spec"]),
         tables.attempts: rows.attempt_of,
         tables.replies: lambda row: raws.append(rows.facts_of(row).raw),
@@ -48,7 +37,7 @@ def check_rows(connection: sa.Connection, files: ObjectFiles) -> int:
 
 def _check_held(connection: sa.Connection, digests: set[str]) -> None:
     """Raise `LedgerError` unless every response body that a reply names is there; no foreign key says so."""
-    held = set(connection.scalars(sa.select(tables.objects.c.sha256).where(tables.objects.c.kind == RAW)))
+    held = set(connection.scalars(sa.select(tables.objects.c.sha256).where(tables.objects.c.kind == tables.RAW)))
     for digest in sorted(digests - held):
         if connection.scalar(sa.select(tables.objects.c.sha256).where(tables.objects.c.sha256 == digest)) is None:
             raise LedgerError(f"object {digest}, the response body of a reply, is gone; restore the ledger from a copy")

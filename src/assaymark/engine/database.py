@@ -1,4 +1,4 @@
-"""Opening the database behind a ledger: pragmas, transactions, the one-run lock, and errors in plain words."""
+"""The database behind a ledger, SQLite here: pragmas, transactions, the one-run lock, and errors in plain words."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import errno
 import fcntl
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from assaymark.durable import sync_folder
+from assaymark.engine.objects import INLINE_BYTES, ObjectFiles, Packed
 from assaymark.engine.tables import SCHEMA, meta, metadata
 from assaymark.errors import LedgerError
 
@@ -50,6 +53,93 @@ _MEANINGS = (
 )
 
 
+class Store(Protocol):
+    """A database that can hold a ledger."""
+
+    name: str
+    """How messages call it; never with a password."""
+    engine: sa.Engine
+    shared: bool
+    """Whether several runs may work on it at once, each on the calls it holds a lease of."""
+
+    def prepare(self, *, create: bool) -> None:
+        """Check that it holds a ledger of this version, or make one where there is nothing yet."""
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Hold the right to run calls."""
+
+    def check_structure(self, connection: sa.Connection) -> None:
+        """Raise `LedgerError` unless what is stored hangs together."""
+
+    def inline(self, item: Packed) -> bool:
+        """Whether an object is small enough to live in the table."""
+
+    def keep(self, packed: Iterable[Packed]) -> None:
+        """Put those objects on the disk which do not live in the table."""
+
+    def read(self, sha256: str) -> bytes:
+        """The packed bytes of an object that does not live in the table."""
+
+    def insert_new(self, table: sa.Table) -> sa.Insert:
+        """An insertion that leaves rows alone which are there already."""
+
+    def now(self, connection: sa.Connection) -> float:
+        """Seconds since 1970, by the one clock that all who write to it share."""
+
+
+class SqliteStore:
+    """A SQLite file, with a folder of large objects beside it."""
+
+    shared = False
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.name = path, str(path)
+        self.engine = connect(path)
+        self._files = ObjectFiles(path.parent / "objects")
+
+    def prepare(self, *, create: bool) -> None:
+        """See `prepare`."""
+        prepare(self.engine, self.path, create=create)
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """See `exclusive`."""
+        return exclusive(self.path)
+
+    def check_structure(self, connection: sa.Connection) -> None:
+        """Raise `LedgerError` unless pages, indexes and references hang together."""
+        for pragma in ("integrity_check(1)", "foreign_key_check"):
+            found = connection.exec_driver_sql(f"PRAGMA {pragma}").first()
+            if found is not None and found[0] != "ok":
+                said = " ".join(str(value) for value in found)
+                raise LedgerError(f"{self.name}: is damaged ({pragma}: {said}); restore it from a copy")
+
+    def inline(self, item: Packed) -> bool:
+        """Whether an object is small enough to live in the table; a larger one has a file of its own."""
+        return len(item.data) <= INLINE_BYTES
+
+    def keep(self, packed: Iterable[Packed]) -> None:
+        """Write and sync the files of large objects."""
+        self._files.write(item for item in packed if not self.inline(item))
+
+    def read(self, sha256: str) -> bytes:
+        """The file of a large object."""
+        return self._files.read(sha256)
+
+    def insert_new(self, table: sa.Table) -> sa.Insert:
+        """See `Store`."""
+        return _insert_new(table)
+
+    def now(self, connection: sa.Connection) -> float:
+        """The clock of this machine, on which everybody is who uses the file."""
+        del connection
+        return time.time()
+
+
+@lru_cache
+def _insert_new(table: sa.Table) -> sa.Insert:
+    return sqlite.insert(table).on_conflict_do_nothing()
+
+
 def connect(path: Path) -> sa.Engine:
     """An engine on the SQLite file ``path`` with the settings that durability rests on."""
     url = sa.URL.create("sqlite", database=str(path))
@@ -74,11 +164,11 @@ def prepare(engine: sa.Engine, path: Path, *, create: bool) -> None:
     LedgerError
         Something else is there, or nothing and ``create`` is false.
     """
-    if not _has_content(path) or _has_no_tables(engine):
+    if not _has_content(path) or has_no_tables(engine):
         if not create:
             raise LedgerError(f"{path}: there is no ledger here; import records first, or name another file")
         _create(engine, path)
-    _check_version(engine, path)
+    check_version(engine, path)
 
 
 def execute_many(connection: sa.Connection, statement: Statement, rows: Sequence[Mapping[str, Any]]) -> int:
@@ -101,7 +191,7 @@ def _compiled(
 
 
 @contextmanager
-def plainly(path: Path) -> Iterator[None]:
+def plainly(path: Path | str) -> Iterator[None]:
     """Turn what the database or the file system raises into a `LedgerError` that says what to do."""
     try:
         yield
@@ -168,8 +258,8 @@ def _has_content(path: Path) -> bool:
     return bool(head)
 
 
-def _has_no_tables(engine: sa.Engine) -> bool:
-    """True of a ledger whose making was cut off: its file is there and its tables are not."""
+def has_no_tables(engine: sa.Engine) -> bool:
+    """Whether nothing is there; true of a ledger whose making was cut off: its file is there and its tables are not."""
     with engine.connect() as connection:
         return not sa.inspect(connection).get_table_names()
 
@@ -179,14 +269,20 @@ def _create(engine: sa.Engine, path: Path) -> None:
     with closing(engine.raw_connection()) as raw:
         raw.cursor().execute("PRAGMA journal_mode=WAL")
     with writing(engine) as connection:
-        metadata.create_all(connection)
-        if connection.execute(sa.select(meta.c.name)).first() is None:
-            rows = [{"name": "kind", "value": _KIND}, {"name": "schema", "value": SCHEMA}]
-            connection.execute(sa.insert(meta), rows)
+        make_tables(connection)
     sync_folder(path.parent)
 
 
-def _check_version(engine: sa.Engine, path: Path) -> None:
+def make_tables(connection: sa.Connection) -> None:
+    """Make the tables of the record, and write down what they are."""
+    metadata.create_all(connection)
+    if connection.execute(sa.select(meta.c.name)).first() is None:
+        rows = [{"name": "kind", "value": _KIND}, {"name": "schema", "value": SCHEMA}]
+        connection.execute(sa.insert(meta), rows)
+
+
+def check_version(engine: sa.Engine, path: Path | str) -> None:
+    """Raise `LedgerError` unless the tables are those of a ledger of this version."""
     with engine.connect() as connection:
         inspector = sa.inspect(connection)
         columns = inspector.get_columns(meta.name) if inspector.has_table(meta.name) else []

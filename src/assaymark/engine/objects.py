@@ -34,11 +34,6 @@ class Packed:
     size: int
     data: bytes
 
-    @property
-    def inline(self) -> bool:
-        """Whether it is small enough to live in the table."""
-        return len(self.data) <= INLINE_BYTES
-
 
 def pack(data: bytes) -> Packed:
     """``data`` with its digest, compressed where that saves room.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -26,7 +26,8 @@ _ERROR_CHARS = 2000
 class Attempt:
     """One sending of one call, written down before it happens. ``number`` counts from 1 over all runs.
 
-    ``outcome`` is None while it is under way, and ``lost`` when whoever sent it died before it ended.
+    ``outcome`` is None while it is under way, and ``lost`` when whoever sent it died before it ended. ``fence`` is the
+    claim it was sent under, where workers share a ledger; it is not kept.
     """
 
     key: str
@@ -35,16 +36,37 @@ class Attempt:
     ended_at: float | None = None
     outcome: Outcome | None = None
     error: str | None = None
+    fence: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How an attempt ended: with a reply, or with an outcome and what went wrong."""
+    """How an attempt ended: with a reply, or with an outcome and what went wrong.
+
+    ``final`` without a reply: this run gives the call up, and no other worker that is at work now is to take it.
+    """
 
     attempt: Attempt
     outcome: Outcome
     error: str | None = None
     reply: Reply | None = None
+    final: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to ask one call until its lease ends. Each claim of a call has a higher ``fence`` than the last."""
+
+    key: str
+    fence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """What a commit brought: the attempts begun, None where the claim is lost, and how many replies were new."""
+
+    begun: list[Attempt | None]
+    answered: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,15 +196,20 @@ def call_row(call: CallSpec, now: float) -> dict[str, Any]:
     return {"key": hashlib.sha256(spec).hexdigest(), "model": _name(call.model), "spec": spec, "planned_at": now}
 
 
-def call_of(key: str, spec: bytes, text: Callable[[str], str]) -> CallSpec:
-    """The call planned as ``spec``; ``text`` gives the text with a digest."""
+def call_of(key: str, spec: bytes, texts: Mapping[str, Text]) -> CallSpec:
+    """The call planned as ``spec``, which its ``key`` must name; ``texts`` are its texts by their digest."""
     check_call(key, spec)
     raw = json.loads(bytes_text(spec))
-    messages = tuple(
-        Message(role, tuple(Text(text(digest), digest) for digest in digests)) for role, digests in raw["messages"]
-    )
-    schema = None if raw["schema"] is None else Text(text(raw["schema"]), raw["schema"])
+    messages = tuple(Message(role, tuple(texts[digest] for digest in digests)) for role, digests in raw["messages"])
+    schema = None if raw["schema"] is None else texts[raw["schema"]]
     return CallSpec(**{**raw, "messages": messages, "schema": schema})
+
+
+def digests_of(spec: bytes) -> set[str]:
+    """The digests of the texts of a planned call."""
+    raw = json.loads(bytes_text(spec))
+    found = {digest for _, digests in raw["messages"] for digest in digests}
+    return found if raw["schema"] is None else found | {raw["schema"]}
 
 
 def check_call(key: str, spec: bytes) -> None:

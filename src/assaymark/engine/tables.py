@@ -1,7 +1,8 @@
-"""The tables of a ledger. Every row can be checked against a sha256, so that no damage is read as a result.
+"""The tables of a ledger. Every row of the record can be checked against a sha256: no damage is read as a result.
 
 ``calls.key`` is the sha256 of ``calls.spec`` and ``objects.sha256`` that of the unpacked bytes; the rows of the other
-tables carry a `seal` over their fields.
+tables carry a `seal` over their fields. ``queue`` and ``windows`` are no part of the record: they say who is asking
+what just now, change all the time, and carry no seal.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from sqlalchemy import (
     Double,
     ForeignKey,
     ForeignKeyConstraint,
+    Index,
     Integer,
     LargeBinary,
     MetaData,
@@ -26,6 +28,9 @@ from sqlalchemy import (
 
 SCHEMA = "1"
 """Version of these tables. A ledger of another version is refused, never converted in place."""
+
+RAW = "raw"
+"""Kind of the objects that hold response bodies."""
 
 metadata = MetaData()
 
@@ -89,6 +94,30 @@ sources = Table(
     Column("added_at", Double, nullable=False),
     Column("seal", String(64), nullable=False),
     UniqueConstraint("path", "sha256", "format"),
+)
+
+traffic = MetaData()
+"""Tables that are not the record. `queue` is only where workers share a ledger; `windows` is made when needed."""
+
+queue = Table(
+    "queue",
+    traffic,
+    Column("key", String(64), primary_key=True),  # a row for each planned call without a reply
+    Column("model", Text, nullable=False),
+    Column("fence", BigInteger, nullable=False, server_default="0"),  # how often it was claimed
+    Column("worker", String(64)),
+    Column("expires_at", Double, nullable=False, server_default="0"),
+    Column("failed_at", Double),
+    Index("queue_by_model", "model", "key"),
+)
+
+windows = Table(
+    "windows",
+    traffic,
+    Column("provider", Text, primary_key=True),
+    Column("bucket", BigInteger, primary_key=True),  # a stretch of time; -1: the row that reservations queue up at
+    Column("requests", BigInteger, nullable=False),
+    Column("tokens", BigInteger, nullable=False),
 )
 
 
