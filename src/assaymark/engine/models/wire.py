@@ -43,6 +43,7 @@ from assaymark.records import JSON
 
 __all__ = [
     "MOST_REPLY_BYTES",
+    "ONE_REQUEST",
     "RETRYABLE",
     "TIMEOUT_S",
     "PerLoop",
@@ -79,6 +80,11 @@ T = TypeVar("T")
 
 MOST_REPLY_BYTES: Final = 8_000_000
 """The longest body of a reply that is read; a long reply with its encrypted reasoning is well below."""
+
+ONE_REQUEST: Final[Mapping[str, str]] = {"Connection": "close"}
+"""Headers that keep a connection to one request. On a connection that is used again, a reply that something on the way
+delivers twice is taken for the answer to the next call: the HTTP client cannot tell. A handshake for each call costs
+milliseconds where a model takes seconds."""
 
 _MOST_DIGITS: Final = 30
 _MOST_TOKENS: Final = 10**12

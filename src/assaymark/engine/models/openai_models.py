@@ -1,0 +1,358 @@
+"""OpenAI's models over the Responses API, and every compatible server over the Chat Completions API.
+
+Request bodies follow the API reference of version v1 as the official SDK 3 types it. A call that asks for something
+that an API does not have is refused before anything is sent; nothing it asks for is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from assaymark.engine.calls import CallSpec, Finish, Model, Reply
+from assaymark.engine.models.wire import (
+    MOST_REPLY_BYTES,
+    ONE_REQUEST,
+    PerLoop,
+    Provider,
+    Refused,
+    Rule,
+    Transport,
+    argument_problems,
+    attempt,
+    count_of,
+    finish_of,
+    is_number,
+    load_sdk,
+    read_body,
+    read_object,
+    refusal,
+    refuse,
+    strict_schema,
+    too_large,
+    transport,
+    word_of,
+    words_of,
+)
+from assaymark.errors import InputError, ModelError, Problem
+from assaymark.records import JSON
+
+_HOME: Final = "https://api.openai.com/v1"
+_KEYS: Final = ("OPENAI_API_KEY",)
+RESPONSES: Final = Provider("openai", "openai", "openai", _KEYS, _HOME, "OPENAI_BASE_URL")
+CHAT: Final = Provider("openai-chat", "openai", "openai", _KEYS, _HOME, "OPENAI_BASE_URL")
+
+EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+"""What both APIs take as the effort of reasoning; which of them a model takes, its provider says."""
+
+STRUCTURED: Final = ("json_schema", "json_object", "none")
+"""How a compatible server is asked for the form of the reply: by the schema, as any JSON, or by the prompt alone."""
+
+_OUR_FIELDS: Final = frozenset(
+    {
+        "model",
+        "messages",
+        "seed",
+        "temperature",
+        "reasoning_effort",
+        "response_format",
+        "max_tokens",
+        "max_completion_tokens",
+        "top_p",
+        "stream",
+        "n",
+    }
+)
+_TOP_P: Final[Mapping[str, Rule]] = {"top_p": (lambda value: is_number(value, 0, 1), "a number from 0 to 1")}
+_CHAT_RULES: Final[Mapping[str, Rule]] = {
+    **_TOP_P,
+    "structured": (lambda value: value in STRUCTURED, f"one of {', '.join(STRUCTURED)}"),
+    "extra_body": (
+        lambda value: isinstance(value, dict) and not _OUR_FIELDS & set(value),
+        f"an object without the fields that a call sets itself ({', '.join(sorted(_OUR_FIELDS))})",
+    ),
+}
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+\-]{0,199}")
+_INCOMPLETE: Final[Mapping[str, Finish]] = {"content_filter": "refusal"}
+_CHAT_FINISH: Final[Mapping[str, Finish]] = {"length": "length", "content_filter": "refusal"}
+_FAILURES: Final[Mapping[str, int]] = {"server_error": 500, "rate_limit_exceeded": 429}
+_BLOCKED: Final = frozenset({"bio_policy", "misalignment_policy_violation"})
+
+
+def openai_provider(environ: Mapping[str, str] | None = None) -> Callable[[str], Model]:
+    """The factory of ``openai/NAME``; `InputError` if ``NAME`` cannot be a model's name.
+
+    >>> openai_provider()("gpt-5.6").name
+    'openai/gpt-5.6'
+    """
+    return lambda rest: OpenAIModel(rest, environ=environ)
+
+
+def openai_chat_provider(environ: Mapping[str, str] | None = None) -> Callable[[str], Model]:
+    """The factory of ``openai-chat/NAME``; `InputError` if ``NAME`` cannot be a model's name.
+
+    >>> openai_chat_provider()("Qwen/Qwen3-8B").name
+    'openai-chat/Qwen/Qwen3-8B'
+    """
+    return lambda rest: OpenAIChatModel(rest, environ=environ)
+
+
+def openai_argument_problems(model: str, args: Mapping[str, JSON]) -> Iterator[str]:
+    """What is wrong with the arguments of an OpenAI or compatible model, in words; nothing for other providers.
+
+    >>> list(openai_argument_problems("openai/gpt-5.6", {"top_p": 2}))
+    ['top_p must be a number from 0 to 1 (got 2)']
+    """
+    provider = model.partition("/")[0]
+    if provider == RESPONSES.name:
+        yield from argument_problems(model, args, _TOP_P)
+    elif provider == CHAT.name:
+        yield from argument_problems(model, args, _CHAT_RULES)
+
+
+class _OpenAI:
+    """What both APIs share: one client for each event loop, one request for each call, no retries of its own."""
+
+    provider: Provider
+
+    def __init__(self, name: str, *, environ: Mapping[str, str] | None = None) -> None:
+        if _NAME.fullmatch(name) is None:
+            allowed = "letters, digits and . _ : / @ + -, at most 200 characters"
+            raise InputError("model", [Problem("", f"must be {self.provider.name}/NAME with {allowed} (got {name!r})")])
+        self.name = f"{self.provider.name}/{name}"
+        self._environ = environ
+        self._clients: PerLoop[Any] = PerLoop(self._client, lambda client: client.close())
+
+    def check(self, args: Mapping[str, JSON] | None = None) -> None:
+        """See that the SDK is installed and a key is set, before a run asks anything; nothing is sent.
+
+        Raises
+        ------
+        ModelError
+            Something is missing; the message says what to do.
+        """
+        load_sdk(self.provider)
+        transport(self.provider, CallSpec(model=self.name, messages=(), template="", args=args or {}), self._environ)
+
+    async def complete(self, call: CallSpec) -> Reply:
+        """Ask once.
+
+        Raises
+        ------
+        ModelError
+            The call asks for what the API does not have, the SDK or the key is missing, or the attempt failed.
+        """
+        refuse(call, [*openai_argument_problems(call.model, call.args), *self._cannot(call)])
+        at = transport(self.provider, call, self._environ)
+        body = self._body(call, at)
+        client = await self._clients.of(at)
+        data = await attempt(at, self._sent(client, body, call))
+        if len(data) > MOST_REPLY_BYTES:
+            return too_large(call)
+        raw, found = read_object(data, at)
+        if isinstance(found.get("error"), dict):
+            return self._failed(call, at, raw, found)
+        return self._reply(call, at, raw, found)
+
+    async def aclose(self) -> None:
+        """Close the connections of this event loop. They are closed at its end in any case."""
+        await self._clients.aclose()
+
+    def _client(self, at: Transport) -> Any:
+        """The SDK's client, without retries (the runner's part), and without following a redirect with a prompt."""
+        sdk = load_sdk(self.provider)
+        key = at.key.reveal() if at.key else "no-key"  # a local server needs none, but the SDK wants one
+        http = sdk.DefaultAsyncHttpxClient(follow_redirects=False)
+        return sdk.AsyncOpenAI(api_key=key, base_url=at.address, timeout=at.timeout_s, max_retries=0, http_client=http)
+
+    async def _sent(self, client: Any, body: dict[str, Any], call: CallSpec) -> bytes:
+        # The call key goes along as the id under which the provider and the caller both find the request.
+        headers = {**ONE_REQUEST, "X-Client-Request-Id": call.key}
+        async with self._create(client)(**body, extra_headers=headers) as response:
+            return await read_body(response.iter_bytes())
+
+    def _failed(self, call: CallSpec, at: Transport, raw: str, found: dict[str, Any]) -> Reply:
+        """A failure that came with status 200: blocked by a policy is an outcome, anything else an error."""
+        words, message = words_of(found)
+        if words & _BLOCKED:
+            return Reply(text=message, model=word_of(found.get("model")) or call.model, finish="refusal", raw=raw)
+        code = found["error"].get("code")
+        status = next((_FAILURES[word] for word in words if word in _FAILURES), 400)
+        status = code if isinstance(code, int) and 400 <= code < 600 else status
+        raise refusal(Refused(status, words, message, {}), at)
+
+    def _cannot(self, call: CallSpec) -> Iterator[str]:
+        if call.effort is not None and call.effort not in EFFORTS:
+            yield f"effort must be one of {', '.join(EFFORTS)} (got {call.effort!r})"
+
+    def _create(self, client: Any) -> Any:
+        raise NotImplementedError
+
+    def _body(self, call: CallSpec, at: Transport) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def _reply(self, call: CallSpec, at: Transport, raw: str, found: dict[str, Any]) -> Reply:
+        raise NotImplementedError
+
+
+class OpenAIModel(_OpenAI):
+    """A model of OpenAI over the Responses API, by its official SDK.
+
+    The schema of a call goes into ``text.format`` as a strict JSON schema, its effort into ``reasoning.effort``,
+    ``args.max_tokens`` into ``max_output_tokens``. ``store`` is false. The API has no seed.
+
+    Parameters
+    ----------
+    name : str
+        The model, as the provider names it.
+    environ : mapping, optional
+        Where keys are looked up at each call; ``os.environ`` by default.
+
+    Raises
+    ------
+    InputError
+        The name cannot be one.
+
+    Examples
+    --------
+    >>> OpenAIModel("gpt-5.6").name
+    'openai/gpt-5.6'
+    """
+
+    provider = RESPONSES
+
+    def _cannot(self, call: CallSpec) -> Iterator[str]:
+        yield from super()._cannot(call)
+        if call.seed is not None:
+            yield "the Responses API takes no seed; leave it out, or use openai-chat/NAME"
+
+    def _create(self, client: Any) -> Any:
+        return client.responses.with_streaming_response.create
+
+    def _body(self, call: CallSpec, at: Transport) -> dict[str, Any]:
+        body: dict[str, Any] = {"model": at.model, "input": _messages(call), "store": False}
+        if call.schema is not None:
+            form = {"type": "json_schema", "name": "reply", "strict": True, "schema": strict_schema(call.schema)}
+            body["text"] = {"format": form}
+        if call.effort is not None:
+            body["reasoning"] = {"effort": call.effort}
+        return body | _given(
+            temperature=call.temperature, max_output_tokens=call.args.get("max_tokens"), top_p=call.args.get("top_p")
+        )
+
+    def _reply(self, call: CallSpec, at: Transport, raw: str, found: dict[str, Any]) -> Reply:
+        if not isinstance(found.get("output"), list):
+            raise _other_api(at, "Responses", "a server that knows only Chat Completions is openai-chat/NAME")
+        status, usage = found.get("status"), _part(found, "usage")
+        if status in ("queued", "in_progress", "cancelled"):
+            raise ModelError(f"{at.provider.name}: the response is {status}, not completed", retryable=True)
+        text, refused = _said(found["output"])
+        finish: Finish = "stop"
+        if status == "incomplete":  # for whatever reason: it is cut
+            finish = finish_of(_part(found, "incomplete_details").get("reason"), _INCOMPLETE)
+            finish = "length" if finish == "stop" else finish
+        return Reply(
+            text=refused or text,
+            model=word_of(found.get("model")) or call.model,
+            finish="refusal" if refused else finish,
+            input_tokens=count_of(usage.get("input_tokens")),
+            output_tokens=count_of(usage.get("output_tokens")),
+            reasoning_tokens=count_of(_part(usage, "output_tokens_details").get("reasoning_tokens")),
+            cached_tokens=count_of(_part(usage, "input_tokens_details").get("cached_tokens")),
+            raw=raw,
+        )
+
+
+class OpenAIChatModel(_OpenAI):
+    """A model behind the Chat Completions API: OpenAI's own, or of any compatible server that ``base_url`` names.
+
+    The schema of a call goes into ``response_format`` as a strict JSON schema, unless ``args.structured`` says
+    otherwise; its effort into ``reasoning_effort``. ``args.max_tokens`` is sent as ``max_completion_tokens`` to OpenAI
+    and as ``max_tokens`` to others, which is the one that they all know. ``args.extra_body`` is sent along as it is.
+
+    Parameters and errors are those of `OpenAIModel`.
+
+    Examples
+    --------
+    >>> OpenAIChatModel("qwen3:8b").name
+    'openai-chat/qwen3:8b'
+    """
+
+    provider = CHAT
+
+    def _create(self, client: Any) -> Any:
+        return client.chat.completions.with_streaming_response.create
+
+    def _body(self, call: CallSpec, at: Transport) -> dict[str, Any]:
+        body: dict[str, Any] = {"model": at.model, "messages": _messages(call)}
+        structured = call.args.get("structured", "json_schema")
+        if call.schema is not None and structured == "json_schema":
+            form = {"name": "reply", "strict": True, "schema": strict_schema(call.schema)}
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
+        elif call.schema is not None and structured == "json_object":
+            body["response_format"] = {"type": "json_object"}
+        most = "max_completion_tokens" if at.address.rstrip("/") == _HOME else "max_tokens"
+        return body | _given(
+            seed=call.seed,
+            temperature=call.temperature,
+            reasoning_effort=call.effort,
+            top_p=call.args.get("top_p"),
+            extra_body=call.args.get("extra_body"),
+            **{most: call.args.get("max_tokens")},
+        )
+
+    def _reply(self, call: CallSpec, at: Transport, raw: str, found: dict[str, Any]) -> Reply:
+        choices = _objects(found.get("choices"))
+        if not choices or not isinstance(choices[0].get("message"), dict):
+            raise _other_api(at, "Chat Completions", "see that base_url is the root of such an API")
+        message, usage = choices[0]["message"], _part(found, "usage")
+        refused = _text(message.get("refusal"))
+        return Reply(
+            text=refused or _text(message.get("content")),
+            model=word_of(found.get("model")) or call.model,
+            fingerprint=word_of(found.get("system_fingerprint")),
+            finish="refusal" if refused else finish_of(choices[0].get("finish_reason"), _CHAT_FINISH),
+            input_tokens=count_of(usage.get("prompt_tokens")),
+            output_tokens=count_of(usage.get("completion_tokens")),
+            reasoning_tokens=count_of(_part(usage, "completion_tokens_details").get("reasoning_tokens")),
+            cached_tokens=count_of(_part(usage, "prompt_tokens_details").get("cached_tokens")),
+            raw=raw,
+        )
+
+
+def _messages(call: CallSpec) -> list[dict[str, str]]:
+    return [{"role": message.role, "content": message.text} for message in call.messages]
+
+
+def _given(**fields: object) -> dict[str, Any]:
+    """The fields that a call asks for."""
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _said(output: list[Any]) -> tuple[str, str]:
+    """The text of a response and its refusal: what its messages say, without comments on the way to the answer."""
+    messages = [item for item in _objects(output) if item.get("type") == "message"]
+    final = [item for item in messages if item.get("phase") != "commentary"] or messages
+    parts = [part for item in final for part in _objects(item.get("content"))]
+    text = "".join(_text(part.get("text")) for part in parts if part.get("type") == "output_text")
+    return text, "".join(_text(part.get("refusal")) for part in parts if part.get("type") == "refusal")
+
+
+def _other_api(at: Transport, api: str, advice: str) -> ModelError:
+    return ModelError(
+        f"{at.provider.name}: the reply of {at.address} is none of the {api} API; {advice}", retryable=False
+    )
+
+
+def _part(found: Mapping[str, Any], name: str) -> dict[str, Any]:
+    part = found.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _objects(value: object) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
