@@ -162,8 +162,9 @@ class _OpenAI:
     def _client(self, at: Transport) -> Any:
         """The SDK's client, without retries (the runner's part), and without following a redirect with a prompt."""
         sdk = load_sdk(self.provider)
-        key = at.key.reveal() if at.key else "no-key"  # a local server needs none, but the SDK wants one
         http = sdk.DefaultAsyncHttpxClient(follow_redirects=False)
+        # The SDK wants a key even where none is sent.
+        key, headers = (at.key.reveal(), {}) if at.key else ("none", {"Authorization": sdk.Omit()})
         return sdk.AsyncOpenAI(api_key=key, base_url=at.address, timeout=at.timeout_s, max_retries=0, http_client=http)
 
     async def _sent(self, client: Any, body: dict[str, Any], call: CallSpec) -> bytes:

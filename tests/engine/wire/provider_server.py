@@ -1,0 +1,193 @@
+"""A model provider over loopback that does what a script says, and remembers every request. One base for all formats.
+
+    with serving(answer({"error": {...}}, 429, {"Retry-After": "1"}), answer(canned)) as server:
+        model = ...  # base_url is server.url, or server.url + "/v1"
+
+Each request takes the next step of the script; the last step is taken again and again.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Received:
+    """One request as it came: header names are in lower case, ``body`` is the JSON of it."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: Any
+    raw: bytes
+
+
+@dataclass
+class ProviderServer:
+    """A listening provider. Set ``over`` lets go of requests that hang."""
+
+    port: int
+    script: list[Step]
+    requests: list[Received] = field(default_factory=list)
+    over: threading.Event = field(default_factory=threading.Event)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def request(self) -> Received:
+        """The only request."""
+        assert len(self.requests) == 1
+        return self.requests[0]
+
+    def take(self, request: Received) -> Step:
+        """Note a request, and the step for it."""
+        with self.lock:
+            self.requests.append(request)
+            return self.script[min(len(self.requests), len(self.script)) - 1]
+
+
+Step = Callable[[BaseHTTPRequestHandler, ProviderServer], None]
+
+
+@contextmanager
+def serving(*script: Step) -> Iterator[ProviderServer]:
+    """A provider that takes these steps."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            request = Received(self.command, self.path, headers, json.loads(raw) if raw else None, raw)
+            with suppress(OSError):
+                server.take(request)(self, server)
+
+        do_GET = do_POST
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    class Listener(ThreadingHTTPServer):
+        daemon_threads, block_on_close, request_queue_size = True, False, 128
+
+    with Listener(("127.0.0.1", 0), Handler) as listener:
+        server = ProviderServer(listener.server_address[1], list(script))
+        thread = threading.Thread(target=listener.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.over.set()
+            listener.shutdown()
+            thread.join()
+
+
+# --- steps ----------------------------------------------------------------------------------------------------------
+
+
+def answer(
+    body: Any, status: int = 200, headers: Mapping[str, str] | None = None, *, kind: str = "application/json"
+) -> Step:
+    """Answer with a body: JSON of an object or list, a text or bytes as they are."""
+    raw = body if isinstance(body, bytes) else (body if isinstance(body, str) else json.dumps(body)).encode()
+
+    def step(handler: BaseHTTPRequestHandler, _server: ProviderServer) -> None:
+        handler.send_response(status)
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(raw)), **(headers or {})}.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(raw)
+
+    return step
+
+
+def page(status: int = 200) -> Step:
+    """Answer with HTML, as an address that is no API does."""
+    text = "<!DOCTYPE html><html><head><script>alert(1)</script></head><body>Welcome</body></html>"
+    return answer(text, status, kind="text/html; charset=utf-8")
+
+
+def hang(_handler: BaseHTTPRequestHandler, server: ProviderServer) -> None:
+    """Say nothing until the test is over."""
+    server.over.wait(10)
+
+
+def cut(body: Any, keep: int = 20) -> Step:
+    """Announce a whole body, send the start of it, and break the connection."""
+    raw = json.dumps(body).encode()
+
+    def step(handler: BaseHTTPRequestHandler, _server: ProviderServer) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", "application/json")
+        handler.send_header("Content-Length", str(len(raw)))
+        handler.end_headers()
+        handler.wfile.write(raw[:keep])
+        handler.wfile.flush()
+        _break(handler)
+
+    return step
+
+
+def hang_up(handler: BaseHTTPRequestHandler, _server: ProviderServer) -> None:
+    """Break the connection without a word."""
+    _break(handler)
+
+
+def twice(body: Any) -> Step:
+    """Deliver a whole reply twice on one connection, as a broken proxy does."""
+    once = answer(body)
+
+    def step(handler: BaseHTTPRequestHandler, server: ProviderServer) -> None:
+        once(handler, server)
+        once(handler, server)
+        handler.wfile.flush()
+
+    return step
+
+
+def flood(size: int) -> Step:
+    """Send so many bytes, or as many of them as are taken."""
+
+    def step(handler: BaseHTTPRequestHandler, _server: ProviderServer) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", "application/json")
+        handler.send_header("Content-Length", str(size))
+        handler.end_headers()
+        for _ in range(size // 1_000_000):
+            handler.wfile.write(b"x" * 1_000_000)
+
+    return step
+
+
+def echo_headers(status: int) -> Step:
+    """Answer with an error that repeats the headers of the request, keys and all."""
+
+    def step(handler: BaseHTTPRequestHandler, server: ProviderServer) -> None:
+        said = {"error": {"message": f"bad request: {dict(handler.headers.items())}", "type": "invalid_request_error"}}
+        answer(said, status)(handler, server)
+
+    return step
+
+
+def _break(handler: BaseHTTPRequestHandler) -> None:
+    handler.close_connection = True
+    with suppress(OSError):
+        handler.connection.shutdown(socket.SHUT_RDWR)
+
+
+def free_url() -> str:
+    """An address where nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{probe.getsockname()[1]}"
