@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from assaymark.engine.calls import CallSpec, Finish, Model, Reply
+from assaymark.engine.models.bounded_http import TooLong, bounded_client
 from assaymark.engine.models.request_parts import prompt_problems, reply_schema, system_and_users
 from assaymark.engine.models.wire import (
-    MOST_REPLY_BYTES,
     PerLoop,
     Provider,
     Refused,
@@ -22,7 +24,6 @@ from assaymark.engine.models.wire import (
     finish_of,
     is_number,
     load_sdk,
-    read_body,
     read_object,
     refusal,
     refuse,
@@ -104,16 +105,27 @@ class AnthropicModel:
     Examples
     --------
     >>> AnthropicModel("claude-opus-5-5").name
-    'claude-opus-5-5'
+    'anthropic/claude-opus-5-5'
     """
 
     def __init__(self, name: str, *, environ: Mapping[str, str] | None = None) -> None:
         if _NAME.fullmatch(name) is None:
             problem = "must be anthropic/MODEL, such as anthropic/claude-opus-5-5"
             raise InputError(f"anthropic/{name[:80]}", [Problem("", problem)])
-        self.name = name
+        self.name = f"anthropic/{name}"
         self._environ = environ
         self._clients: PerLoop[Any] = PerLoop(_client, lambda client: client.close())
+
+    def check(self, args: Mapping[str, JSON] | None = None) -> None:
+        """See that the SDK is installed and a key is set, before a run asks anything; nothing is sent.
+
+        Raises
+        ------
+        ModelError
+            Something is missing; the message says what to do.
+        """
+        load_sdk(ANTHROPIC)
+        transport(ANTHROPIC, CallSpec(model=self.name, messages=(), template="", args=args or {}), self._environ)
 
     async def complete(self, call: CallSpec) -> Reply:
         """Ask once. The text is that of the reply's text blocks; what the model thought is only in ``raw``.
@@ -128,8 +140,10 @@ class AnthropicModel:
         at = transport(ANTHROPIC, call, self._environ)
         request = _request(call, at)
         client = await self._clients.of(at)
+        started = time.perf_counter()  # not before: the first client of a process takes seconds to import
         body = await attempt(at, _sent(client, request, at))
-        return too_large(call) if len(body) > MOST_REPLY_BYTES else _reply(body, at)
+        reply = too_large(call) if body is None else _reply(body, call, at)
+        return replace(reply, seconds=time.perf_counter() - started)
 
     async def aclose(self) -> None:
         """Close the connections of this event loop; those of a loop that has ended are closed already."""
@@ -137,16 +151,16 @@ class AnthropicModel:
 
 
 def anthropic_provider(environ: Mapping[str, str] | None = None) -> Callable[[str], Model]:
-    """Makes the model of ``anthropic/NAME`` from the name.
+    """The factory of ``anthropic/NAME``; `InputError` if ``NAME`` cannot be a model's name.
 
     >>> anthropic_provider()("claude-opus-5-5").name
-    'claude-opus-5-5'
+    'anthropic/claude-opus-5-5'
     """
     return lambda name: AnthropicModel(name, environ=environ)
 
 
-def anthropic_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]:
-    """What is wrong with the arguments of a Claude model, in words; nothing if they are right.
+def anthropic_argument_problems(model: str, args: Mapping[str, JSON]) -> Iterator[str]:
+    """What is wrong with the arguments of a Claude model, in words; nothing for other providers.
 
     Allowed are ``base_url``, ``api_key_env``, ``timeout_s``, ``max_tokens`` and
 
@@ -154,20 +168,22 @@ def anthropic_argument_problems(model: str, args: Mapping[str, JSON]) -> list[st
     - ``thinking_budget``: the tokens that a model up to Claude 4.6 may think for, fewer than ``max_tokens``;
     - ``api_version``: ``2023-06-01`` for a study that sets a temperature, which later versions do not have.
 
-    >>> anthropic_argument_problems("anthropic/claude-opus-5-5", {"max_tokens": 2000, "thinking": "adaptive"})
+    >>> list(anthropic_argument_problems("anthropic/claude-opus-5-5", {"max_tokens": 2000, "thinking": "adaptive"}))
     []
-    >>> anthropic_argument_problems("anthropic/claude-opus-5-5", {"thinking": "hard"})
+    >>> list(anthropic_argument_problems("anthropic/claude-opus-5-5", {"thinking": "hard"}))
     ["thinking must be one of adaptive, disabled (got 'hard')"]
     """
+    if model.partition("/")[0] != ANTHROPIC.name:
+        return
     problems = list(argument_problems(model, args, _RULES))
-    if problems:
-        return problems
+    yield from problems
     budget, most = args.get("thinking_budget"), args.get("max_tokens", DEFAULT_MAX_TOKENS)
-    if budget is not None and "thinking" in args:
-        problems.append("thinking and thinking_budget exclude each other")
+    if problems or budget is None:
+        return
+    if "thinking" in args:
+        yield "thinking and thinking_budget exclude each other"
     if isinstance(budget, int) and isinstance(most, int) and budget >= most:
-        problems.append(f"thinking_budget must be less than max_tokens, {most} (got {budget})")
-    return problems
+        yield f"thinking_budget must be less than max_tokens, {most} (got {budget})"
 
 
 def _call_problems(call: CallSpec) -> Iterator[str]:
@@ -234,13 +250,17 @@ def _client(at: Transport) -> Any:
         timeout=at.timeout_s,
         max_retries=0,
         default_headers=headers,
+        http_client=bounded_client(ANTHROPIC),
     )
 
 
-async def _sent(client: Any, request: dict[str, Any], at: Transport) -> bytes:
+async def _sent(client: Any, request: dict[str, Any], at: Transport) -> bytes | None:
+    """The body of the reply; None if it is too long."""
     try:
         async with client.messages.with_streaming_response.create(**request) as response:
-            return await read_body(response.iter_bytes())
+            return bytes(await response.read())
+    except TooLong:
+        return None
     except Exception as exc:
         error = _failure(exc, at)
     raise error
@@ -255,7 +275,7 @@ def _failure(exc: Exception, at: Transport) -> ModelError:
     return as_model_error(exc, at)
 
 
-def _reply(body: bytes, at: Transport) -> Reply:
+def _reply(body: bytes, call: CallSpec, at: Transport) -> Reply:
     """The reply in a body; how ``usage`` counts is in the reference of the Messages API, "Usage"."""
     raw, found = read_object(body, at)
     content = found.get("content")
@@ -266,7 +286,7 @@ def _reply(body: bytes, at: Transport) -> Reply:
     counts = _counts(found.get("usage"))
     if finish == "refusal" and not text:
         text = _explanation(found.get("stop_details"))
-    model = word_of(found.get("model")) or at.model
+    model = word_of(found.get("model")) or call.model
     return Reply(text=at.scrubbed(text), model=model, finish=finish, raw=raw, **counts)
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from assaymark.engine.calls import CallSpec, Finish, Model, Reply
+from assaymark.engine.models.bounded_http import TooLong, bounded_client
 from assaymark.engine.models.request_parts import prompt_problems, reply_schema, system_and_users
 from assaymark.engine.models.wire import (
-    MOST_REPLY_BYTES,
     PerLoop,
     Provider,
     Refused,
@@ -93,16 +94,27 @@ class GoogleModel:
     Examples
     --------
     >>> GoogleModel("gemini-3.8-flash").name
-    'gemini-3.8-flash'
+    'google/gemini-3.8-flash'
     """
 
     def __init__(self, name: str, *, environ: Mapping[str, str] | None = None) -> None:
         if _NAME.fullmatch(name) is None or ".." in name:
             problem = "must be google/MODEL, such as google/gemini-3.8-flash"
             raise InputError(f"google/{name[:80]}", [Problem("", problem)])
-        self.name = name
+        self.name = f"google/{name}"
         self._environ = environ
         self._clients: PerLoop[_Clients] = PerLoop(_clients, _close)
+
+    def check(self, args: Mapping[str, JSON] | None = None) -> None:
+        """See that the SDK is installed and a key is set, before a run asks anything; nothing is sent.
+
+        Raises
+        ------
+        ModelError
+            Something is missing; the message says what to do.
+        """
+        load_sdk(GOOGLE)
+        transport(GOOGLE, CallSpec(model=self.name, messages=(), template="", args=args or {}), self._environ)
 
     async def complete(self, call: CallSpec) -> Reply:
         """Ask once. The text is that of the first candidate; what the model thought is only in ``raw``.
@@ -116,8 +128,10 @@ class GoogleModel:
         at = transport(GOOGLE, call, self._environ)
         request = _request(call, at)
         clients = await self._clients.of(at)
+        started = time.perf_counter()  # not before: the first client of a process takes seconds to import
         body = await attempt(at, _sent(clients, request, at))
-        return too_large(call) if body is None else _reply(body, at)
+        reply = too_large(call) if body is None else _reply(body, call, at)
+        return replace(reply, seconds=time.perf_counter() - started)
 
     async def aclose(self) -> None:
         """Close the connections of this event loop; those of a loop that has ended are closed already."""
@@ -125,26 +139,27 @@ class GoogleModel:
 
 
 def google_provider(environ: Mapping[str, str] | None = None) -> Callable[[str], Model]:
-    """Makes the model of ``google/NAME`` from the name.
+    """The factory of ``google/NAME``; `InputError` if ``NAME`` cannot be a model's name.
 
     >>> google_provider()("gemini-3.8-flash").name
-    'gemini-3.8-flash'
+    'google/gemini-3.8-flash'
     """
     return lambda name: GoogleModel(name, environ=environ)
 
 
-def google_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]:
-    """What is wrong with the arguments of a Gemini model, in words; nothing if they are right.
+def google_argument_problems(model: str, args: Mapping[str, JSON]) -> Iterator[str]:
+    """What is wrong with the arguments of a Gemini model, in words; nothing for other providers.
 
     Allowed are ``base_url``, ``api_key_env``, ``timeout_s``, ``max_tokens`` (of the answer and the thoughts before it)
     and ``thinking_budget``, the tokens that a model before Gemini 3 may think for; later ones take an effort.
 
-    >>> google_argument_problems("google/gemini-2.5-flash", {"thinking_budget": 0})
+    >>> list(google_argument_problems("google/gemini-2.5-flash", {"thinking_budget": 0}))
     []
-    >>> google_argument_problems("google/gemini-2.5-flash", {"top_k": 1})[0][:45]
-    "unknown argument 'top_k' of google/gemini-2.5"
+    >>> list(google_argument_problems("google/gemini-2.5-flash", {"thinking_budget": 0.5}))[0][:48]
+    'thinking_budget must be a whole number of tokens'
     """
-    return list(argument_problems(model, args, _RULES))
+    if model.partition("/")[0] == GOOGLE.name:
+        yield from argument_problems(model, args, _RULES)
 
 
 def _call_problems(call: CallSpec) -> Iterator[str]:
@@ -192,10 +207,6 @@ def _thinking(call: CallSpec) -> dict[str, Any] | None:
     return None if budget is None else {"thinking_budget": budget}
 
 
-class _TooLong(Exception):
-    """The body of a reply is longer than may be read."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Clients:
     """Google's client, and the HTTP client that it sends by."""
@@ -205,8 +216,11 @@ class _Clients:
 
 
 def _clients(at: Transport) -> _Clients:
+    async def without_key(request: Any) -> None:
+        request.headers.pop("x-goog-api-key", None)
+
     genai = load_sdk(GOOGLE)
-    http = _http_client(at)
+    http = bounded_client(GOOGLE, before=None if at.key else without_key)
     options = {
         "base_url": at.address,
         "api_version": API_VERSION,
@@ -225,44 +239,12 @@ async def _close(clients: _Clients) -> None:
     await clients.http.aclose()  # a client that was handed in is closed by nobody else
 
 
-def _http_client(at: Transport) -> Any:
-    """An HTTP client that follows no redirect (the key would go along) and reads no more than a reply may have."""
-    httpx = load_sdk(replace(GOOGLE, sdk="httpx2"))  # Google's client is built on it
-
-    class Limited(httpx.AsyncByteStream):  # type: ignore[misc,name-defined]  # the module is imported at run time
-        def __init__(self, stream: Any) -> None:
-            self._stream = stream
-
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            read = 0
-            async for part in self._stream:
-                read += len(part)
-                if read > MOST_REPLY_BYTES:
-                    raise _TooLong
-                yield part
-
-        async def aclose(self) -> None:
-            await self._stream.aclose()
-
-    async def limited(response: Any) -> None:
-        if response.headers.get("content-encoding", "identity") != "identity":
-            raise _TooLong  # nobody asked for a packed body, and how long it really is cannot be known
-        response.stream = Limited(response.stream)
-
-    async def without_key(request: Any) -> None:
-        if at.key is None:
-            request.headers.pop("x-goog-api-key", None)
-
-    hooks: dict[str, list[Callable[[Any], Awaitable[None]]]] = {"request": [without_key], "response": [limited]}
-    return httpx.AsyncClient(follow_redirects=False, headers={"Accept-Encoding": "identity"}, event_hooks=hooks)
-
-
 async def _sent(clients: _Clients, request: dict[str, Any], at: Transport) -> bytes | None:
     """The body of the reply; None if it is too long."""
     try:
         answer = await clients.sdk.aio.models.generate_content(**request)
         return str(answer.sdk_http_response.body).encode("utf-8", "surrogatepass")
-    except _TooLong:
+    except TooLong:
         return None
     except Exception as exc:
         error = _failure(exc, at)
@@ -300,7 +282,7 @@ def _quotas(detail: Mapping[str, Any]) -> Iterator[str]:
             yield str(one.get("quotaId", ""))
 
 
-def _reply(body: bytes, at: Transport) -> Reply:
+def _reply(body: bytes, call: CallSpec, at: Transport) -> Reply:
     """The reply in a body: see "GenerateContentResponse" in the reference of the Gemini API."""
     raw, found = read_object(body, at)
     candidates, feedback = found.get("candidates"), found.get("promptFeedback")
@@ -311,7 +293,7 @@ def _reply(body: bytes, at: Transport) -> Reply:
         first = {}
     blocked = isinstance(feedback, dict) and feedback.get("blockReason") is not None
     finish: Finish = "refusal" if blocked and not first else finish_of(first.get("finishReason"), _FINISH)
-    model = word_of(found.get("modelVersion")) or at.model
+    model = word_of(found.get("modelVersion")) or call.model
     counts = _counts(found.get("usageMetadata"))
     return Reply(text=at.scrubbed(_text(first.get("content"))), model=model, finish=finish, raw=raw, **counts)
 

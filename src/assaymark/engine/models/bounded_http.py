@@ -1,0 +1,63 @@
+"""The HTTP client that is handed to an SDK built on httpx2: it reads no more than a reply may have."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from assaymark.engine.models.wire import MOST_REPLY_BYTES, ONE_REQUEST, Provider, load_sdk
+
+_MOST_FAILURE_BYTES: Final = 100_000
+
+Hook = Callable[[Any], Awaitable[None]]
+"""Sees a request before it is sent, or a response before its body is read."""
+
+
+class TooLong(Exception):
+    """The body of a reply has more than `MOST_REPLY_BYTES`."""
+
+
+def bounded_client(provider: Provider, *, before: Hook | None = None) -> Any:
+    """An ``httpx2.AsyncClient`` for the SDK of a provider.
+
+    It follows no redirect, for the prompt and the key would go along. It asks for bodies as they are and takes no
+    packed one, whose length nobody can know. A body that is too long raises `TooLong`; that of a failure is cut.
+
+    Parameters
+    ----------
+    before : callable, optional
+        Sees each request before it is sent.
+
+    Raises
+    ------
+    ModelError
+        httpx2 is not installed.
+    """
+    httpx = load_sdk(replace(provider, sdk="httpx2"))
+
+    class Bounded(httpx.AsyncByteStream):  # type: ignore[misc,name-defined]  # the module is only known at run time
+        def __init__(self, response: Any) -> None:
+            self._stream, self._failed = response.stream, response.status_code >= 300
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            received = 0
+            async for part in self._stream:
+                received += len(part)
+                if self._failed and received > _MOST_FAILURE_BYTES:
+                    return
+                if received > MOST_REPLY_BYTES:
+                    raise TooLong
+                yield part
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
+    async def bound(response: Any) -> None:
+        if response.headers.get("content-encoding", "identity") != "identity":
+            raise httpx.DecodingError("the body is packed, though nobody asked for that")
+        response.stream = Bounded(response)
+
+    hooks = {"request": [] if before is None else [before], "response": [bound]}
+    headers = {**ONE_REQUEST, "Accept-Encoding": "identity"}
+    return httpx.AsyncClient(follow_redirects=False, headers=headers, event_hooks=hooks)
