@@ -7,13 +7,14 @@ that an API does not have is refused before anything is sent; nothing it asks fo
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from assaymark.engine.calls import CallSpec, Finish, Model, Reply
+from assaymark.engine.models.bounded_http import TooLong, bounded_client
 from assaymark.engine.models.wire import (
-    MOST_REPLY_BYTES,
-    ONE_REQUEST,
     PerLoop,
     Provider,
     Refused,
@@ -25,7 +26,6 @@ from assaymark.engine.models.wire import (
     finish_of,
     is_number,
     load_sdk,
-    read_body,
     read_object,
     refusal,
     refuse,
@@ -147,31 +147,42 @@ class _OpenAI:
         at = transport(self.provider, call, self._environ)
         body = self._body(call, at)
         client = await self._clients.of(at)
-        data = await attempt(at, self._sent(client, body, call))
-        if len(data) > MOST_REPLY_BYTES:
-            return too_large(call)
+        started = time.perf_counter()  # not before: the first client of a process takes seconds to import
+        data = await attempt(at, self._sent(client, body, at, call))
+        seconds = time.perf_counter() - started
+        if data is None:
+            return replace(too_large(call), seconds=seconds)
         raw, found = read_object(data, at)
-        if isinstance(found.get("error"), dict):
-            return self._failed(call, at, raw, found)
-        return self._reply(call, at, raw, found)
+        reply = self._failed if isinstance(found.get("error"), dict) else self._reply
+        return replace(reply(call, at, raw, found), seconds=seconds)
 
     async def aclose(self) -> None:
         """Close the connections of this event loop. They are closed at its end in any case."""
         await self._clients.aclose()
 
     def _client(self, at: Transport) -> Any:
-        """The SDK's client, without retries (the runner's part), and without following a redirect with a prompt."""
+        """The SDK's client; retries are the runner's part."""
         sdk = load_sdk(self.provider)
-        http = sdk.DefaultAsyncHttpxClient(follow_redirects=False)
-        # The SDK wants a key even where none is sent.
-        key, headers = (at.key.reveal(), {}) if at.key else ("none", {"Authorization": sdk.Omit()})
-        return sdk.AsyncOpenAI(api_key=key, base_url=at.address, timeout=at.timeout_s, max_retries=0, http_client=http)
+        key = at.key.reveal() if at.key else "none"  # the SDK wants one even where `_sent` leaves it out
+        return sdk.AsyncOpenAI(
+            api_key=key,
+            base_url=at.address,
+            timeout=at.timeout_s,
+            max_retries=0,
+            http_client=bounded_client(self.provider),
+        )
 
-    async def _sent(self, client: Any, body: dict[str, Any], call: CallSpec) -> bytes:
+    async def _sent(self, client: Any, body: dict[str, Any], at: Transport, call: CallSpec) -> bytes | None:
+        """The body of the reply; None if it is too long."""
         # The call key goes along as the id under which the provider and the caller both find the request.
-        headers = {**ONE_REQUEST, "X-Client-Request-Id": call.key}
-        async with self._create(client)(**body, extra_headers=headers) as response:
-            return await read_body(response.iter_bytes())
+        headers: dict[str, Any] = {"X-Client-Request-Id": call.key}
+        if at.key is None:
+            headers["Authorization"] = load_sdk(self.provider).Omit()
+        try:
+            async with self._create(client)(**body, extra_headers=headers) as response:
+                return bytes(await response.read())
+        except TooLong:
+            return None
 
     def _failed(self, call: CallSpec, at: Transport, raw: str, found: dict[str, Any]) -> Reply:
         """A failure that came with status 200: blocked by a policy is an outcome, anything else an error."""
