@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from assaymark.engine.breaker import Patience, provider_of
 from assaymark.engine.calls import CallSpec, Finish, Message, Model, Reply, Role, Text
 from assaymark.engine.compute import beside
 from assaymark.engine.ledger import Ledger
+from assaymark.engine.limits import Limits
 from assaymark.engine.models import Registry, resolve
 from assaymark.engine.rows import Attempt, End, Outcome, Source
-from assaymark.engine.runner import Failure, Progress, RunSummary, run_calls
+from assaymark.engine.runner import Failure, Progress, RunSummary, run_calls, run_worker
 
 __all__ = [
     "Attempt",
@@ -16,9 +18,11 @@ __all__ = [
     "Failure",
     "Finish",
     "Ledger",
+    "Limits",
     "Message",
     "Model",
     "Outcome",
+    "Patience",
     "Progress",
     "Registry",
     "Reply",
@@ -27,6 +31,8 @@ __all__ = [
     "Source",
     "Text",
     "beside",
+    "provider_of",
     "resolve",
     "run_calls",
+    "run_worker",
 ]

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor
 
-from assaymark.engine.ledger import Ledger
-from assaymark.engine.rows import Attempt, End
+from assaymark.engine.rows import Attempt, Committed, End
+from assaymark.engine.work import Due, Work
 
 
 class Journal:
@@ -17,19 +17,19 @@ class Journal:
     call and waits for the beginning of its next has never more than one call that was sent and is not written down.
     """
 
-    def __init__(self, ledger: Ledger, thread: Executor, committed: Callable[[list[End]], None]) -> None:
-        self._ledger = ledger
+    def __init__(self, work: Work, thread: Executor, committed: Callable[[Committed, list[End]], None]) -> None:
+        self._work = work
         self._thread = thread
         self._committed = committed
-        self._begins: list[tuple[str, asyncio.Future[Attempt]]] = []
+        self._begins: list[tuple[Due, asyncio.Future[Attempt | None]]] = []
         self._ends: list[End] = []
         self._news = asyncio.Event()
         self._closing = False
 
-    async def begin(self, key: str) -> Attempt:
-        """Wait until it is on the disk that this call is about to be sent."""
-        begun: asyncio.Future[Attempt] = asyncio.get_running_loop().create_future()
-        self._begins.append((key, begun))
+    async def begin(self, due: Due) -> Attempt | None:
+        """Wait until it is on the disk that this call is about to be sent; None: another worker has it now."""
+        begun: asyncio.Future[Attempt | None] = asyncio.get_running_loop().create_future()
+        self._begins.append((due, begun))
         self._news.set()
         return await begun
 
@@ -54,10 +54,10 @@ class Journal:
     async def _commit(self) -> None:
         begins, self._begins = self._begins, []
         ends, self._ends = self._ends, []
-        keys = [key for key, _ in begins]
+        dues = [due for due, _ in begins]
         loop = asyncio.get_running_loop()
-        attempts = await loop.run_in_executor(self._thread, self._ledger.commit, keys, ends)
-        for (_, begun), attempt in zip(begins, attempts, strict=True):
+        committed = await loop.run_in_executor(self._thread, self._work.commit, dues, ends)
+        for (_, begun), attempt in zip(begins, committed.begun, strict=True):
             if not begun.cancelled():
                 begun.set_result(attempt)
-        self._committed(ends)
+        self._committed(committed, ends)

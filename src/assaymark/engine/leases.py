@@ -47,8 +47,6 @@ _NOT_GIVEN_UP: Final = sa.text(
 _ANY_LEFT: Final = sa.text(
     "SELECT EXISTS (SELECT 1 FROM queue WHERE model = :model AND (failed_at IS NULL OR failed_at < :since)) AS any_left"
 )
-_MODELS: Final = sa.text("SELECT model, count(*) AS calls FROM queue GROUP BY model ORDER BY model")
-
 # One statement for the call and its place in the queue: a call that has its reply never gets a place again.
 _ENQUEUE: Final = sa.text("""
 WITH new AS (
@@ -140,10 +138,6 @@ class Leases:
         """Whether a call of this model has no reply and was not given up at ``since`` or later."""
         (found,) = self._read(_ANY_LEFT, model=rows.plain(model), since=since)
         return bool(found["any_left"])
-
-    def pending_models(self) -> Mapping[str, int]:
-        """How many planned calls of each model have no reply."""
-        return {row["model"]: row["calls"] for row in self._read(_MODELS)}
 
     def now(self) -> float:
         """The time of the server, in seconds since 1970."""

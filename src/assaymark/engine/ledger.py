@@ -16,10 +16,12 @@ from typing import Any, Self
 import sqlalchemy as sa
 
 from assaymark.engine import audit, commits, database, rows, tables
+from assaymark.engine import limits as limits_
 from assaymark.engine.calls import CallSpec, Reply, Text
 from assaymark.engine.commits import KEYS_A_QUERY, groups
 from assaymark.engine.database import SqliteStore, Store
 from assaymark.engine.leases import Leases
+from assaymark.engine.limits import Grant, Limits
 from assaymark.engine.objects import Packed, bytes_text, pack, text_bytes
 from assaymark.engine.postgres import PostgresStore, is_url
 from assaymark.engine.rows import Attempt, End, Outcome, Source
@@ -36,6 +38,20 @@ _REPLIES = (
     sa.select(tables.replies, tables.objects.c.codec, tables.objects.c.size, tables.objects.c.bytes)
     .outerjoin(tables.objects, tables.replies.c.object == tables.objects.c.sha256)
     .where(tables.replies.c.key.in_(sa.bindparam("keys", expanding=True)))
+)
+_OPEN = tables.calls.outerjoin(tables.replies, tables.calls.c.key == tables.replies.c.key)
+_PENDING_MODELS = (
+    sa.select(tables.calls.c.model, sa.func.count().label("n"))
+    .select_from(_OPEN)
+    .where(tables.replies.c.key.is_(None))
+    .group_by(tables.calls.c.model)
+    .order_by(tables.calls.c.model)
+)
+_PENDING_OF = (
+    sa.select(tables.calls.c.key)
+    .select_from(_OPEN)
+    .where(tables.replies.c.key.is_(None), tables.calls.c.model == sa.bindparam("model"))
+    .order_by(tables.calls.c.key)
 )
 _SPECS = sa.select(tables.calls.c.key, tables.calls.c.spec).where(
     tables.calls.c.key.in_(sa.bindparam("keys", expanding=True))
@@ -143,6 +159,14 @@ class Ledger:
             held = {row["key"] for row in self._read(commits.HELD, keys=group)}
             found += [key for key in group if key not in held]
         return found
+
+    def pending_models(self) -> dict[str, int]:
+        """How many planned calls of each model have no reply yet."""
+        return {row["model"]: row["n"] for row in self._read(_PENDING_MODELS)}
+
+    def pending_of(self, model: str) -> list[str]:
+        """The keys of the planned calls of a model that have no reply yet, in order."""
+        return [row["key"] for row in self._read(_PENDING_OF, model=rows.plain(model))]
 
     def call(self, key: str) -> CallSpec:
         """The planned call with this key, with all of its texts.
@@ -267,6 +291,12 @@ class Ledger:
                 with database.writing(self._engine) as connection:
                     commits.mark_lost(connection, lost)
         return lost
+
+    def reserve(self, provider: str, limits: Limits, tokens: Sequence[int], corrections: Mapping[int, int]) -> Grant:
+        """Book requests to a provider as far as its limits leave room; see `limits.reserve`."""
+        with database.plainly(self.name), database.writing(self._engine) as connection:
+            tables.windows.create(connection, checkfirst=True)  # ledgers that have no limits do not have it
+            return limits_.reserve(connection, self._store, provider, limits, tokens, corrections)
 
     # --- bytes ---
 

@@ -1,0 +1,256 @@
+"""One run at work: its workers take calls, pass the gate of the provider, ask, and hand over what comes back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, TypeVar
+
+from assaymark.engine.attempt import Attempts, Trouble
+from assaymark.engine.breaker import Patience, asked_wait_s, provider_of
+from assaymark.engine.calls import Model, Reply
+from assaymark.engine.gate import Gate
+from assaymark.engine.journal import Journal
+from assaymark.engine.ledger import Ledger
+from assaymark.engine.limits import Limits
+from assaymark.engine.loop import on_signals
+from assaymark.engine.rows import Committed, End
+from assaymark.engine.work import Due, Work
+from assaymark.errors import LedgerError
+
+T = TypeVar("T")
+Progress = Callable[[int, int], None]
+"""Told how many calls have their reply, and of how many, whenever a group is committed."""
+
+_LONGEST_BACKOFF_S = 300.0
+_MOST_PUT_OFF = 30  # times that a provider may ask to wait before one call is given up
+_LOOK_AGAIN_S = 1.0  # while others hold what is left
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A call without a reply after so many attempts, and the last reason. The next run asks it again."""
+
+    key: str
+    model: str
+    attempts: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manner:
+    """How calls are made; see `run_calls`.
+
+    Raises
+    ------
+    ValueError
+        A number is out of its range.
+    """
+
+    concurrency: int = 64
+    deadline_s: float = 120.0
+    attempts: int = 4
+    backoff_s: float = 1.0
+    lease_s: float = 60.0
+    patience: Patience = field(default_factory=Patience)
+    limits: Mapping[str, Limits] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, least in (("concurrency", 1), ("attempts", 1), ("backoff_s", 0)):
+            if not getattr(self, name) >= least:
+                raise ValueError(f"{name} must be at least {least} (got {getattr(self, name)})")
+        for name in ("deadline_s", "lease_s"):
+            if not getattr(self, name) > 0:
+                raise ValueError(f"{name} must be positive (got {getattr(self, name)})")
+
+    def pause(self, key: str, failures: int) -> float:
+        """Seconds before the next attempt: doubling, and spread by the key so that retries do not come in step."""
+        spread = 0.5 + (int(key[:8], 16) >> (failures % 8)) % 1024 / 1024
+        return min(_LONGEST_BACKOFF_S, self.backoff_s * 2.0 ** (failures - 1) * spread)
+
+
+class Run:
+    """One run: its workers, its gates, its journal and its tally."""
+
+    def __init__(
+        self, ledger: Ledger, work: Work, manner: Manner, *, planned: int, already: int, progress: Progress | None
+    ) -> None:
+        self._ledger, self._work, self._manner, self._progress = ledger, work, manner, progress
+        self._planned, self._already = planned, already
+        self._attempts = Attempts(manner.deadline_s)
+        self._gates: dict[str, Gate] = {}
+        self._stopping = False
+        self._defect: BaseException | None = None
+        self.made = self.retried = self.put_off = self.in_flight_bound = 0
+        self.failed: list[Failure] = []
+        self.interrupted = False
+
+    @property
+    def stopped(self) -> tuple[str, ...]:
+        """One line for each provider that was not asked to the end."""
+        return tuple(gate.stopped for gate in self._gates.values() if gate.stopped is not None)
+
+    async def ask(self, models: Mapping[str, Model]) -> None:
+        """Ask every call there is; returns when each has ended, or after a drain."""
+        with ThreadPoolExecutor(1, "ledger") as thread, on_signals(self._interrupt):
+            self._journal = Journal(self._work, thread, self._committed)
+            workers: list[asyncio.Task[None]] = []
+            for name, size in self._work.sizes().items():
+                n = min(self._manner.concurrency, size)
+                feed = _Feed(self._work, thread, name, n, self._gate(name, thread))
+                workers += [asyncio.create_task(self._work_on(feed, models[name])) for _ in range(n)]
+            self.in_flight_bound = len(workers)
+            renewing = asyncio.create_task(self._renew(thread))
+            try:
+                await self._see_through(workers, asyncio.create_task(self._journal.run()))
+            finally:
+                renewing.cancel()
+                with suppress(LedgerError):  # leases that cannot be given back end by themselves
+                    await _in(thread, self._work.close)
+        if self._defect is not None:
+            raise self._defect
+
+    async def _see_through(self, workers: list[asyncio.Task[None]], writer: asyncio.Task[None]) -> None:
+        crew = asyncio.gather(*workers)
+        both: set[asyncio.Future[Any]] = {crew, writer}
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        if writer.done():  # it cannot write: nobody may send anything more
+            crew.cancel()
+            await asyncio.gather(crew, return_exceptions=True)  # its end is expected, and taken note of here
+        self._journal.close()
+        await writer
+        await crew
+
+    async def _work_on(self, feed: _Feed, model: Model) -> None:
+        try:
+            while not feed.gate.shut and (due := await feed.next()) is not None:
+                await self._answer(feed, due, model)
+            await feed.put_back()
+        except Exception as exc:
+            self._halt(exc)
+
+    async def _answer(self, feed: _Feed, due: Due, model: Model) -> None:
+        gate, sent, turned_away = feed.gate, 0, 0
+        while (permit := await gate.enter(due.call)) is not None:
+            attempt = await self._journal.begin(due)
+            if attempt is None:
+                permit.done(None)
+                return
+            self.retried += sent > 0
+            sent += 1
+            result = await self._attempts.at(model, due.call)
+            permit.done(result if isinstance(result, Reply) else result.error)
+            if isinstance(result, Reply):
+                self._journal.end(End(attempt, "replied", reply=result))
+                return
+            turned_away += _turned_away(result)
+            again = self._again(result, sent - turned_away, turned_away)
+            self._journal.end(End(attempt, result.outcome, str(result.error), final=not again))
+            if not again:
+                self._give_up(due, sent, result)
+                return
+            self.put_off += _turned_away(result)
+            if not await gate.pause(max(asked_wait_s(result.error), self._manner.pause(due.key, sent))):
+                break
+        await feed.put_back(due)
+
+    def _again(self, trouble: Trouble, failures: int, turned_away: int) -> bool:
+        """Whether a call is tried again. Being asked to wait is no failure, but not without end either."""
+        patient = failures < self._manner.attempts and turned_away <= _MOST_PUT_OFF
+        return trouble.error.retryable and patient
+
+    def _give_up(self, due: Due, sent: int, trouble: Trouble) -> None:
+        self.failed.append(Failure(due.key, due.call.model, sent, str(trouble.error)))
+        if trouble.defect is not None:
+            self._halt(trouble.defect)
+
+    def _gate(self, model: str, thread: Executor) -> Gate:
+        provider = provider_of(model)
+        if provider not in self._gates:
+            limits = self._manner.limits.get(provider)
+            reserve = None if limits is None else partial(_in, thread, self._ledger.reserve, provider, limits)
+            self._gates[provider] = Gate(provider, self._manner.patience, reserve)
+        return self._gates[provider]
+
+    async def _renew(self, thread: Executor) -> None:
+        if self._work.renew_every_s is None:
+            return
+        while True:
+            await asyncio.sleep(self._work.renew_every_s)
+            try:
+                await _in(thread, self._work.renew)
+            except LedgerError as exc:
+                self._halt(exc)
+                return
+
+    def _committed(self, committed: Committed, ends: list[End]) -> None:
+        self.made += committed.answered
+        if self._progress is not None and ends:
+            try:
+                self._progress(self._already + self.made, self._planned)
+            except Exception as exc:
+                self._halt(exc)
+
+    def _interrupt(self) -> None:
+        self.interrupted = True
+        self._stop()
+
+    def _halt(self, defect: BaseException) -> None:
+        """Start nothing more; the first defect is raised when what is under way has ended."""
+        self._defect = self._defect or defect
+        self._stop()
+
+    def _stop(self) -> None:
+        for gate in self._gates.values():
+            gate.close()
+
+
+class _Feed:
+    """The calls of one model, fetched when its workers have run out of them."""
+
+    def __init__(self, work: Work, thread: Executor, model: str, n: int, gate: Gate) -> None:
+        self.gate = gate
+        self._work, self._thread, self._model, self._n = work, thread, model, n
+        self._dues = deque(work.at_hand(model))
+        self._fetching = asyncio.Lock()
+        self._empty = False
+
+    async def next(self) -> Due | None:
+        """The next call; None when there is none left, or nothing more may be sent."""
+        while not self._dues:
+            async with self._fetching:  # one fetches, the others wait for what it brings
+                if not self._dues and not await self._fetch():
+                    return None
+        return self._dues.popleft()
+
+    async def put_back(self, *dues: Due) -> None:
+        """These calls are not asked now, and when nothing more may be sent, those that wait are not either."""
+        given_back = [*dues, *self._dues] if self.gate.shut else list(dues)
+        if self.gate.shut:
+            self._dues.clear()
+        if given_back:
+            await _in(self._thread, self._work.put_back, given_back)
+
+    async def _fetch(self) -> bool:
+        while not self._empty and not self.gate.shut:
+            found = await _in(self._thread, self._work.more, self._model, self._n)
+            self._empty = found is None
+            self._dues.extend(found or ())
+            if found:
+                return True
+            if found is not None:
+                await self.gate.pause(_LOOK_AGAIN_S)
+        return False
+
+
+def _turned_away(trouble: Trouble) -> bool:
+    return trouble.error.retryable and trouble.error.retry_after is not None
+
+
+async def _in(thread: Executor, work: Callable[..., T], *args: Any) -> T:
+    return await asyncio.get_running_loop().run_in_executor(thread, work, *args)
