@@ -1,0 +1,235 @@
+"""Claude and Gemini models against a provider that fails in every way: one attempt, one clear line, no key anywhere."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import logging
+import sys
+import traceback
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from provider_cases import CANARY, CLAUDE, GEMINI, SAID, bench_of
+from provider_server import answer, cut, echo_headers, flood, free_url, hang, hang_up, page, serving, twice
+
+from assaymark.engine import Message, Reply, Text
+from assaymark.errors import ModelError
+
+CASES = pytest.mark.parametrize("case", [CLAUDE, GEMINI], ids=str)
+
+
+@pytest.fixture(scope="module")
+def benches():
+    with bench_of(CLAUDE) as claude, bench_of(GEMINI) as gemini:
+        yield {"anthropic": claude, "google": gemini}
+
+
+@pytest.fixture
+def bench(benches, case):
+    return benches[case.provider]
+
+
+# --- what goes wrong on the way ---------------------------------------------------------------------------------------
+
+
+@CASES
+@pytest.mark.parametrize(
+    ("step", "reason", "retryable"),
+    [
+        (hang_up, "broke off its answer|no connection", True),
+        (cut({"candidates": [], "content": [], "padding": "x" * 100}), "broke off its answer", True),
+        (answer('{"type": "message", '), "is not JSON .it starts with", True),
+        (answer(""), "is not JSON", True),
+        (answer("[" * 200_000), "nested too deeply", False),
+        (answer({"choices": []}), "is no message of the Messages API|is none of generateContent", False),
+        (answer([1, 2]), "is no JSON object", False),
+        (page(200), "answers with a page and is no API .200.; base_url must be the root of an API", False),
+        (page(404), "answers with a page and is no API .404.", False),
+        (answer({}, headers={"Content-Encoding": "gzip"}), "the body is packed", True),
+        (answer(b"x" * 9_000_000, 500), "the provider failed .500.", True),
+        (answer("null", 500), "the provider failed .500.", True),
+        (answer("[[1]]", 429), "too many requests .429.", True),
+        (answer('"busy"', 503), "the provider failed .503.*busy", True),
+    ],
+)
+def test_a_fault_is_one_failed_attempt_in_one_line(bench, case, step, reason, retryable):
+    failure = bench.failure(step, match=reason)
+    assert failure.retryable == retryable
+    assert str(failure).startswith(f"{case.provider}: ")
+    assert "\n" not in str(failure)
+    assert len(str(failure)) < 700
+
+
+@CASES
+def test_a_hanging_provider_is_left_within_the_time_of_the_call(bench, case):
+    failure = bench.failure(hang, match="no reply from .* within 0.2 s", args={"timeout_s": 0.2})
+    assert failure.retryable
+
+
+@CASES
+def test_a_reply_that_never_ends_is_recorded_and_not_paid_for_again(bench, case):
+    reply = bench.reply(flood(20_000_000))
+    assert (reply.finish, reply.model, reply.raw) == ("failed", case.name, None)
+    assert reply.text.startswith("the reply has more than 8,000,000 bytes")
+
+
+@CASES
+def test_a_redirect_takes_neither_prompt_nor_key_along(bench, case):
+    with serving(answer(dict(case.canned))) as elsewhere:
+        away = answer({}, 307, {"Location": f"{elsewhere.url}/v1/messages"})
+        failure = bench.failure(away, match="redirects .307., which is not followed; correct base_url")
+    assert elsewhere.requests == []
+    assert not failure.retryable
+
+
+@CASES
+def test_a_reply_that_is_delivered_twice_answers_one_call(bench, case):
+    other = json.loads(json.dumps(case.canned).replace("score", "grade"))
+    first, second = twice(dict(case.canned)), answer(other)
+    bench.server.script[:] = [first, second]
+    bench.server.requests.clear()
+
+    async def both() -> list[Reply]:
+        return [await bench.model.complete(case.call(trial=trial)) for trial in (1, 2)]
+
+    replies = bench.loop.run_until_complete(both())
+    assert [reply.text for reply in replies] == [SAID, SAID.replace("score", "grade")]
+
+
+@CASES
+def test_nobody_listens(case):
+    with pytest.raises(ModelError, match=r"no connection to http://127\.0\.0\.1:.* see that it runs") as caught:
+        asyncio.run(case.made(free_url()).complete(case.call()))
+    assert caught.value.retryable
+
+
+# --- hostile replies --------------------------------------------------------------------------------------------------
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@CASES
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_no_reply_is_fatal(bench, case, data):
+    names = st.sampled_from([*case.canned, "error"])
+    body = dict(case.canned) | data.draw(st.dictionaries(names, JSON, max_size=4))
+    whole = {"anthropic": "type", "google": "usageMetadata"}[case.provider]
+    body[whole] = case.canned[whole]
+    body |= {"content": []} if not isinstance(body.get("content"), list) else {}
+    reply = bench.reply(answer(json.dumps(body)))
+    assert isinstance(reply.text, str)
+    assert reply.raw == json.dumps(body)
+    assert all(count is None or count >= 0 for count in (reply.input_tokens, reply.output_tokens))
+
+
+@CASES
+def test_what_json_cannot_say_is_kept_as_it_came(bench, case):
+    raw = json.dumps(dict(case.canned)).replace("420", "NaN").replace("100", "1" * 100_000).replace("rose", "\\ud800")
+    reply = bench.reply(answer(raw))
+    assert (reply.text, reply.input_tokens) == (SAID, None)
+    assert reply.raw == raw
+
+
+@CASES
+def test_half_a_surrogate_pair_keeps_no_text_from_its_judge(bench, case):
+    spoiled = (Message("user", (Text.of("rationale: \ud83d!"),)),)
+    call = case.call()
+    body = bench.sent().body
+    bench.server.requests.clear()
+    bench.loop.run_until_complete(bench.model.complete(type(call)(model=call.model, messages=spoiled, template="")))
+    assert "rationale: \\\\ud83d!" in bench.server.request.raw.decode()
+    assert set(bench.server.request.body) <= set(body)
+
+
+@CASES
+@pytest.mark.parametrize("roles", [(), ("system",), ("user", "system")])
+def test_messages_in_another_order_are_refused(bench, case, roles):
+    call = case.call()
+    messages = tuple(Message(role, (Text.of("x"),)) for role in roles)
+    with pytest.raises(ModelError, match="the messages must be those of the system") as caught:
+        bench.loop.run_until_complete(bench.model.complete(type(call)(model=case.name, messages=messages, template="")))
+    assert not caught.value.retryable
+
+
+# --- keys and addresses -----------------------------------------------------------------------------------------------
+
+
+@CASES
+@pytest.mark.parametrize("step", [echo_headers(400), echo_headers(401), echo_headers(429), echo_headers(500), hang_up])
+def test_no_key_reaches_an_error_a_traceback_or_a_log(bench, case, step, caplog):
+    caplog.set_level(logging.DEBUG)
+    failure = bench.failure(step, match=case.provider)
+    told = [str(failure), repr(failure), repr(failure.__dict__), *traceback.format_exception(failure)]
+    chain = [failure.__cause__, failure.__context__]
+    assert not any(CANARY in text for text in [*told, caplog.text, repr(chain)])
+
+
+@CASES
+@pytest.mark.parametrize("form", [CANARY, CANARY.replace("/", "\\/"), "".join(f"\\u{ord(c):04x}" for c in CANARY)])
+def test_no_key_reaches_a_reply(bench, case, form):
+    body = json.dumps(dict(case.canned)).replace("score", form)
+    reply = bench.reply(answer(body))
+    assert CANARY not in f"{reply!r} {reply.raw}"
+    assert "[key]" in reply.text
+
+
+@CASES
+def test_without_a_key_the_message_names_the_variable(case):
+    bare = case.model(case.name.partition("/")[2], environ={})
+    with pytest.raises(ModelError, match=f"needs a key: set the environment variable {case.key_env}") as caught:
+        asyncio.run(bare.complete(case.call()))
+    assert caught.value.quota
+    with pytest.raises(ModelError, match="needs a key"):
+        bare.check()
+    case.made("http://127.0.0.1:9").check()
+
+
+@CASES
+def test_the_own_key_does_not_go_to_an_address_of_a_study(case, monkeypatch):
+    monkeypatch.setenv(case.key_env, CANARY)  # where the SDK would look for one by itself
+    with serving(answer(dict(case.canned))) as server:
+        model = case.made("http://127.0.0.1:9", GATEWAY_KEY="gateway-key-1")
+        asyncio.run(model.complete(case.call(args={"base_url": f"{server.url}/proxy"})))
+        asyncio.run(model.complete(case.call(args={"base_url": server.url, "api_key_env": "GATEWAY_KEY"})))
+    without, with_one = server.requests
+    assert CANARY not in f"{without} {with_one}"
+    assert not {"authorization", "x-api-key", "x-goog-api-key"} & set(without.headers)
+    assert without.path.startswith("/proxy/v1/")
+    assert "gateway-key-1" in f"{with_one.headers.get('authorization')} {with_one.headers.get('x-goog-api-key')}"
+
+
+@CASES
+def test_without_the_sdk_the_message_says_how_to_install_it(case, monkeypatch):
+    model = case.made("http://127.0.0.1:9")
+    monkeypatch.setitem(sys.modules, {"anthropic": "anthropic", "google": "google.genai"}[case.provider], None)
+    with pytest.raises(ModelError, match=rf"pip install 'assaymark\[{case.provider}\]'") as caught:
+        asyncio.run(model.complete(case.call()))
+    assert caught.value.quota
+
+
+# --- one client for each loop -----------------------------------------------------------------------------------------
+
+
+@CASES
+def test_a_model_is_asked_on_one_loop_after_another_and_leaves_nothing_open(case):
+    async def asked(calls: int) -> list[Reply]:
+        return await asyncio.gather(*(model.complete(case.call(trial=trial)) for trial in range(calls)))
+
+    async def asked_and_closed() -> None:
+        await model.complete(case.call())
+        await model.aclose()
+
+    with serving(answer(dict(case.canned))) as server:
+        model = case.made(server.url)
+        assert {reply.text for _ in range(2) for reply in asyncio.run(asked(6))} == {SAID}
+        asyncio.run(asked_and_closed())
+        gc.collect()  # an open socket would warn here, and a warning is an error
+    assert len(server.requests) == 13
