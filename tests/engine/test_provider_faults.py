@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from provider_cases import CANARY, CLAUDE, GEMINI, SAID, bench_of
 from provider_server import answer, cut, echo_headers, flood, free_url, hang, hang_up, page, serving, twice
 
-from assaymark.engine import Message, Reply, Text
+from assaymark.engine import Ledger, Message, Reply, Text, run_calls
 from assaymark.errors import ModelError
 
 CASES = pytest.mark.parametrize("case", [CLAUDE, GEMINI], ids=str)
@@ -233,3 +233,19 @@ def test_a_model_is_asked_on_one_loop_after_another_and_leaves_nothing_open(case
         asyncio.run(asked_and_closed())
         gc.collect()  # an open socket would warn here, and a warning is an error
     assert len(server.requests) == 13
+
+
+# --- in a run ---------------------------------------------------------------------------------------------------------
+
+
+@CASES
+def test_a_run_waits_asks_again_and_keeps_the_whole_reply_and_no_key(case, tmp_path):
+    call = case.call()
+    with serving(echo_headers(500), answer(dict(case.canned))) as server, Ledger.open(tmp_path / "ledger.db") as ledger:
+        summary = run_calls(ledger, [call], {case.name: case.made(server.url)}, backoff_s=0.001)
+        kept = ledger.reply(call.key)
+    assert (summary.made, summary.retried, len(server.requests)) == (1, 1, 2)
+    assert (kept.text, json.loads(kept.raw), kept.reasoning_tokens) == (SAID, dict(case.canned), 40)
+    stored = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"the provider failed (500)" in stored  # it was looked at where a key would be
+    assert CANARY.encode() not in stored
