@@ -12,6 +12,7 @@ from assaymark.engine.calls import CallSpec, Finish, Model, Reply
 from assaymark.engine.models.bounded_http import TooLong, bounded_client
 from assaymark.engine.models.request_parts import prompt_problems, reply_schema, system_and_users
 from assaymark.engine.models.wire import (
+    MOST_REPLY_BYTES,
     PerLoop,
     Provider,
     Refused,
@@ -114,7 +115,7 @@ class AnthropicModel:
             raise InputError(f"anthropic/{name[:80]}", [Problem("", problem)])
         self.name = f"anthropic/{name}"
         self._environ = environ
-        self._clients: PerLoop[Any] = PerLoop(_client, lambda client: client.close())
+        self._clients: PerLoop[Any] = PerLoop(sdk_client, lambda client: client.close())
 
     def check(self, args: Mapping[str, JSON] | None = None) -> None:
         """See that the SDK is installed and a key is set, before a run asks anything; nothing is sent.
@@ -142,7 +143,7 @@ class AnthropicModel:
         client = await self._clients.of(at)
         started = time.perf_counter()  # not before: the first client of a process takes seconds to import
         body = await attempt(at, _sent(client, request, at))
-        reply = too_large(call) if body is None else _reply(body, call, at)
+        reply = too_large(call) if body is None else reply_of(body, call, at)
         return replace(reply, seconds=time.perf_counter() - started)
 
     async def aclose(self) -> None:
@@ -212,7 +213,7 @@ def _request(call: CallSpec, at: Transport) -> dict[str, Any]:
         "messages": [{"role": "user", "content": text} for text in users],
         "timeout": at.timeout_s,
         # Also because the environment variable ANTHROPIC_CUSTOM_HEADERS could name another version.
-        "extra_headers": {"anthropic-version": call.args.get("api_version", API_VERSION)},
+        "extra_headers": {"anthropic-version": version_of(call)},
     }
     if system:
         request["system"] = system
@@ -223,6 +224,27 @@ def _request(call: CallSpec, at: Transport) -> dict[str, Any]:
     if call.temperature is not None:
         request["extra_body"] = {"temperature": call.temperature}  # the client has no parameter for it any more
     return request
+
+
+def message_params(call: CallSpec, at: Transport) -> dict[str, Any]:
+    """The body of the request of a call as it is on the wire, for a batch.
+
+    Raises
+    ------
+    ModelError
+        The call asks for what the API does not have.
+    """
+    refuse(call, list(_call_problems(call)))
+    request = _request(call, at)
+    for name in ("timeout", "extra_headers"):
+        del request[name]
+    more: dict[str, Any] = request.pop("extra_body", {})
+    return request | more
+
+
+def version_of(call: CallSpec) -> str:
+    """The version of the API that a call is made for."""
+    return str(call.args.get("api_version", API_VERSION))
 
 
 def _output(call: CallSpec) -> dict[str, Any]:
@@ -240,7 +262,8 @@ def _thinking(args: Mapping[str, JSON]) -> dict[str, Any] | None:
     return {"type": args["thinking"]} if "thinking" in args else None
 
 
-def _client(at: Transport) -> Any:
+def sdk_client(at: Transport, most_bytes: int = MOST_REPLY_BYTES) -> Any:
+    """A client of the SDK, which reads bodies of at most so many bytes; to be closed."""
     sdk = load_sdk(ANTHROPIC)
     # A key must be given, or the client looks for one of its own; without one of ours, none is sent.
     headers = {} if at.key else {"Authorization": sdk.Omit()}
@@ -250,7 +273,7 @@ def _client(at: Transport) -> Any:
         timeout=at.timeout_s,
         max_retries=0,
         default_headers=headers,
-        http_client=bounded_client(ANTHROPIC),
+        http_client=bounded_client(ANTHROPIC, most_bytes=most_bytes),
     )
 
 
@@ -262,11 +285,11 @@ async def _sent(client: Any, request: dict[str, Any], at: Transport) -> bytes | 
     except TooLong:
         return None
     except Exception as exc:
-        error = _failure(exc, at)
+        error = failure_of(exc, at)
     raise error
 
 
-def _failure(exc: Exception, at: Transport) -> ModelError:
+def failure_of(exc: Exception, at: Transport) -> ModelError:
     """What went wrong; spending limits come with the status of a rate limit or of a bad request."""
     status = getattr(exc, "status_code", None)
     words, message = words_of(getattr(exc, "body", None))
@@ -275,7 +298,7 @@ def _failure(exc: Exception, at: Transport) -> ModelError:
     return as_model_error(exc, at)
 
 
-def _reply(body: bytes, call: CallSpec, at: Transport) -> Reply:
+def reply_of(body: bytes, call: CallSpec, at: Transport) -> Reply:
     """The reply in a body; how ``usage`` counts is in the reference of the Messages API, "Usage"."""
     raw, found = read_object(body, at)
     content = found.get("content")

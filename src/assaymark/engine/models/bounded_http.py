@@ -15,10 +15,10 @@ Hook = Callable[[Any], Awaitable[None]]
 
 
 class TooLong(Exception):
-    """The body of a reply has more than `MOST_REPLY_BYTES`."""
+    """The body of a reply is longer than may be read."""
 
 
-def bounded_client(provider: Provider, *, before: Hook | None = None) -> Any:
+def bounded_client(provider: Provider, *, before: Hook | None = None, most_bytes: int = MOST_REPLY_BYTES) -> Any:
     """An ``httpx2.AsyncClient`` for the SDK of a provider.
 
     It follows no redirect, for the prompt and the key would go along. It asks for bodies as they are and takes no
@@ -28,6 +28,8 @@ def bounded_client(provider: Provider, *, before: Hook | None = None) -> Any:
     ----------
     before : callable, optional
         Sees each request before it is sent.
+    most_bytes : int
+        The longest body.
 
     Raises
     ------
@@ -46,7 +48,7 @@ def bounded_client(provider: Provider, *, before: Hook | None = None) -> Any:
                 received += len(part)
                 if self._failed and received > _MOST_FAILURE_BYTES:
                     return
-                if received > MOST_REPLY_BYTES:
+                if received > most_bytes:
                     raise TooLong
                 yield part
 

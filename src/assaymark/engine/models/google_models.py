@@ -13,6 +13,7 @@ from assaymark.engine.calls import CallSpec, Finish, Model, Reply
 from assaymark.engine.models.bounded_http import TooLong, bounded_client
 from assaymark.engine.models.request_parts import prompt_problems, reply_schema, system_and_users
 from assaymark.engine.models.wire import (
+    MOST_REPLY_BYTES,
     PerLoop,
     Provider,
     Refused,
@@ -70,6 +71,13 @@ _FINISH: Final[Mapping[str, Finish]] = {
     "PUP_LIMITED_DISABLED": "refusal",
     "MODEL_ARMOR": "refusal",
 }
+_GENERATION: Final[Mapping[str, str]] = {
+    "temperature": "temperature",
+    "seed": "seed",
+    "max_output_tokens": "maxOutputTokens",
+    "response_mime_type": "responseMimeType",
+    "response_json_schema": "responseJsonSchema",
+}
 _UNKNOWN_TO_SCHEMAS: Final = frozenset({"exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern", "const"})
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}(/[A-Za-z0-9][A-Za-z0-9._-]{0,199})?")
 _DELAY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
@@ -103,7 +111,7 @@ class GoogleModel:
             raise InputError(f"google/{name[:80]}", [Problem("", problem)])
         self.name = f"google/{name}"
         self._environ = environ
-        self._clients: PerLoop[_Clients] = PerLoop(_clients, _close)
+        self._clients: PerLoop[Clients] = PerLoop(sdk_clients, shut)
 
     def check(self, args: Mapping[str, JSON] | None = None) -> None:
         """See that the SDK is installed and a key is set, before a run asks anything; nothing is sent.
@@ -130,7 +138,7 @@ class GoogleModel:
         clients = await self._clients.of(at)
         started = time.perf_counter()  # not before: the first client of a process takes seconds to import
         body = await attempt(at, _sent(clients, request, at))
-        reply = too_large(call) if body is None else _reply(body, call, at)
+        reply = too_large(call) if body is None else reply_of(body, call, at)
         return replace(reply, seconds=time.perf_counter() - started)
 
     async def aclose(self) -> None:
@@ -200,6 +208,31 @@ def _request(call: CallSpec, at: Transport) -> dict[str, Any]:
     return {"model": at.model, "contents": contents, "config": config}
 
 
+def content_body(call: CallSpec, at: Transport) -> dict[str, Any]:
+    """The body of the request of a call as it is on the wire, for a batch.
+
+    Raises
+    ------
+    ModelError
+        The call asks for what the API does not have.
+    """
+    refuse(call, list(_call_problems(call)))
+    request = _request(call, at)
+    config = request["config"]
+    body: dict[str, Any] = {"contents": request["contents"]}
+    if "system_instruction" in config:
+        body["systemInstruction"] = {"role": "user", "parts": [{"text": config["system_instruction"]}]}
+    generation = {wire: config[name] for name, wire in _GENERATION.items() if name in config}
+    if (thinking := _thinking(call)) is not None:
+        generation["thinkingConfig"] = {_camel(name): value for name, value in thinking.items()}
+    return body | ({"generationConfig": generation} if generation else {})
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
+
+
 def _thinking(call: CallSpec) -> dict[str, Any] | None:
     if call.effort is not None:
         return {"thinking_level": call.effort.upper()}
@@ -208,19 +241,21 @@ def _thinking(call: CallSpec) -> dict[str, Any] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Clients:
+class Clients:
     """Google's client, and the HTTP client that it sends by."""
 
     sdk: Any
     http: Any
 
 
-def _clients(at: Transport) -> _Clients:
+def sdk_clients(at: Transport, most_bytes: int = MOST_REPLY_BYTES) -> Clients:
+    """Clients that read bodies of at most so many bytes; to be `shut`."""
+
     async def without_key(request: Any) -> None:
         request.headers.pop("x-goog-api-key", None)
 
     genai = load_sdk(GOOGLE)
-    http = bounded_client(GOOGLE, before=None if at.key else without_key)
+    http = bounded_client(GOOGLE, before=None if at.key else without_key, most_bytes=most_bytes)
     options = {
         "base_url": at.address,
         "api_version": API_VERSION,
@@ -230,16 +265,17 @@ def _clients(at: Transport) -> _Clients:
     }
     # A key must be given, or the client looks for one of its own; without one of ours, none is sent.
     key = at.key.reveal() if at.key else "none"
-    return _Clients(genai.Client(enterprise=False, api_key=key, http_options=options), http)
+    return Clients(genai.Client(enterprise=False, api_key=key, http_options=options), http)
 
 
-async def _close(clients: _Clients) -> None:
+async def shut(clients: Clients) -> None:
+    """Close them."""
     await clients.sdk.aio.aclose()
     clients.sdk.close()
     await clients.http.aclose()  # a client that was handed in is closed by nobody else
 
 
-async def _sent(clients: _Clients, request: dict[str, Any], at: Transport) -> bytes | None:
+async def _sent(clients: Clients, request: dict[str, Any], at: Transport) -> bytes | None:
     """The body of the reply; None if it is too long."""
     try:
         answer = await clients.sdk.aio.models.generate_content(**request)
@@ -247,11 +283,11 @@ async def _sent(clients: _Clients, request: dict[str, Any], at: Transport) -> by
     except TooLong:
         return None
     except Exception as exc:
-        error = _failure(exc, at)
+        error = failure_of(exc, at)
     raise error
 
 
-def _failure(exc: Exception, at: Transport) -> ModelError:
+def failure_of(exc: Exception, at: Transport) -> ModelError:
     """What went wrong; how long to wait, and which quota is used up, stands in the details of the error."""
     status, body = getattr(exc, "code", None), getattr(exc, "details", None)
     if not isinstance(status, int) or status != 429:
@@ -282,7 +318,7 @@ def _quotas(detail: Mapping[str, Any]) -> Iterator[str]:
             yield str(one.get("quotaId", ""))
 
 
-def _reply(body: bytes, call: CallSpec, at: Transport) -> Reply:
+def reply_of(body: bytes, call: CallSpec, at: Transport) -> Reply:
     """The reply in a body: see "GenerateContentResponse" in the reference of the Gemini API."""
     raw, found = read_object(body, at)
     candidates, feedback = found.get("candidates"), found.get("promptFeedback")

@@ -15,6 +15,7 @@ from typing import Any, Final
 from assaymark.engine.calls import CallSpec, Finish, Model, Reply
 from assaymark.engine.models.bounded_http import TooLong, bounded_client
 from assaymark.engine.models.wire import (
+    MOST_REPLY_BYTES,
     PerLoop,
     Provider,
     Refused,
@@ -152,15 +153,36 @@ class _OpenAI:
         seconds = time.perf_counter() - started
         if data is None:
             return replace(too_large(call), seconds=seconds)
+        return replace(self.reply_of(call, at, data), seconds=seconds)
+
+    def body_of(self, call: CallSpec, at: Transport) -> dict[str, Any]:
+        """The body of the request of a call as it is on the wire, for a batch.
+
+        Raises
+        ------
+        ModelError
+            The call asks for what the API does not have.
+        """
+        refuse(call, [*openai_argument_problems(call.model, call.args), *self._cannot(call)])
+        body = self._body(call, at)
+        more: dict[str, Any] = body.pop("extra_body", {})
+        return body | more
+
+    def reply_of(self, call: CallSpec, at: Transport, data: bytes) -> Reply:
+        """The reply in the body of a response; `ModelError` if it is none."""
         raw, found = read_object(data, at)
         reply = self._failed if isinstance(found.get("error"), dict) else self._reply
-        return replace(reply(call, at, raw, found), seconds=seconds)
+        return reply(call, at, raw, found)
+
+    def sdk_client(self, at: Transport, most_bytes: int) -> Any:
+        """A client of the SDK of one's own, which reads bodies of at most so many bytes; to be closed."""
+        return self._client(at, most_bytes)
 
     async def aclose(self) -> None:
         """Close the connections of this event loop. They are closed at its end in any case."""
         await self._clients.aclose()
 
-    def _client(self, at: Transport) -> Any:
+    def _client(self, at: Transport, most_bytes: int = MOST_REPLY_BYTES) -> Any:
         """The SDK's client; retries are the runner's part."""
         sdk = load_sdk(self.provider)
         key = at.key.reveal() if at.key else "none"  # the SDK wants one even where `_sent` leaves it out
@@ -169,7 +191,7 @@ class _OpenAI:
             base_url=at.address,
             timeout=at.timeout_s,
             max_retries=0,
-            http_client=bounded_client(self.provider),
+            http_client=bounded_client(self.provider, most_bytes=most_bytes),
         )
 
     async def _sent(self, client: Any, body: dict[str, Any], at: Transport, call: CallSpec) -> bytes | None:
@@ -257,7 +279,7 @@ class OpenAIModel(_OpenAI):
         if not isinstance(found.get("output"), list):
             raise _other_api(at, "Responses", "a server that knows only Chat Completions is openai-chat/NAME")
         status, usage = found.get("status"), _part(found, "usage")
-        if status in ("queued", "in_progress", "cancelled"):
+        if status in ("queued", "in_progress", "cancelled", "failed"):
             raise ModelError(f"{at.provider.name}: the response is {status}, not completed", retryable=True)
         text, refused = _said(found["output"])
         finish: Finish = "stop"
