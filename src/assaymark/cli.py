@@ -22,7 +22,7 @@ from rich.markup import escape
 from assaymark import __version__
 from assaymark.agents import DATER, Dater, reference_agents
 from assaymark.engine import Model
-from assaymark.engine.models import Models, external_providers
+from assaymark.engine.models import Models, providers
 from assaymark.errors import AssayError
 from assaymark.importers import IMPORTERS, template
 from assaymark.judging import ORACLE, ConstraintOracle, reference_judges
@@ -83,7 +83,7 @@ def models() -> Mapping[str, Model]:
         ORACLE: ConstraintOracle(),
         DATER: Dater(),
     }
-    return Models(fixed, external_providers())
+    return Models(fixed, providers())
 
 
 def _console() -> Console:

@@ -7,7 +7,6 @@ so that the calibration does not depend on the luck of a seed. Stress windows co
 from __future__ import annotations
 
 import numpy as np
-from scipy.signal import lfilter
 
 from assaymark.errors import InputError
 
@@ -63,6 +62,8 @@ def _ar1(draws: np.ndarray, decay: float) -> np.ndarray:
     """AR(1) of unit variance from the first day on."""
     scaled = draws * np.sqrt(1 - decay**2)
     scaled[0] = draws[0]
+    from scipy.signal import lfilter  # here, because it takes every command half a second to load
+
     found: np.ndarray = lfilter([1.0], [1.0, -decay], scaled, axis=0)
     return found
 

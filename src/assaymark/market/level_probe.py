@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import bdtrc
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.market.sanitise import Bars
@@ -82,7 +82,7 @@ def probe_result(
         control_asked=len(control_hits),
         control_hits=sum(map(bool, control_hits)),
         chance=chance,
-        p=float(binom.sf(found - 1, len(hits), chance)),
+        p=1.0 if not found else float(bdtrc(found - 1, len(hits), chance)),
         alpha=alpha,
         control=control,
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from assaymark.agents import agent_argument_problems
 from assaymark.agents.prompts import is_outside
 from assaymark.engine import Model
-from assaymark.engine.models import Models, external_argument_problems
+from assaymark.engine.models import Models, provider_argument_problems
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.judging import Rubric, argument_problems, left_out, load_rubric, rubric_names
 from assaymark.protocol import Study
@@ -92,8 +92,10 @@ def _own_agent_problems(study: Study, models: Mapping[str, Model] | None) -> Ite
         if (unknown := _unknown(agent.model, models)) is not None:
             yield Problem(f"agents.{at}.model", unknown)
             continue
-        ours, outside = agent_argument_problems, external_argument_problems
-        found = (*ours(agent.model, agent.args), *outside(agent.model, agent.args))
+        found = (
+            *agent_argument_problems(agent.model, agent.args),
+            *provider_argument_problems(agent.model, agent.args),
+        )
         yield from (Problem(f"agents.{at}.args", what) for what in found)
         if is_outside(agent.model):
             sent = ("seed", "temperature", "effort")
@@ -121,7 +123,8 @@ def _judge_problems(study: Study, models: Mapping[str, Model] | None) -> Iterato
         if (unknown := _unknown(judge.model, models)) is not None:
             yield Problem(f"{place}.model", unknown)
         else:
-            yield from (Problem(f"{place}.args", what) for what in argument_problems(judge.model, judge.args))
+            found = (*argument_problems(judge.model, judge.args), *provider_argument_problems(judge.model, judge.args))
+            yield from (Problem(f"{place}.args", what) for what in found)
 
 
 def _people_problems(study: Study, graders: Collection[str]) -> Iterator[Problem]:

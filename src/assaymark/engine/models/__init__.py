@@ -9,7 +9,13 @@ from assaymark.engine.models.exchange import (
     patience,
 )
 from assaymark.engine.models.http_agent import HttpAgent, reachable
-from assaymark.engine.models.providers import Models, check_ready, external_providers
+from assaymark.engine.models.providers import (
+    Models,
+    check_ready,
+    external_providers,
+    provider_argument_problems,
+    providers,
+)
 from assaymark.engine.models.python_agent import PythonAgent, load_agent
 from assaymark.engine.models.registry import Registry, resolve
 
@@ -25,6 +31,8 @@ __all__ = [
     "external_providers",
     "load_agent",
     "patience",
+    "provider_argument_problems",
+    "providers",
     "reachable",
     "resolve",
 ]

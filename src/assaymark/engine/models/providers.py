@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from assaymark.engine.calls import Model
+from assaymark.engine.models.anthropic_models import anthropic_argument_problems, anthropic_provider
+from assaymark.engine.models.exchange import external_argument_problems
+from assaymark.engine.models.google_models import google_argument_problems, google_provider
 from assaymark.engine.models.http_agent import HttpAgent, may_hold_secret
+from assaymark.engine.models.inspect_models import inspect_argument_problems, inspect_provider
+from assaymark.engine.models.openai_models import openai_argument_problems, openai_chat_provider, openai_provider
 from assaymark.engine.models.python_agent import PythonAgent, is_agent_name
 from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.records import JSON
 
 Factory = Callable[[str], Model]
 """Makes the model of a provider from what follows the first slash of its name; `InputError` if that is no name."""
 
-EXAMPLES: Final = ("http/HOST:PORT/PATH", "https/HOST/PATH", "python/PACKAGE.MODULE:ATTRIBUTE")
-"""How external agents are named, for messages."""
+EXAMPLES: Final = (
+    "openai/MODEL",
+    "openai-chat/MODEL",
+    "anthropic/MODEL",
+    "google/MODEL",
+    "inspect/PROVIDER/MODEL",
+    "http/HOST:PORT/PATH",
+    "https/HOST/PATH",
+    "python/PACKAGE.MODULE:ATTRIBUTE",
+)
+"""How models of providers and external agents are named, for messages."""
 
 
 class Models(Mapping[str, Model]):
@@ -75,6 +90,43 @@ class Models(Mapping[str, Model]):
         except InputError as exc:
             return str(exc)
         return None
+
+
+def providers(environ: Mapping[str, str] | None = None) -> dict[str, Factory]:
+    """Every provider of models and agents, by the part of a name before its first slash.
+
+    Clients of language models read their keys from ``environ`` when they are asked, by default from the process's own.
+
+    >>> sorted(providers({}))[:4]
+    ['anthropic', 'google', 'http', 'https']
+    """
+    return {
+        **external_providers(),
+        "anthropic": anthropic_provider(environ),
+        "google": google_provider(environ),
+        "inspect": inspect_provider(environ),
+        "openai": openai_provider(environ),
+        "openai-chat": openai_chat_provider(environ),
+    }
+
+
+def provider_argument_problems(model: str, args: Mapping[str, JSON]) -> list[str]:
+    """What is wrong with the arguments of a provider's model, in words; nothing for models of our own.
+
+    >>> provider_argument_problems("reference/auditor", {"anything": 1})
+    []
+    """
+    found = _ARGUMENT_PROBLEMS.get(model.partition("/")[0])
+    return [] if found is None else list(found(model, args))
+
+
+_ARGUMENT_PROBLEMS: Final[Mapping[str, Callable[[str, Mapping[str, JSON]], Iterable[str]]]] = {
+    **dict.fromkeys(("http", "https", "python"), external_argument_problems),
+    **dict.fromkeys(("openai", "openai-chat"), openai_argument_problems),
+    "anthropic": anthropic_argument_problems,
+    "google": google_argument_problems,
+    "inspect": inspect_argument_problems,
+}
 
 
 def external_providers() -> dict[str, Factory]:
