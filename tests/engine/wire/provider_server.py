@@ -35,7 +35,7 @@ class ProviderServer:
 
     port: int
     script: list[Step]
-    requests: list[Received] = field(default_factory=list)
+    requests: list[Received] = field(default_factory=list, repr=False)  # they hold keys, and tracebacks show locals
     over: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -206,7 +206,7 @@ def address_problem(url: object) -> str | None:
     if isinstance(url, str) and _URL.fullmatch(url) and not may_hold_secret(url):
         return None
     allowed = "must be http://HOST:PORT/PATH or https://HOST/PATH, without user, query and fragment"
-    if isinstance(url, str) and may_hold_secret(url):
+    if isinstance(url, str) and (may_hold_secret(url) or set("@?#") & set(url)):
         return f"{allowed} (not shown: it may hold a secret; name a variable in args.api_key_env instead)"
     return f"{allowed} (got {str(url)[:80]!r})"
 
