@@ -8,6 +8,7 @@ import os
 
 import pytest
 from anthropic.types import Message
+from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from provider_cases import CANARY, CLAUDE, MESSAGE, SAID, SCHEMA, bench_of
 from provider_server import answer, serving
 
@@ -55,6 +56,9 @@ def test_a_request_says_what_the_call_says_and_nothing_else(bench):
         "messages": [{"role": "user", "content": "Context: prices é.\n\nDecision: bought."}],
         "output_config": {"effort": "low", "format": {"type": "json_schema", "schema": SCHEMA}},
     }
+    known = MessageCreateParamsNonStreaming.__required_keys__ | MessageCreateParamsNonStreaming.__optional_keys__
+    assert set(request.body) <= known
+    assert "temperature" not in known
     assert request.headers["anthropic-version"] == API_VERSION == "2026-10-21"
     assert request.headers["authorization"].startswith("Bearer canary")
     assert request.headers["content-type"] == "application/json"
