@@ -1,0 +1,157 @@
+"""Exported logs, read back by Inspect itself: what judges saw and said, and nothing of who decided."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from assaymark.engine import Ledger, Message, Text
+from assaymark.errors import AssayError, InputError, PlanError
+from assaymark.workflow.exporting import export_arrow, export_inspect, item_names
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.locking import open_locked
+from assaymark.workflow.tables import ANCHOR, DECISIONS, JUDGMENTS, PROBE, TABLES, Store
+
+
+@pytest.fixture(scope="module")
+def inspect_log():
+    return pytest.importorskip("inspect_ai.log", reason="inspect-ai is not installed (the extra [inspect])")
+
+
+@pytest.fixture(scope="module")
+def logs(inspect_log, finished, tmp_path_factory):
+    """Every exported log of the finished run by file name, as Inspect reads it."""
+    out = tmp_path_factory.mktemp("logs")
+    made = export_inspect(RunFolder(finished), out)
+    assert sorted(out.iterdir()) == sorted(one.path for one in made)
+    return {one.path.name: (one, inspect_log.read_eval_log(str(one.path))) for one in made}
+
+
+def test_one_log_for_each_judge_and_each_kind_of_asking(logs):
+    panel = {f"panel-{name}.eval" for name in ("auditor", "reader", "allocator")}
+    assert set(logs) == {*panel, "outside-outsider.eval", "anchor-auditor.eval"}
+
+
+def test_scores_and_counts_are_those_of_the_tables(logs, finished):
+    store = Store(RunFolder(finished))
+    for name, table in (("panel-reader", JUDGMENTS), ("outside-outsider", PROBE), ("anchor-auditor", ANCHOR)):
+        made, log = logs[f"{name}.eval"]
+        wanted = {(one.call_key, one.trial): one for one in store.read(table) if one.judge == made.judge}
+        found = {(one.metadata["call_key"], one.epoch): one for one in log.samples}
+        assert found.keys() == wanted.keys()
+        assert (made.samples, made.scored) == (len(wanted), sum(one.status == "ok" for one in wanted.values()))
+        assert log.results.completed_samples == len(wanted)
+        for key, judgment in wanted.items():
+            assert {dim: score.value for dim, score in found[key].scores.items()} == judgment.scores
+            assert found[key].metadata["status"] == judgment.status
+        assert {(one.scored_samples, one.unscored_samples) for one in log.results.scores} == {(made.scored, 0)}
+
+
+def test_prompts_and_replies_are_those_of_the_ledger(logs, finished):
+    _, log = logs["panel-reader.eval"]
+    keys = [one.metadata["call_key"] for one in log.samples]
+    with Ledger.open(RunFolder(finished).ledger) as ledger:
+        replies = dict(ledger.replies(keys))
+        calls = {key: ledger.call(key) for key in keys[:5]}
+    assert [one.output.completion for one in log.samples] == [replies[key].text for key in keys]
+    for sample in log.samples[:5]:
+        call = calls[sample.metadata["call_key"]]
+        assert [(one.role, one.text) for one in sample.input] == [(one.role, one.text) for one in call.messages]
+
+
+def test_what_was_asked_is_said_once(logs, finished):
+    locked = open_locked(RunFolder(finished))
+    _, log = logs["panel-reader.eval"]
+    about = {name: log.eval.metadata[name] for name in ("plan_hash", "rubric", "judge", "family", "kind")}
+    assert about == {
+        "plan_hash": locked.plan_hash,
+        "rubric": "v1.0",
+        "judge": "reader",
+        "family": "reader",
+        "kind": "panel",
+    }
+    assert (log.status, log.eval.model, log.eval.config.epochs) == ("success", "reference/reader", 2)
+    assert log.eval.model_generate_config.seed == 12
+    assert {one.metadata["cluster"] for one in log.samples} == {
+        one.cluster for one in Store(RunFolder(finished)).read(DECISIONS)
+    }
+
+
+def test_nothing_tells_who_decided_and_no_mean_is_taken(logs, finished):
+    decisions = Store(RunFolder(finished)).read(DECISIONS)
+    names = {one.agent.id for one in decisions} | {one.agent.model for one in decisions if one.agent.model}
+    names |= {one.record_id for one in decisions}
+    assert not names & {one.cluster for one in decisions}
+    for _, log in logs.values():
+        text = log.model_dump_json()
+        assert not [name for name in names if f'"{name}"' in text or f" {name} " in text]
+        assert all(one.metrics == {} for one in log.results.scores)
+        assert log.reductions is None
+
+
+def test_an_item_has_one_name_in_all_logs(logs):
+    seen: dict[str, set[str]] = {}
+    for name in ("panel-auditor.eval", "panel-reader.eval", "panel-allocator.eval"):
+        for sample in logs[name][1].samples:
+            seen.setdefault(sample.id, set()).add(sample.input[1].text)
+    assert len(seen) == 72
+    assert all(len(texts) == 1 for texts in seen.values())
+    assert Counter(sample.id for sample in logs["panel-reader.eval"][1].samples).most_common()[-1][1] == 2
+
+
+def test_names_follow_the_text_and_not_the_record():
+    shown = {name: Message("user", (Text.of(text),)) for name, text in (("a", "one"), ("b", "two"), ("c", "three"))}
+    other = dict(zip(("c", "a", "b"), shown.values(), strict=True))
+    by_text = {shown[name].text: item for name, item in item_names(shown).items()}
+    assert by_text == {other[name].text: item for name, item in item_names(other).items()}
+
+
+def test_an_answer_without_scores_is_unscored_with_its_reason(inspect_log, run, tmp_path):
+    store = Store(RunFolder(run))
+    judgments = store.read(JUDGMENTS)
+    first = next(one for one in judgments if one.judge == "auditor")
+    lost = replace(first, status="invalid", scores={}, evidence=(), lookahead_check=None, reason="not JSON")
+    basis = {"plan": open_locked(RunFolder(run)).plan_hash}
+    store.write(JUDGMENTS, [lost if one is first else one for one in judgments], basis)
+    made = export_inspect(RunFolder(run), tmp_path / "logs")[0]
+    log = inspect_log.read_eval_log(str(made.path))
+    (sample,) = (one for one in log.samples if one.metadata["call_key"] == first.call_key)
+    assert all(math.isnan(score.value) for score in sample.scores.values())
+    assert {(score.reason, score.explanation) for score in sample.scores.values()} == {
+        ("invalid_response_format", "not JSON")
+    }
+    assert (log.results.scores[0].scored_samples, log.results.scores[0].unscored_samples) == (71, 1)
+
+
+def test_judgments_of_another_plan_are_refused(inspect_log, run, tmp_path):
+    store = Store(RunFolder(run))
+    changed = [replace(one, call_key="0" * 64) for one in store.read(JUDGMENTS)]
+    store.write(JUDGMENTS, changed, {"plan": "other"})
+    with pytest.raises(PlanError, match="the judgments of auditor were not made under this plan"):
+        export_inspect(RunFolder(run), tmp_path / "logs")
+
+
+def test_without_inspect_one_line_says_what_to_install(finished, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "inspect_ai", None)
+    with pytest.raises(AssayError, match=r"pip install 'assaymark\[inspect\]'"):
+        export_inspect(RunFolder(finished), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_arrow_copies_hold_what_the_tables_hold(finished, tmp_path):
+    store = Store(RunFolder(finished))
+    made = export_arrow(RunFolder(finished), tmp_path)
+    assert {path.stem for path in made} == {name for name, table in TABLES.items() if store.digest(table) is not None}
+    assert sorted(made) == sorted(tmp_path.iterdir())
+    with pa.memory_map(str(tmp_path / "judgments.arrow")) as source:
+        assert JUDGMENTS.from_arrow(pa.ipc.open_file(source).read_all()) == store.read(JUDGMENTS)
+
+
+def test_arrow_copies_need_a_run(tmp_path):
+    with pytest.raises(InputError, match="no such run folder"):
+        export_arrow(RunFolder(tmp_path / "none"), tmp_path)
