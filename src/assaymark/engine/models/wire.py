@@ -222,15 +222,26 @@ def _schema_problems(node: Any, where: str) -> Iterator[str]:
         return
     for name in sorted(set(node) - _STRICT):
         yield f"{where}: {name!r} is not known to strict output"
-    properties = node.get("properties", {})
-    if "object" in (node.get("type"), *(node["type"] if isinstance(node.get("type"), list) else ())):
+    for name, kind in _KINDS.items():
+        if not isinstance(node.get(name, kind()), kind):
+            yield f"{where}: {name} must be {'an object' if kind is dict else 'a list'}"
+            return
+    if node.get("type") == "object" or (isinstance(node.get("type"), list) and "object" in node["type"]):
         if node.get("additionalProperties") is not False:
             yield f"{where}: additionalProperties must be false"
-        if set(node.get("required", ())) != set(properties):
+        if sorted(map(str, node.get("required", []))) != sorted(node.get("properties", {})):
             yield f"{where}: every property must be required"
-    inner = [*((f"{where}.{name}", part) for name, part in properties.items())]
-    inner += [(f"{where}.$defs.{name}", part) for name, part in node.get("$defs", {}).items()]
-    inner += [(f"{where}.anyOf[{i}]", part) for i, part in enumerate(node.get("anyOf", ()))]
-    inner += [(f"{where}.items", node["items"])] if "items" in node else []
-    for place, part in inner:
-        yield from _schema_problems(part, place)
+    for place, part in _schema_parts(node):
+        yield from _schema_problems(part, f"{where}.{place}")
+
+
+_KINDS: Final[Mapping[str, type[Any]]] = {"properties": dict, "$defs": dict, "required": list, "anyOf": list}
+
+
+def _schema_parts(node: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The schemas inside a schema, each with its place."""
+    yield from node.get("properties", {}).items()
+    yield from ((f"$defs.{name}", part) for name, part in node.get("$defs", {}).items())
+    yield from ((f"anyOf[{number}]", part) for number, part in enumerate(node.get("anyOf", [])))
+    if "items" in node:
+        yield "items", node["items"]

@@ -1,0 +1,434 @@
+"""What clients of providers share: waiting, keys that stay unseen, addresses, schemas, and clients closed in time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assaymark.agents.replies import reply_schema as agent_schema
+from assaymark.engine import CallSpec, Text
+from assaymark.engine.models.wire import (
+    PerLoop,
+    Provider,
+    Secret,
+    Transport,
+    address_problem,
+    as_model_error,
+    attempt,
+    count_of,
+    load_sdk,
+    printable,
+    read_body,
+    read_object,
+    refuse,
+    retry_after_of,
+    retryable_status,
+    scrub,
+    strict_schema,
+    transport,
+    word_of,
+    words_of,
+)
+from assaymark.errors import ModelError
+from assaymark.judging import load_rubric, rubric_names
+from assaymark.judging.pairs.replies import pair_schema
+from assaymark.judging.replies import reply_schema as judge_schema
+
+HOME = Provider("acme", "json", "acme", ("ACME_KEY", "ACME_OLD_KEY"), "https://api.acme.test/v1", "ACME_BASE_URL")
+KEY = "canary-8d1e/44+key"
+AT = Transport(HOME, "m-1", None, "ACME_KEY", Secret(KEY))
+
+
+def call(**args):
+    return CallSpec(model="acme/m-1", messages=(), template="", args=args)
+
+
+# --- when to ask again ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 520, 529])
+def test_what_may_pass_is_asked_again(status):
+    assert retryable_status(status)
+
+
+@pytest.mark.parametrize("status", [301, 400, 401, 402, 403, 404, 413, 422, 501, 505])
+def test_what_cannot_pass_is_not(status):
+    assert not retryable_status(status)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7.0),
+        ({"Retry-After": " 0.5 "}, 0.5),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": "-3"}, 0.0),
+        ({"retry-after": "1e99"}, 86_400.0),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "a while"}, None),
+        ({"retry-after": "Sun, 06 Nov 1994 08:49:37 GMT", "date": "Sun, 06 Nov 1994 08:49:07 GMT"}, 30.0),
+        ({"retry-after": "Sun, 06 Nov 1994 08:49:37 GMT", "date": "Sun, 06 Nov 1994 09:00:00 GMT"}, 0.0),
+        ({"retry-after": "Sun, 06 Nov 1994 08:49:37 GMT"}, 0.0),
+    ],
+)
+def test_how_long_a_provider_asks_to_wait(headers, seconds):
+    assert retry_after_of(headers) == seconds
+
+
+@given(st.dictionaries(st.sampled_from(["retry-after", "retry-after-ms", "date"]), st.text(max_size=30)))
+def test_no_header_makes_waiting_fail(headers):
+    found = retry_after_of(headers)
+    assert found is None or 0 <= found <= 86_400
+
+
+# --- keys -----------------------------------------------------------------------------------------------------------
+
+_KEYS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=8, max_size=60)
+
+
+@given(_KEYS.filter(lambda key: "[key]" not in key), st.text(max_size=20), st.text(max_size=20))
+def test_a_key_is_in_no_scrubbed_text(key, before, after):
+    secret = Secret(key)
+    told = f"{before} {key} {after}"
+    assert key not in scrub(told, [secret]).replace("[key]", "")
+    assert key not in json.loads(scrub(json.dumps({"said": told}), [secret]))["said"].replace("[key]", "")
+    assert key not in f"{secret!r} {secret}"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        f"Incorrect API key provided: {KEY}",
+        "Incorrect API key provided: sk-proj-ab***************************wxyz.",
+        "key AIzaSyD-12345678901234567890 is not valid",
+        "header was 'Authorization: Bearer abcdefgh'",
+        "xai-abcdefgh is wrong",
+    ],
+)
+def test_what_looks_like_a_key_is_not_repeated(said):
+    found = printable(said, [Secret(KEY)])
+    assert "[key]" in found
+    assert not any(part in found for part in (KEY, "wxyz", "SyD", "abcdefgh"))
+
+
+def test_ordinary_words_are_repeated():
+    assert printable("the risk-adjusted\n task-force \x1b[2J", []) == "the risk-adjusted task-force [2J"
+    assert printable("x" * 1000, [], most=10) == "xxxxxxx..."
+
+
+def test_a_transport_does_not_show_its_key():
+    assert KEY not in repr(AT)
+    assert Secret(KEY) == Secret(KEY)
+    assert len({Secret(KEY), Secret(KEY)}) == 1
+
+
+# --- addresses ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://api.openai.com/v1",
+        "http://127.0.0.1:8000/v1",
+        "http://[::1]:11434/v1",
+        "https://host/openai/deployments/x",
+    ],
+)
+def test_an_address_of_an_api_is_one(url):
+    assert address_problem(url) is None
+
+
+@pytest.mark.parametrize(
+    "url", ["", "host", "ftp://h/", "https://", "https://h?key=s3cret", "https://u:s3cret@h/", "https://h/#s3cret", 7]
+)
+def test_another_address_is_none_and_a_secret_in_it_is_not_shown(url):
+    found = address_problem(url)
+    assert found.startswith("must be http://HOST:PORT/PATH")
+    assert "s3cret" not in found
+
+
+@pytest.mark.parametrize(
+    ("args", "environ", "address", "key_env"),
+    [
+        ({}, {"ACME_KEY": KEY}, HOME.home, "ACME_KEY"),
+        ({}, {"ACME_OLD_KEY": KEY}, HOME.home, "ACME_OLD_KEY"),
+        ({}, {"ACME_KEY": KEY, "ACME_BASE_URL": "http://127.0.0.1:1/v1"}, "http://127.0.0.1:1/v1", "ACME_KEY"),
+        ({}, {"ACME_BASE_URL": "http://127.0.0.1:1/v1"}, "http://127.0.0.1:1/v1", "no key"),
+        ({"base_url": "http://h/v1"}, {"ACME_KEY": KEY}, "http://h/v1", "no key"),
+        ({"base_url": "http://h/v1", "api_key_env": "MINE"}, {"MINE": KEY}, "http://h/v1", "MINE"),
+        ({"api_key_env": "MINE"}, {"MINE": KEY, "ACME_KEY": "of-another"}, HOME.home, "MINE"),
+    ],
+)
+def test_where_a_call_goes_and_with_which_key(args, environ, address, key_env):
+    at = transport(HOME, call(**args), environ)
+    assert (at.address, at.key_env, at.model) == (address, key_env, "m-1")
+    assert at.key == (None if key_env == "no key" else Secret(KEY))
+
+
+@pytest.mark.parametrize(
+    ("args", "environ", "reason"),
+    [
+        ({}, {}, "acme/m-1 needs a key: set the environment variable ACME_KEY or ACME_OLD_KEY"),
+        ({"base_url": "http://h/v1", "api_key_env": "MINE"}, {"ACME_KEY": KEY}, "set the environment variable MINE"),
+        ({}, {"ACME_KEY": KEY, "ACME_BASE_URL": "https://u:s3cret@h"}, "ACME_BASE_URL: must be http"),
+        ({}, {"ACME_KEY": "naïve-key"}, "ACME_KEY holds no key"),
+    ],
+)
+def test_what_is_missing_is_said_before_anything_is_sent(args, environ, reason):
+    with pytest.raises(ModelError, match=reason) as caught:
+        transport(HOME, call(**args), environ)
+    assert not caught.value.retryable
+    assert "s3cret" not in str(caught.value)
+
+
+def test_an_sdk_that_is_missing_is_named_with_the_command_that_installs_it():
+    with pytest.raises(ModelError, match=r"pip install 'assaymark\[acme\]'") as caught:
+        load_sdk(replace(HOME, sdk="no_such_sdk_anywhere"))
+    assert caught.value.quota
+    assert load_sdk(HOME) is json
+
+
+def test_no_sdk_is_imported_with_the_package():
+    script = (
+        "import sys, assaymark.engine.models.openai_models, assaymark.engine.models.prices\n"
+        "print(sorted({'openai', 'anthropic', 'google.genai', 'httpx2', 'httpx'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+# --- clients --------------------------------------------------------------------------------------------------------
+
+
+class Client:
+    """A client that knows whether it was closed."""
+
+    def __init__(self, at):
+        self.at, self.closed_on = at, None
+
+    async def close(self):
+        self.closed_on = asyncio.get_running_loop()
+
+
+def test_a_client_is_made_once_for_a_loop_and_closed_with_it():
+    made: list[Client] = []
+
+    def make(at):
+        made.append(Client(at))
+        return made[-1]
+
+    clients = PerLoop(make, lambda client: client.close())
+
+    async def use():
+        both = await asyncio.gather(clients.of(AT), clients.of(AT))
+        assert both[0] is both[1]
+        assert both[0].closed_on is None
+        assert await clients.of(replace(AT, base_url="http://h/v1")) is not both[0]
+        return asyncio.get_running_loop()
+
+    loops = [asyncio.run(use()), asyncio.run(use())]
+    assert [client.closed_on for client in made] == [loops[0], loops[0], loops[1], loops[1]]
+
+
+def test_clients_can_be_closed_before_the_loop_ends():
+    clients = PerLoop(Client, lambda client: client.close())
+
+    async def use():
+        client = await clients.of(AT)
+        await clients.aclose()
+        await clients.aclose()
+        assert client.closed_on is not None
+        assert await clients.of(AT) is not client
+
+    asyncio.run(use())
+
+
+# --- failures -------------------------------------------------------------------------------------------------------
+
+
+def failed(exc):
+    """What an exception inside an attempt comes to."""
+
+    async def work():
+        raise exc
+
+    with pytest.raises(ModelError) as caught:
+        asyncio.run(attempt(replace(AT, timeout_s=5.0), work()))
+    return caught.value
+
+
+class StatusError(Exception):
+    """An error as SDKs make it: with a status, a body and headers."""
+
+    def __init__(self, status, body=None, headers=None):
+        super().__init__("status")
+        self.status_code, self.body = status, body
+        self.response = type("Response", (), {"headers": headers or {}})()
+
+
+def test_an_attempt_that_failed_keeps_nothing_of_the_request():
+    found = failed(StatusError(429, {"error": {"message": f"slow, {KEY}"}}, {"Retry-After": "3"}))
+    assert str(found) == "acme: too many requests (429) for 'm-1': slow, [key]"
+    assert (found.retryable, found.retry_after, found.quota) == (True, 3.0, False)
+    assert found.__cause__ is None
+    assert found.__context__ is None
+
+
+def test_an_error_of_ours_passes_through():
+    ours = ModelError("as it is", retryable=False)
+    assert failed(ours) is ours
+
+
+@pytest.mark.parametrize(
+    ("exc", "said", "retryable"),
+    [
+        (TimeoutError(), "no reply from https://api.acme.test/v1 within 5 s", True),
+        (ConnectionRefusedError(111, "Connection refused"), "no connection to .*see that the network is there", True),
+        (ConnectionResetError(104, "reset"), "broke off its answer", True),
+        (ssl.SSLCertVerificationError(1, "[SSL: CERTIFICATE_VERIFY_FAILED] self-signed"), "is not trusted", False),
+        (
+            TypeError(f"unexpected argument {KEY}"),
+            r"the client failed with TypeError \(unexpected argument \[key\]",
+            False,
+        ),
+        (StatusError(401, {"error": "no"}), "ACME_KEY was refused .401. by https.*; set the right key: no", False),
+        (StatusError(418, None), "the request was refused .418. for 'm-1'$", False),
+        (
+            StatusError(500, "<html><body>Oops", {"content-type": "text/html"}),
+            "the provider failed .500. on 'm-1'$",
+            True,
+        ),
+    ],
+)
+def test_every_failure_is_one_line_that_says_what_to_do(exc, said, retryable):
+    found = failed(exc)
+    assert found.retryable == retryable
+    with pytest.raises(ModelError, match=said):
+        raise found
+    assert KEY not in str(found)
+
+
+def test_an_address_that_wants_a_key_which_is_not_sent_says_so():
+    found = as_model_error(StatusError(401), replace(AT, key=None, key_env="no key", base_url="http://h/v1"))
+    assert "http://h/v1 wants a key (401); name its environment variable in args.api_key_env" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("body", "words", "message"),
+    [
+        (None, set(), ""),
+        ("plain", set(), "plain"),
+        ([{"error": {"status": "INVALID_ARGUMENT", "message": "no"}}], {"INVALID_ARGUMENT"}, "no"),
+        ({"type": "error", "error": {"type": "billing_error", "message": "pay"}}, {"billing_error"}, "pay"),
+        ({"error": {"code": 400, "details": [{"reason": "API_KEY_INVALID"}, 7]}}, {"API_KEY_INVALID"}, ""),
+        ({"error": "said so"}, set(), "said so"),
+        ({"message": "flat", "code": "x"}, {"x"}, "flat"),
+    ],
+)
+def test_the_words_of_an_error_are_found_in_every_form(body, words, message):
+    assert words_of(body) == (words, message)
+
+
+# --- replies --------------------------------------------------------------------------------------------------------
+
+
+@given(st.binary(max_size=200))
+def test_no_body_is_fatal(body):
+    with suppress(ModelError):
+        text, found = read_object(body, AT)
+        assert isinstance(found, dict)
+        assert isinstance(text, str)
+
+
+def test_a_number_of_any_length_is_read():
+    assert read_object(b'{"n": ' + b"7" * 100_000 + b"}", AT)[1]["n"] == int("7" * 30)
+
+
+def test_a_body_is_read_up_to_its_limit():
+    async def chunks():
+        for _ in range(100):
+            yield b"x" * 1_000_000
+
+    assert len(asyncio.run(read_body(chunks()))) == 9_000_000
+
+
+@pytest.mark.parametrize("value", [None, True, -1, 1.5, "3", 10**13])
+def test_what_is_no_count_is_none(value):
+    assert count_of(value) is None
+
+
+@pytest.mark.parametrize("value", [None, "", 7, "two\nlines", "x" * 201])
+def test_what_is_no_word_is_none(value):
+    assert word_of(value) is None
+
+
+def test_problems_refuse_a_call():
+    refuse(call(), [])
+    with pytest.raises(ModelError, match="acme/m-1: one; two"):
+        refuse(call(), ["one", "two"])
+
+
+# --- schemas --------------------------------------------------------------------------------------------------------
+
+
+def closed(**properties):
+    """A schema of an object with exactly these keys."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        closed(),
+        closed(a={"type": ["string", "null"]}, b={"type": "array", "items": closed(c={"enum": [1, 2]})}),
+        closed(a={"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}]}),
+        {**closed(a={"$ref": "#/$defs/x"}), "$defs": {"x": {"type": "string"}}},
+    ],
+)
+def test_a_strict_schema_is_sent_as_it_is(schema):
+    assert strict_schema(Text.of(json.dumps(schema, indent=1))) == schema
+
+
+@pytest.mark.parametrize("name", rubric_names())
+def test_the_schemas_of_judges_are_strict(name):
+    made = judge_schema(load_rubric(name))
+    assert strict_schema(Text.of(json.dumps(made))) == made
+
+
+@pytest.mark.parametrize("made", [agent_schema(), pair_schema()], ids=["agent", "pair"])
+def test_other_schemas_of_ours_are_strict(made):
+    assert strict_schema(Text.of(json.dumps(made))) == made
+
+
+@pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        ("{", "the schema is not JSON"),
+        ("[]", "schema: must be an object"),
+        ('{"type": "string"}', "the outermost type must be 'object'"),
+        (closed(a={"type": "string", "minLength": 1}), "schema.a: 'minLength' is not known to strict output"),
+        ({**closed(), "additionalProperties": True}, "schema: additionalProperties must be false"),
+        ({**closed(a={}), "required": []}, "schema: every property must be required"),
+        (closed(a={"type": "array", "items": {"type": "object"}}), "schema.a.items: additionalProperties"),
+        (closed(a={"anyOf": [{"oneOf": []}]}), r"schema.a.anyOf\[0\]: 'oneOf' is not known"),
+        (closed(a=7), "schema.a: must be an object"),
+        ({**closed(), "properties": 7}, "properties must be an object"),
+        ({**closed(), "required": 7}, "required must be a list"),
+        ("[" * 100_000, "the schema is not JSON"),
+    ],
+)
+def test_a_schema_that_is_not_strict_is_refused_with_its_problems(schema, problem):
+    with pytest.raises(ModelError, match=problem) as caught:
+        strict_schema(Text.of(schema if isinstance(schema, str) else json.dumps(schema)))
+    assert not caught.value.retryable
