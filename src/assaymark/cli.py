@@ -33,6 +33,7 @@ from assaymark.workflow import data as market_data
 from assaymark.workflow import doctor as examination
 from assaymark.workflow import verbs
 from assaymark.workflow.bare_tables import measure_table
+from assaymark.workflow.exporting import export_arrow, export_inspect
 from assaymark.workflow.folder import RunFolder, read_text
 from assaymark.workflow.progress import Progress, bars
 
@@ -261,6 +262,25 @@ def plan_calls(
 def report(run: Run) -> None:
     """Write the pages and print the summary."""
     _finish(verbs.report(RunFolder(run)))
+
+
+@app.command()
+def export(
+    run: Run,
+    inspect: Annotated[bool, typer.Option("--inspect", help="Logs for Inspect AI's viewer, one a judge.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="For --inspect: where they go.", metavar="FOLDER")] = None,
+    arrow: Annotated[
+        Path | None, typer.Option("--arrow", help="Copy the tables as Arrow files into this folder.", metavar="FOLDER")
+    ] = None,
+) -> None:
+    """Write what judges were asked and answered as logs for Inspect's viewer, or the tables for a notebook."""
+    if inspect != (out is not None) or (out is None and arrow is None):
+        raise typer.BadParameter("give --inspect --out FOLDER, or --arrow FOLDER, or both")
+    folder = RunFolder(run)
+    with _progress() as progress:
+        logs = export_inspect(folder, out, progress=progress) if out is not None else []
+    for line in (*map(str, logs), *map(str, export_arrow(folder, arrow) if arrow is not None else ())):
+        _say(line)
 
 
 @app.command()

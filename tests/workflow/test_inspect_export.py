@@ -10,6 +10,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
+from assaymark.cli import main
 from assaymark.engine import Ledger, Message, Text
 from assaymark.errors import AssayError, InputError, PlanError
 from assaymark.workflow.exporting import export_arrow, export_inspect, item_names
@@ -155,3 +156,16 @@ def test_arrow_copies_hold_what_the_tables_hold(finished, tmp_path):
 def test_arrow_copies_need_a_run(tmp_path):
     with pytest.raises(InputError, match="no such run folder"):
         export_arrow(RunFolder(tmp_path / "none"), tmp_path)
+
+
+def test_the_command_says_what_it_wrote(inspect_log, finished, tmp_path, capsys):
+    logs, arrow = tmp_path / "logs", tmp_path / "arrow"
+    assert main(["export", str(finished), "--inspect", "--out", str(logs), "--arrow", str(arrow)]) == 0
+    said = capsys.readouterr().out
+    assert f"{logs}/panel-reader.eval: 144 answers of reader, 144 with scores" in said
+    assert f"{arrow}/judgments.arrow" in said
+
+
+@pytest.mark.parametrize("options", [[], ["--inspect"], ["--out", "x"]])
+def test_the_command_is_told_what_to_write_and_where(finished, options):
+    assert main(["export", str(finished), *options]) == 2
