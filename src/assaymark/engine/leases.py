@@ -7,6 +7,7 @@ worker that was away longer than its lease can do no harm when it is back.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
@@ -80,7 +81,7 @@ class Leases:
         *,
         keys: Sequence[str] | None = None,
         model: str | None = None,
-        since: float = 0.0,
+        since: float = math.inf,
     ) -> tuple[list[Claim], int]:
         """Take up to ``n`` calls that nobody holds. An attempt that its last holder left open is marked ``lost``.
 

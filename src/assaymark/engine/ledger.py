@@ -28,6 +28,7 @@ from assaymark.engine.rows import Attempt, End, Outcome, Source
 from assaymark.errors import LedgerError
 
 _CALLS_A_GROUP = 50_000  # keys are hashes: small groups would write the whole index again and again
+_KEYS_WORTH_A_SCAN = 10_000
 _KNOWN_TEXTS = 200_000  # digests remembered while planning, about 25 MB
 
 _OBJECTS_HELD = sa.select(tables.objects.c.sha256).where(
@@ -76,6 +77,7 @@ class Ledger:
         self._store = store
         self._engine = store.engine
         self.leases = Leases(store) if store.shared else None
+        self._has_windows = store.shared
 
     # --- opening and closing ---
 
@@ -154,10 +156,14 @@ class Ledger:
 
     def pending(self, keys: Iterable[str]) -> list[str]:
         """Those of ``keys`` that have no reply yet, in the order given."""
+        asked = list(keys)
+        if len(asked) > _KEYS_WORTH_A_SCAN:
+            held = self._replied(frozenset(asked))
+            return [key for key in asked if key not in held]
         found: list[str] = []
-        for group in groups(keys, KEYS_A_QUERY):
-            held = {row["key"] for row in self._read(commits.HELD, keys=group)}
-            found += [key for key in group if key not in held]
+        for group in groups(asked, KEYS_A_QUERY):
+            few = {row["key"] for row in self._read(commits.HELD, keys=group)}
+            found += [key for key in group if key not in few]
         return found
 
     def pending_models(self) -> dict[str, int]:
@@ -295,7 +301,9 @@ class Ledger:
     def reserve(self, provider: str, limits: Limits, tokens: Sequence[int], corrections: Mapping[int, int]) -> Grant:
         """Book requests to a provider as far as its limits leave room; see `limits.reserve`."""
         with database.plainly(self.name), database.writing(self._engine) as connection:
-            tables.windows.create(connection, checkfirst=True)  # ledgers that have no limits do not have it
+            if not self._has_windows:  # ledgers without limits do not have them
+                tables.windows.create(connection, checkfirst=True)
+                self._has_windows = True
             return limits_.reserve(connection, self._store, provider, limits, tokens, corrections)
 
     # --- bytes ---
@@ -339,6 +347,12 @@ class Ledger:
     def _now(self) -> float:
         with self._engine.connect() as connection:
             return self._store.now(connection)
+
+    def _replied(self, keys: Collection[str]) -> set[str]:
+        """Those of many keys that have a reply, found by going over all replies once."""
+        with database.plainly(self.name), self._engine.connect() as connection:
+            rows_ = connection.execution_options(yield_per=10_000).scalars(sa.select(tables.replies.c.key))
+            return {key for key in rows_ if key in keys}
 
     def _objects(self, digests: Collection[str]) -> dict[str, bytes]:
         """The bytes of each of these objects."""

@@ -29,7 +29,7 @@ Progress = Callable[[int, int], None]
 
 _LONGEST_BACKOFF_S = 300.0
 _MOST_PUT_OFF = 30  # times that a provider may ask to wait before one call is given up
-_LOOK_AGAIN_S = 1.0  # while others hold what is left
+_LOOK_AGAIN_S = (0.02, 1.0)  # while others hold what is left: at first, and at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +237,7 @@ class _Feed:
             await _in(self._thread, self._work.put_back, given_back)
 
     async def _fetch(self) -> bool:
+        wait = _LOOK_AGAIN_S[0]
         while not self._empty and not self.gate.shut:
             found = await _in(self._thread, self._work.more, self._model, self._n)
             self._empty = found is None
@@ -244,7 +245,8 @@ class _Feed:
             if found:
                 return True
             if found is not None:
-                await self.gate.pause(_LOOK_AGAIN_S)
+                await self.gate.pause(min(wait, self._work.renew_every_s or wait))
+                wait = min(2 * wait, _LOOK_AGAIN_S[1])
         return False
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from assaymark.engine.breaker import Patience
@@ -112,12 +114,13 @@ def run_calls(
         patience=patience or Patience(),
         limits=limits or {},
     )
-    asked = {call.key: call for call in calls}
-    _check_models(asked.values(), models)
     with ledger.exclusive():
-        orphaned = _look_over(ledger)
-        ledger.plan(asked.values())
-        pending = {key: asked[key] for key in ledger.pending(asked)}
+        with _looking_over(ledger):
+            asked = {call.key: call for call in calls}
+            _check_models(asked.values(), models)
+            pending = {key: asked[key] for key in ledger.pending(asked)}
+        orphaned = _mark_lost(ledger)
+        ledger.plan(pending.values())
         work: Work
         if ledger.leases is None:
             work = Listed(ledger, pending.items())
@@ -161,8 +164,9 @@ def run_worker(
         limits=limits or {},
     )
     with ledger.exclusive():
-        orphaned = _look_over(ledger)
-        sizes = _sizes(ledger, models)
+        with _looking_over(ledger):
+            sizes = _sizes(ledger, models)
+        orphaned = _mark_lost(ledger)
         work: Work
         if ledger.leases is None:
             work = Planned(ledger, sizes)
@@ -176,9 +180,17 @@ def run_worker(
     return _summary(run, work, planned=planned, already=0, orphaned=orphaned, open_=open_)
 
 
-def _look_over(ledger: Ledger) -> int:
-    """Before anything is paid for: is the ledger sound, and how many attempts did an earlier run leave open?"""
-    ledger.check_structure()
+@contextmanager
+def _looking_over(ledger: Ledger) -> Iterator[None]:
+    """Beside the work of the block, see that the ledger is sound: before anything is written or paid for."""
+    with ThreadPoolExecutor(1, "looking over") as thread:
+        sound = thread.submit(ledger.check_structure)
+        yield
+        sound.result()
+
+
+def _mark_lost(ledger: Ledger) -> int:
+    """Mark what an earlier run left open; where workers share a ledger, it may be under way."""
     return 0 if ledger.leases else len(ledger.mark_lost())
 
 

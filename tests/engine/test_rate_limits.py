@@ -1,0 +1,172 @@
+"""Requests and tokens a minute: no window gets more, whoever asks."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from contextlib import closing
+from itertools import count
+
+import pytest
+from engine_calls import Scripted, call, calls
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from assaymark.engine import CallSpec, Ledger, Limits, Message, Reply, Text, run_calls, run_worker
+from assaymark.engine.limits import tokens_expected
+from assaymark.errors import LedgerError
+
+NAME = "reference/echo"
+NUMBERS = count()
+
+
+@pytest.fixture
+def ledger(tmp_path, monkeypatch):
+    monkeypatch.setattr("assaymark.engine.database._PRAGMAS", ("synchronous=OFF",))  # nothing here is about the disk
+    with Ledger.open(tmp_path / "ledger.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Minutes of 0.4 seconds."""
+    for name, value in {"_WINDOW_S": 0.4, "_SLACK_S": 0.1, "_BUCKET_S": 0.02}.items():
+        monkeypatch.setattr(f"assaymark.engine.limits.{name}", value)
+
+
+def at(ledger, clock):
+    """Let the clock of the ledger stand."""
+    ledger._store.now = lambda _connection: clock
+
+
+def ask(ledger, n, limits, *, tokens=1, corrections=None, provider="acme"):
+    return ledger.reserve(provider, limits, [tokens] * n, corrections or {})
+
+
+def most_in_a_window(times, seconds):
+    return max(sum(start <= at < start + seconds for at in times) for start in times)
+
+
+def test_what_there_is_room_for_is_granted_in_order(ledger):
+    at(ledger, 1000.0)
+    limits = Limits(requests_per_minute=5)
+    assert ask(ledger, 3, limits).granted == 3
+    grant = ask(ledger, 4, limits)
+    assert (grant.granted, grant.bucket) == (2, 1000)
+    assert 62 < grant.wait_s < 64
+    assert ask(ledger, 4, limits).granted == 0
+    assert ledger.reserve("other", limits, [1], {}).granted == 1
+    at(ledger, 1000.0 + grant.wait_s)
+    assert ask(ledger, 9, limits).granted == 5
+
+
+def test_tokens_count_too_and_a_reply_corrects_them(ledger):
+    at(ledger, 1000.0)
+    limits = Limits(tokens_per_minute=1000)
+    first = ask(ledger, 4, limits, tokens=300)
+    assert first.granted == 3
+    assert ask(ledger, 1, limits, tokens=300, corrections={first.bucket: -500}).granted == 1
+    assert ask(ledger, 1, limits, tokens=1, corrections={first.bucket: 400}).granted == 0
+
+
+def test_a_call_that_is_larger_than_a_minute_goes_alone(ledger):
+    at(ledger, 1000.0)
+    limits = Limits(tokens_per_minute=100)
+    assert ask(ledger, 2, limits, tokens=5000).granted == 1
+    at(ledger, 1070.0)
+    assert ask(ledger, 2, limits, tokens=5000).granted == 1
+
+
+def test_a_clock_that_was_set_back_blocks_nobody_for_long(ledger):
+    at(ledger, 1e6)
+    assert ask(ledger, 5, Limits(requests_per_minute=5)).granted == 5
+    at(ledger, 1e6 - 86_400)
+    assert ask(ledger, 5, Limits(requests_per_minute=5)).granted == 5
+
+
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.lists(st.tuples(st.floats(0, 40), st.integers(1, 4)), min_size=1, max_size=10), st.integers(1, 6))
+def test_no_minute_gets_more_than_its_limit(ledger, asks, limit):
+    clock, sent, provider = 1000.0, [], f"p{next(NUMBERS)}"
+    for after, n in asks:
+        clock += after
+        at(ledger, clock)
+        sent += [clock] * ask(ledger, n, Limits(requests_per_minute=limit), provider=provider).granted
+    assert most_in_a_window(sent, 60) <= limit
+
+
+def test_an_earlier_ledger_gets_its_table_when_limits_are_set(tmp_path):
+    with Ledger.open(tmp_path / "ledger.db") as opened:
+        assert ask(opened, 1, Limits(requests_per_minute=1)).granted == 1
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as raw:
+        assert raw.execute("select count(*) from windows").fetchone() == (2,)
+
+
+@pytest.mark.parametrize("name", ["requests_per_minute", "tokens_per_minute"])
+def test_a_limit_out_of_range_is_refused(name):
+    with pytest.raises(ValueError, match=f"{name} must be at least 1"):
+        Limits(**{name: 0})
+
+
+def test_tokens_are_guessed_from_the_prompt_and_the_most_that_may_come():
+    spec = CallSpec(model="a/b", messages=(Message("user", (Text.of("x" * 300),)),), template="t")
+    assert tokens_expected(spec) == 100 + 1024
+    asked = CallSpec(model="a/b", messages=spec.messages, template="t", args={"max_tokens": 50})
+    assert tokens_expected(asked) == 150
+
+
+class Timed(Scripted):
+    def __init__(self):
+        super().__init__(lambda _call: "fine")
+        self.times = []
+
+    async def complete(self, call):
+        self.times.append(time.monotonic())
+        reply = await super().complete(call)
+        return Reply(text=reply.text, model="m", input_tokens=10, output_tokens=10)
+
+
+def test_a_run_stays_below_its_limits(ledger, short):
+    model, free = Timed(), Timed()
+    limits = {"reference": Limits(requests_per_minute=8)}
+    asked = [*calls(20), *calls(5, model="other/x")]
+    summary = run_calls(ledger, asked, {NAME: model, "other/x": free}, limits=limits)
+    assert summary.made == 25
+    assert most_in_a_window(model.times, 0.4) <= 8
+    assert free.times[-1] < model.times[8]
+
+
+def test_tokens_that_were_not_taken_make_room(ledger, monkeypatch):
+    """Without it this would take three minutes more than it does."""
+    monkeypatch.setattr("assaymark.engine.gate._LOOK_AGAIN_S", 0.01)
+    model, limits = Timed(), {"reference": Limits(tokens_per_minute=3 * tokens_expected(call()))}
+    assert run_calls(ledger, calls(12), {NAME: model}, concurrency=2, limits=limits).made == 12
+    assert model.times[-1] - model.times[0] < 60
+
+
+def test_an_unwritable_ledger_ends_the_run(ledger, monkeypatch):
+    def broken(*_args):
+        raise LedgerError("the disk is full")
+
+    monkeypatch.setattr(ledger, "reserve", broken)
+    with pytest.raises(LedgerError, match="the disk is full"):
+        run_calls(ledger, calls(5), {NAME: Timed()}, limits={"reference": Limits(requests_per_minute=8)})
+
+
+def test_two_workers_together_stay_below_the_limit(database, short):
+    model, limits = Timed(), {"reference": Limits(requests_per_minute=10)}
+    with Ledger.open(database) as one, Ledger.open(database) as two:
+        one.plan(calls(24))
+        made = []
+
+        def work(ledger):
+            made.append(run_worker(ledger, {NAME: model}, concurrency=6, limits=limits).made)
+
+        threads = [threading.Thread(target=work, args=(ledger,)) for ledger in (one, two)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sum(made) == 24 == len(model.times)
+    assert most_in_a_window(model.times, 0.4) <= 10
