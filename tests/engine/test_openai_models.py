@@ -150,7 +150,8 @@ def test_the_responses_api_has_no_seed(bench):
 
 
 def test_a_completion_is_asked_for_field_by_field(bench):
-    args = {"max_tokens": 900, "top_p": 0.9, "extra_body": {"chat_template_kwargs": {"enable_thinking": False}}}
+    extra = '{"chat_template_kwargs": {"enable_thinking": false}}'  # as a study file can hold it
+    args = {"max_tokens": 900, "top_p": 0.9, "extra_body": extra}
     request = bench.sent(chat_call(temperature=0.5, seed=7, effort="high", args=args))
     assert (request.method, request.path) == ("POST", "/v1/chat/completions")
     assert request.body == {
@@ -441,8 +442,14 @@ def test_a_name_that_cannot_be_one_is_refused(factory, name):
         ("openai/x", {"base_url": f"https://me:{CANARY}@x/v1"}, "not shown: it may hold a secret"),
         ("openai/x", {"structured": "none"}, "unknown argument 'structured' of openai/x; allowed: api_key_env,"),
         ("openai-chat/x", {"structured": "xml"}, "structured must be one of json_schema, json_object, none"),
-        ("openai-chat/x", {"extra_body": {"seed": 4}}, "extra_body must be an object without the fields"),
+        (
+            "openai-chat/x",
+            {"extra_body": {"seed": 4}},
+            "extra_body must be an object, or the JSON text of one, without max_",
+        ),
         ("openai-chat/x", {"extra_body": []}, "extra_body must be an object"),
+        ("openai-chat/x", {"extra_body": '{"n": 2}'}, "extra_body must be an object"),
+        ("openai-chat/x", {"extra_body": "{"}, "extra_body must be an object"),
     ],
 )
 def test_a_wrong_argument_is_named(bench, model, args, problem):

@@ -37,6 +37,7 @@ from assaymark.engine.models.wire import (
     words_of,
 )
 from assaymark.errors import InputError, ModelError, Problem
+from assaymark.prompting.strict_json import Rejected, strict_json
 from assaymark.records import JSON
 
 _HOME: Final = "https://api.openai.com/v1"
@@ -70,8 +71,8 @@ _CHAT_RULES: Final[Mapping[str, Rule]] = {
     **_TOP_P,
     "structured": (lambda value: value in STRUCTURED, f"one of {', '.join(STRUCTURED)}"),
     "extra_body": (
-        lambda value: isinstance(value, dict) and not _OUR_FIELDS & set(value),
-        f"an object without the fields that a call sets itself ({', '.join(sorted(_OUR_FIELDS))})",
+        lambda value: (found := _extra(value)) is not None and not _OUR_FIELDS & set(found),
+        f"an object, or the JSON text of one, without {', '.join(sorted(_OUR_FIELDS))}: a call sets these itself",
     ),
 }
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+\-]{0,199}")
@@ -303,7 +304,8 @@ class OpenAIChatModel(_OpenAI):
 
     The schema of a call goes into ``response_format`` as a strict JSON schema, unless ``args.structured`` says
     otherwise; its effort into ``reasoning_effort``. ``args.max_tokens`` is sent as ``max_completion_tokens`` to OpenAI
-    and as ``max_tokens`` to others, which is the one that they all know. ``args.extra_body`` is sent along as it is.
+    and as ``max_tokens`` to others, which is the one that they all know. The fields of
+    ``args.extra_body``, an object or the JSON text of one, are sent along as they are.
 
     Parameters and errors are those of `OpenAIModel`.
 
@@ -332,7 +334,7 @@ class OpenAIChatModel(_OpenAI):
             temperature=call.temperature,
             reasoning_effort=call.effort,
             top_p=call.args.get("top_p"),
-            extra_body=call.args.get("extra_body"),
+            extra_body=_extra(call.args.get("extra_body")),
             **{most: call.args.get("max_tokens")},
         )
 
@@ -353,6 +355,15 @@ class OpenAIChatModel(_OpenAI):
             cached_tokens=count_of(_part(usage, "prompt_tokens_details").get("cached_tokens")),
             raw=raw,
         )
+
+
+def _extra(value: object) -> dict[str, Any] | None:
+    """An object as it is or as JSON text, which is how a study file can hold one; None if it is neither."""
+    try:
+        found = strict_json(value) if isinstance(value, str) else value
+    except Rejected:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _messages(call: CallSpec) -> list[dict[str, str]]:
