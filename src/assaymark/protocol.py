@@ -254,6 +254,13 @@ class DatasheetLimits(Frozen):
         return {name: value for name, value in self if name != "on_failure" and value is not None}
 
 
+class ProviderLimits(Frozen):
+    """What one provider may be asked in a minute, by all who work on a study together; none set means no limit."""
+
+    requests_per_minute: int | None = Field(default=None, ge=1)
+    tokens_per_minute: int | None = Field(default=None, ge=1)
+
+
 class EngineChoice(Frozen):
     """How calls are made. None of these can change an answer, so none of them enters a call key."""
 
@@ -261,6 +268,7 @@ class EngineChoice(Frozen):
     deadline_s: float = Field(default=120.0, gt=0, le=3600)
     attempts: int = Field(default=4, ge=1, le=20)
     backoff_s: float = Field(default=1.0, ge=0, le=300)
+    limits: dict[Name, ProviderLimits] = Field(default_factory=dict, description="by provider, such as openai")
 
 
 class Claims(Frozen):

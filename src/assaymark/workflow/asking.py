@@ -3,11 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from assaymark.engine import CallSpec, Ledger, Model, Reply, RunSummary, run_calls
+from assaymark.engine import CallSpec, Ledger, Limits, Model, Reply, RunSummary, run_calls
 from assaymark.errors import ModelError
+from assaymark.protocol import EngineChoice
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress
+
+
+def run_all(
+    ledger: Ledger,
+    calls: Sequence[CallSpec],
+    models: Mapping[str, Model],
+    engine: EngineChoice,
+    *,
+    what: str,
+    progress: Progress,
+) -> RunSummary:
+    """Ask every call that has no reply yet, in the manner that a plan sets."""
+    return run_calls(
+        ledger,
+        calls,
+        models,
+        progress=lambda done, total: progress(what, done, total),
+        **manner(engine),
+    )
+
+
+def manner(engine: EngineChoice) -> Any:
+    """How a plan has calls made, as arguments of the runner."""
+    return {
+        "concurrency": engine.concurrency,
+        "deadline_s": engine.deadline_s,
+        "attempts": engine.attempts,
+        "backoff_s": engine.backoff_s,
+        "limits": {
+            provider: Limits(limit.requests_per_minute, limit.tokens_per_minute)
+            for provider, limit in engine.limits.items()
+        },
+    }
 
 
 def ask(
@@ -18,6 +53,7 @@ def ask(
     judge: str,
     what: str,
     progress: Progress,
+    engine: EngineChoice | None = None,
 ) -> dict[str, Reply]:
     """The replies to one judge's calls by key, asking only for those that the ledger does not have.
 
@@ -28,9 +64,7 @@ def ask(
     """
     with Ledger.open(folder.ledger) as ledger:
         ledger.plan(calls)
-        summary = run_calls(
-            ledger, calls, models, progress=lambda done, total: progress(f"{what} {judge}", done, total)
-        )
+        summary = run_all(ledger, calls, models, engine or EngineChoice(), what=f"{what} {judge}", progress=progress)
         require_all(summary, judge, folder)
         return dict(ledger.replies([call.key for call in calls]))
 
@@ -46,7 +80,12 @@ def require_all(summary: RunSummary, judge: str, folder: RunFolder) -> None:
     kept = f"every reply so far is kept in {folder.path}, and the same command goes on"
     if summary.interrupted:
         raise ModelError(f"stopped as asked; {kept}", retryable=True)
+    if summary.stopped:
+        raise ModelError("; ".join(summary.stopped), retryable=True)
     if summary.failed:
         first = min(summary.failed, key=lambda failure: failure.key)
         failed = f"{len(summary.failed)} of {summary.planned} calls of {judge} failed"
         raise ModelError(f"{failed} (first: {first.key[:12]}..., {first.reason}); {kept}", retryable=True)
+    if summary.left:
+        raise ModelError(f"{summary.left} of {summary.planned} calls of {judge} were given up elsewhere; {kept}",
+                         retryable=True)  # fmt: skip

@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 import numpy as np
 
 from assaymark.agents.date_probe import date_call, read_date
-from assaymark.engine import Ledger, Model, run_calls
+from assaymark.engine import Model, Reply
 from assaymark.errors import PlanError
 from assaymark.market.cycles import Cycle
 from assaymark.market.level_probe import ProbeResult, day_of, probe_result
 from assaymark.market.sanitise import Bars
 from assaymark.protocol import Study, Substrate
-from assaymark.records import Context, Series
-from assaymark.workflow.asking import require_all
+from assaymark.records import Series
+from assaymark.workflow.asking import ask
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.substrates import cut, source_of, unsanitised
@@ -39,7 +39,7 @@ def probe_dates(
     cycles = sample_of(substrate)
     found = [mechanical(cycles, substrate)]
     if substrate.date_probe.model is not None and models is not None:
-        found.append(by_model(folder, cycles, substrate, models, progress=progress))
+        found.append(by_model(folder, cycles, study, models, progress=progress))
     if failed := [str(one) for one in found if not one.passed]:
         raise PlanError(
             f"{'; '.join(failed)}. Material that says when it is from cannot be locked; take out what gives it away, "
@@ -91,40 +91,30 @@ def _day(cycle: Cycle) -> np.datetime64:
 def by_model(
     folder: RunFolder,
     cycles: Sequence[Cycle],
-    substrate: Substrate,
+    study: Study,
     models: Mapping[str, Model],
     *,
     progress: Progress = silent,
 ) -> ProbeResult:
     """Ask a model for the month of the sanitised cycles, and of the same cycles with everything left in."""
+    substrate = study.substrate
+    assert substrate is not None
     wanted = substrate.date_probe
     assert wanted.model is not None
-    hits = _asked(folder, [cycle.context for cycle in cycles], cycles, wanted.model, models, progress)
-    control = _asked(folder, [unsanitised(cycle) for cycle in cycles], cycles, wanted.model, models, progress)
+    shown = [*(cycle.context for cycle in cycles), *(unsanitised(cycle) for cycle in cycles)]
+    calls = [date_call(wanted.model, context) for context in shown]
+    replies = ask(
+        folder, calls, models, judge=wanted.model, what="asking for dates", progress=progress, engine=study.engine
+    )
+    right = [_is_right(replies[call.key], cycle) for call, cycle in zip(calls, [*cycles, *cycles], strict=True)]
+    hits, control = right[: len(cycles)], right[len(cycles) :]
     months = source_of(substrate).ranges()[0].days.astype("datetime64[M]")
     chance = 1.0 / np.unique(months).size
     return probe_result("model", hits, control, chance=chance, alpha=wanted.alpha, control=wanted.control)
 
 
-def _asked(
-    folder: RunFolder,
-    contexts: Sequence[Context],
-    cycles: Sequence[Cycle],
-    model: str,
-    models: Mapping[str, Model],
-    progress: Progress,
-) -> list[bool]:
-    """Whether the model named the right month of each context."""
-    calls = [date_call(model, context) for context in contexts]
-    with Ledger.open(folder.ledger) as ledger:
-        summary = run_calls(
-            ledger, calls, models, progress=lambda done, total: progress("probing for dates", done, total)
-        )
-        require_all(summary, model, folder)
-        replies = dict(ledger.replies([call.key for call in calls]))
-    found = []
-    for call, cycle in zip(calls, cycles, strict=True):
-        true = datetime.fromtimestamp(int(cycle.raw[0].times[-1]), UTC)
-        said = read_date(replies[call.key])
-        found.append(said is not None and (said.year, said.month) == (true.year, true.month))
-    return found
+def _is_right(reply: Reply, cycle: Cycle) -> bool:
+    """Whether a reply names the month that a cycle was cut from."""
+    true = datetime.fromtimestamp(int(cycle.raw[0].times[-1]), UTC)
+    said = read_date(reply)
+    return said is not None and (said.year, said.month) == (true.year, true.month)

@@ -8,13 +8,13 @@ from typing import Final
 
 from assaymark.agents.llm import NOT_USABLE, LLMAgent, Place
 from assaymark.agents.prompts import envelope_of, is_outside, prompt_of
-from assaymark.engine import CallSpec, Ledger, Message, Model, run_calls
+from assaymark.engine import CallSpec, Ledger, Message, Model
 from assaymark.engine.models import check_ready, patience
 from assaymark.errors import LedgerError
 from assaymark.market.cycles import CycleKey
 from assaymark.protocol import Study
 from assaymark.records import Context, Decision
-from assaymark.workflow.asking import require_all
+from assaymark.workflow.asking import require_all, run_all
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import Locked, open_locked
 from assaymark.workflow.progress import Progress, silent
@@ -86,16 +86,8 @@ def _answers(
     with Ledger.open(folder.ledger) as ledger:
         ledger.plan(calls)
         _check_ready(ledger, asked, models)
-        summary = run_calls(
-            ledger,
-            calls,
-            models,
-            concurrency=min(engine.concurrency, _LANE),
-            deadline_s=deadline,
-            attempts=engine.attempts,
-            backoff_s=engine.backoff_s,
-            progress=lambda done, total: progress("asking the agents", done, total),
-        )
+        lane = engine.model_copy(update={"concurrency": min(engine.concurrency, _LANE), "deadline_s": deadline})
+        summary = run_all(ledger, calls, models, lane, what="asking the agents", progress=progress)
         require_all(summary, "the agents", folder)
         replies = dict(ledger.replies([call.key for call in calls]))
     if lost := sum(call.key not in replies for call in calls):

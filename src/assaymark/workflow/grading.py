@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from assaymark.engine import Ledger, Message, Model, RunSummary, run_calls
+from assaymark.engine import Ledger, Message, Model, RunSummary
 from assaymark.errors import LedgerError
 from assaymark.judging import PlannedCall, Rubric, judgment, plan_calls, user_messages
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Decision, Judgment
-from assaymark.workflow.asking import require_all
+from assaymark.workflow.asking import require_all, run_all
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import Locked
 from assaymark.workflow.progress import Progress
@@ -66,20 +66,12 @@ class Desk:
         LedgerError
             A recorded reply cannot be found.
         """
-        study, engine = self.locked.study, self.locked.study.engine
+        study = self.locked.study
         planned = plan_calls(self.decisions, {}, study, rubric, judges=judges, only=only, shown=self.shown)
         with Ledger.open(self.folder.ledger) as ledger:
             ledger.plan(item.call for item in planned)
-            summary = run_calls(
-                ledger,
-                [item.call for item in planned],
-                self.models,
-                concurrency=engine.concurrency,
-                deadline_s=engine.deadline_s,
-                attempts=engine.attempts,
-                backoff_s=engine.backoff_s,
-                progress=lambda done, total: self.progress(what, done, total),
-            )
+            calls = [item.call for item in planned]
+            summary = run_all(ledger, calls, self.models, study.engine, what=what, progress=self.progress)
             require_all(summary, "the judges", self.folder)
             return _parsed(planned, ledger, rubric), summary
 
