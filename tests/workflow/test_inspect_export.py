@@ -78,6 +78,7 @@ def test_what_was_asked_is_said_once(logs, finished):
     }
     assert (log.status, log.eval.model, log.eval.config.epochs) == ("success", "reference/reader", 2)
     assert log.eval.model_generate_config.seed == 12
+    assert {log.eval.created, log.stats.started_at, log.stats.completed_at} == {log.eval.created}
     assert {one.metadata["cluster"] for one in log.samples} == {
         one.cluster for one in Store(RunFolder(finished)).read(DECISIONS)
     }

@@ -234,6 +234,8 @@ def _log(asked: _Asked, shown: _Shown) -> Any:
             completed_samples=len(samples),
             scores=[log.EvalScore(name=name, scorer=name, **counts) for name in asked.rubric.names],
         ),
+        # The one time on record; without any, the viewer shows a duration that is no number.
+        stats=log.EvalStats(started_at=shown.locked_at, completed_at=shown.locked_at),
         samples=samples,
     )
 
