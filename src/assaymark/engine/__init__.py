@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from assaymark.engine.batching import BatchSummary, cancel_batches, run_batches
 from assaymark.engine.breaker import Patience, provider_of
 from assaymark.engine.calls import CallSpec, Finish, Message, Model, Reply, Role, Text
 from assaymark.engine.compute import beside
@@ -13,6 +14,7 @@ from assaymark.engine.runner import Failure, Progress, RunSummary, run_calls, ru
 
 __all__ = [
     "Attempt",
+    "BatchSummary",
     "CallSpec",
     "End",
     "Failure",
@@ -31,8 +33,10 @@ __all__ = [
     "Source",
     "Text",
     "beside",
+    "cancel_batches",
     "provider_of",
     "resolve",
+    "run_batches",
     "run_calls",
     "run_worker",
 ]

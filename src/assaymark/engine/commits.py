@@ -59,10 +59,10 @@ def commit(store: Store, begins: Sequence[Begin], ends: Sequence[End]) -> Commit
     with database.plainly(store.name):
         store.keep(item for answer in packed if answer for item in answer if item is not None)
         with database.writing(store.engine) as connection:
-            fences = _locked(connection, begins, ends) if store.shared else None
+            fences = locked(connection, begins, ends) if store.shared else None
             now = store.now(connection)
             answered = _end(connection, store, ends, packed, fences, now) if ends else 0
-            return Committed(_begin(connection, begins, fences, now) if begins else [], answered)
+            return Committed(begin(connection, begins, fences, now) if begins else [], answered)
 
 
 def mark_lost(connection: sa.Connection, lost: Iterable[Attempt]) -> None:
@@ -88,7 +88,7 @@ def groups(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield group
 
 
-def _locked(connection: sa.Connection, begins: Sequence[Begin], ends: Sequence[End]) -> dict[str, int]:
+def locked(connection: sa.Connection, begins: Sequence[Begin], ends: Sequence[End]) -> dict[str, int]:
     """The fence of each call that is still open; nobody else can claim or answer these until we are through."""
     keys = sorted({key for key, _ in begins} | {end.attempt.key for end in ends})
     fences: dict[str, int] = {}
@@ -102,9 +102,10 @@ def _stale(key: str, fence: int | None, fences: dict[str, int] | None) -> bool:
     return fence is not None and fences is not None and fences.get(key) != fence
 
 
-def _begin(
+def begin(
     connection: sa.Connection, begins: Sequence[Begin], fences: dict[str, int] | None, now: float
 ) -> list[Attempt | None]:
+    """Write down that calls are about to be sent; None in place of an attempt whose claim is lost."""
     last: dict[str, int] = {}
     for group in groups([key for key, _ in begins], KEYS_A_QUERY):
         last.update({row[0]: row[1] for row in connection.execute(_LAST_NUMBERS, {"keys": group})})

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from assaymark.engine import audit, commits, database, rows, tables
 from assaymark.engine import limits as limits_
+from assaymark.engine.batch_book import BatchBook
 from assaymark.engine.calls import CallSpec, Reply, Text
 from assaymark.engine.commits import KEYS_A_QUERY, groups
 from assaymark.engine.database import SqliteStore, Store
@@ -64,6 +65,7 @@ class Ledger:
     """Calls, attempts, replies and objects of one study, in one file or one database. Open it with `Ledger.open`.
 
     ``leases`` is there where several workers share the ledger, and None where one run holds it; see `Leases`.
+    ``batches`` knows which calls are in batches at a provider; see `BatchBook`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
@@ -78,6 +80,7 @@ class Ledger:
         self._engine = store.engine
         self.leases = Leases(store) if store.shared else None
         self._has_windows = store.shared
+        self.batches = BatchBook(store)
 
     # --- opening and closing ---
 
@@ -279,9 +282,13 @@ class Ledger:
         return not {row.key for row in self._read(sa.select(tables.attempts.c.key).distinct())} <= set(beside)
 
     def orphaned(self) -> list[Attempt]:
-        """Attempts that never ended: they were under way when something died, and may have been paid for nothing."""
+        """Attempts that never ended: they were under way when something died, and may have been paid for nothing.
+
+        Those in a batch that is under way are none of them: the provider is still at work on it.
+        """
         found = self._read(sa.select(tables.attempts).where(tables.attempts.c.ended_at.is_(None)))
-        return [rows.attempt_of(row) for row in found]
+        waiting = self.batches.attempts_under_way()
+        return [rows.attempt_of(row) for row in found if (row["key"], row["number"]) not in waiting]
 
     def mark_lost(self) -> list[Attempt]:
         """Mark attempts that are still open as ``lost``. Only for whoever holds the ledger exclusively.

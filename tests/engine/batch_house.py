@@ -1,0 +1,143 @@
+"""A provider of batches in a folder: it outlives whoever asks it, bills each call once a batch, and can misbehave."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from assaymark.engine import CallSpec, Reply
+from assaymark.engine.models.batches import BatchState, Trace
+from assaymark.errors import ModelError
+
+Verdict = Callable[[str, int], str | None]
+"""What becomes of a call the n-th time it is asked: None for a reply, ``busy``, ``bad``, ``expired`` or ``nothing``."""
+
+
+def all_well(key: str, times: int) -> str | None:
+    return None
+
+
+@dataclass
+class House:
+    """The batches of a folder. ``polls`` is how often a batch is still running when it is looked at."""
+
+    folder: Path
+    verdict: Verdict = all_well
+    polls: int = 1
+    most_items: int = 1000
+    most_bytes: int = 1_000_000
+    keeps_labels: bool = True
+    extra: list[tuple[str, Reply | ModelError]] = field(default_factory=list)
+    """Results that come beside those of a batch, before them."""
+    twice: bool = False
+    refuse: list[BatchState] = field(default_factory=list)
+    """States in which the next batches end, one after the other."""
+    cut: int | None = None
+    """The connection breaks after so many results, once."""
+    submit_errors: list[tuple[ModelError, bool]] = field(default_factory=list)
+    """What the next submissions raise, and whether the batch arrived all the same."""
+    state_errors: list[ModelError] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    closed: int = 0
+
+    def maker(self, like: CallSpec) -> House:
+        return self
+
+    def size(self, key: str, call: CallSpec) -> int:
+        if "impossible" in call.args:
+            raise ModelError("the provider has no such thing", retryable=False)
+        return sum(len(text.text) for text in call.texts)
+
+    def submit(self, items: Sequence[tuple[str, CallSpec]], *, label: str) -> str:
+        if self.submit_errors:
+            error, arrived = self.submit_errors.pop(0)
+            if arrived:
+                self._take(items, label)
+            raise error
+        return self._take(items, label)
+
+    def find(self, trace: Trace) -> str | None:
+        for remote in sorted(self.remotes(), reverse=True):
+            held = self._batch(remote)
+            if self.keeps_labels and held["label"] == trace.label:
+                return remote
+            if not self.keeps_labels and len(held["keys"]) == len(trace.keys) and remote not in trace.known:
+                return remote
+        return None
+
+    def state(self, remote: str) -> BatchState:
+        if self.state_errors:
+            raise self.state_errors.pop(0)
+        if remote not in self.remotes():
+            return BatchState("gone", reason=f"there is no batch {remote}")
+        held = self._batch(remote)
+        held["seen"] += 1
+        self._write(remote, held)
+        if held["seen"] <= self.polls:
+            return BatchState("running", done=0)
+        if self.refuse:
+            return self.refuse.pop(0)
+        return BatchState("ended")
+
+    def results(self, remote: str) -> Iterator[tuple[str, Reply | ModelError]]:
+        yield from self.extra
+        held = self._batch(remote)
+        for n, key in enumerate(reversed(held["keys"])):
+            if self.cut == n:
+                self.cut = None
+                raise ModelError("the connection broke", retryable=True)
+            word = self.verdict(key, held["times"][key])
+            if word == "nothing":
+                continue
+            result = (key, reply_to(key) if word is None else failure(word))
+            yield from (result, result) if self.twice else (result,)
+
+    def cancel(self, remote: str) -> None:
+        self.cancelled.append(remote)
+
+    def close(self) -> None:
+        self.closed += 1
+
+    # --- for the tests ---
+
+    def remotes(self) -> list[str]:
+        return [path.stem for path in sorted(self.folder.glob("batch-*.json"))]
+
+    def sizes(self) -> list[int]:
+        return [len(self._batch(remote)["keys"]) for remote in self.remotes()]
+
+    def bills(self) -> Counter[str]:
+        """How often each call was in a batch that arrived."""
+        return Counter(key for remote in self.remotes() for key in self._batch(remote)["keys"])
+
+    def strangers(self, n: int) -> str:
+        """Somebody else's batch of so many calls."""
+        return self._write(f"batch-{time.time_ns()}", {"label": "", "keys": ["f" * 63 + str(i) for i in range(n)]})
+
+    def _take(self, items: Sequence[tuple[str, CallSpec]], label: str) -> str:
+        keys = [key for key, _ in items]
+        before = self.bills()
+        times = {key: before[key] + 1 for key in keys}
+        return self._write(f"batch-{time.time_ns()}", {"label": label, "keys": keys, "times": times})
+
+    def _batch(self, remote: str) -> dict:
+        return json.loads((self.folder / f"{remote}.json").read_text())
+
+    def _write(self, remote: str, held: dict) -> str:
+        path = self.folder / f"{remote}.json"
+        held = {"seen": 0, "times": dict.fromkeys(held["keys"], 1), **held}
+        path.with_suffix(".new").write_text(json.dumps(held))
+        path.with_suffix(".new").rename(path)
+        return remote
+
+
+def reply_to(key: str) -> Reply:
+    return Reply(text=f"reply to {key}", model="house-1", input_tokens=100, output_tokens=10, raw="{}")
+
+
+def failure(word: str) -> ModelError:
+    return ModelError(f"house: {word}", retryable=word != "bad")
