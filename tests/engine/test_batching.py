@@ -9,9 +9,9 @@ from collections import Counter
 
 import pytest
 from batch_house import House, failure, reply_to
-from engine_calls import call, calls
+from engine_calls import Scripted, call, calls
 
-from assaymark.engine import CallSpec, Ledger, batch_run, cancel_batches, run_batches
+from assaymark.engine import CallSpec, Ledger, batch_run, cancel_batches, run_batches, run_calls, run_worker
 from assaymark.engine.models.batches import BatchState, lane_of
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
 
@@ -307,6 +307,19 @@ def test_batches_can_be_cancelled_unless_they_may_be_somebody_elses(ledger, hous
     house.cancelled.clear()
     ledger.batches.submitted(ledger.batches.all()[0].label, house.remotes()[0], certain=False)
     assert cancel_batches(ledger, {"house": house.maker}) == 2
+
+
+def test_a_call_in_a_batch_is_not_asked_alone_meanwhile(ledger, house):
+    house.polls = 10**6
+    run(ledger, house, ASKED[:4], deadline_s=0.01)
+    model = Scripted(lambda spec: f"reply to {spec.key}")
+    with pytest.raises(LedgerError, match="1 of the calls to be asked are in batches under way; collect"):
+        run_calls(ledger, ASKED[3:], {"house/one": model})
+    with pytest.raises(LedgerError, match="4 of the calls to be asked are in batches"):
+        run_worker(ledger, {"house/one": model})
+    assert (run_calls(ledger, ASKED[4:], {"house/one": model}).made, len(model.asked)) == (6, 6)
+    house.polls = 0
+    assert (run(ledger, house).already, answered(ledger)) == (6, set(KEYS))
 
 
 def test_two_runs_at_once_are_refused(ledger, house):

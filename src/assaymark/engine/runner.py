@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from assaymark.engine.limits import Limits
 from assaymark.engine.loop import check_no_loop, on_own_loop
 from assaymark.engine.run import Failure, Manner, Progress, Run
 from assaymark.engine.work import Listed, Planned, Shared, Work, sizes_of
-from assaymark.errors import UnknownNameError
+from assaymark.errors import LedgerError, UnknownNameError
 
 __all__ = ["Failure", "Progress", "RunSummary", "run_calls", "run_worker"]
 
@@ -100,7 +100,8 @@ def run_calls(
     UnknownNameError
         A call names a model that is not in ``models``. Nothing was sent.
     LedgerError
-        Another run holds the ledger, or it cannot be written. What was committed is safe.
+        Another run holds the ledger, or it cannot be written, or calls are in batches: they would be paid twice. What
+        was committed is safe.
     Exception
         Whatever a model raised that is no `ModelError`: a defect. What was under way was finished and written down.
     """
@@ -119,6 +120,7 @@ def run_calls(
             asked = {call.key: call for call in calls}
             _check_models(asked.values(), models)
             pending = {key: asked[key] for key in ledger.pending(asked)}
+            _check_no_batches(ledger, pending)
         orphaned = _mark_lost(ledger)
         ledger.plan(pending.values())
         work: Work
@@ -166,6 +168,7 @@ def run_worker(
     with ledger.exclusive():
         with _looking_over(ledger):
             sizes = _sizes(ledger, models)
+            _check_no_batches(ledger, None)
         orphaned = _mark_lost(ledger)
         work: Work
         if ledger.leases is None:
@@ -192,6 +195,15 @@ def _looking_over(ledger: Ledger) -> Iterator[None]:
 def _mark_lost(ledger: Ledger) -> int:
     """Mark what an earlier run left open; where workers share a ledger, it may be under way."""
     return 0 if ledger.leases else len(ledger.mark_lost())
+
+
+def _check_no_batches(ledger: Ledger, keys: Collection[str] | None) -> None:
+    """Refuse to ask what a provider has in a batch. Where workers share a ledger, leases keep them from it."""
+    if ledger.leases is None:
+        inside = {key for key, _ in ledger.batches.attempts_under_way()}
+        if n := len(inside if keys is None else inside.intersection(keys)):
+            advice = "collect the batches or cancel them first"
+            raise LedgerError(f"{ledger.name}: {n} of the calls to be asked are in batches under way; {advice}")
 
 
 def _sizes(ledger: Ledger, models: Mapping[str, Model]) -> dict[str, int]:
