@@ -55,6 +55,10 @@ Store = Annotated[Path, typer.Option("--out", help="Folder of the snapshot; it h
 Stored = Annotated[Path, typer.Argument(help="Folder of a snapshot.", metavar="FOLDER")]
 Run = Annotated[Path, typer.Argument(help="Run folder.", metavar="RUN")]
 Out = Annotated[Path, typer.Option("--out", help="Run folder to work in.", metavar="RUN")]
+Shared = Annotated[
+    str | None,
+    typer.Option("--ledger", help="Keep the ledger in this PostgreSQL database, for several workers.", metavar="URL"),
+]
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -176,14 +180,31 @@ def amend(
 
 
 @app.command()
-def run(study: Annotated[Path, typer.Argument(help="Study file (TOML).", metavar="STUDY")], out: Out) -> None:
+def run(
+    study: Annotated[Path, typer.Argument(help="Study file (TOML).", metavar="STUDY")], out: Out, ledger: Shared = None
+) -> None:
     """Lock, decide, judge, measure, claim and report, as far as they are not done; can be killed and run again."""
     folder = RunFolder(out)
+    if ledger is not None:
+        verbs.name_ledger(folder, ledger)
     with _progress() as progress:
         text = read_text(study, "study file")
         verbs.lock(folder, text, str(study), now=datetime.now(UTC), models=models(), progress=progress)
         result = verbs.finish(folder, models(), progress=progress)
     _finish(result)
+
+
+@app.command()
+def worker(
+    run: Annotated[Path | None, typer.Argument(help="Run folder.", metavar="RUN")] = None, ledger: Shared = None
+) -> None:
+    """Answer the planned calls of a shared ledger beside other workers, until none is left."""
+    if (run is None) == (ledger is None):
+        raise typer.BadParameter("give a run folder, or --ledger URL")
+    with _progress() as progress:
+        summary = verbs.work(ledger or RunFolder(run or Path()), models(), progress=progress)
+    for line in verbs.work_lines(summary):
+        _say(line)
 
 
 @app.command()

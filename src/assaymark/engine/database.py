@@ -302,4 +302,4 @@ def _meaning(message: str) -> str:
     for sign, meaning in _MEANINGS:
         if sign in message:
             return meaning
-    return f"the store refused: {message}"
+    return f"the store refused: {' '.join(message.split())}"

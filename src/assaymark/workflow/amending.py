@@ -95,7 +95,7 @@ def _refuse_afterthoughts(folder: RunFolder, study: Study, fields: Mapping[str, 
 def _asking_begun(folder: RunFolder, study: Study) -> bool:
     if Store(folder).digest(JUDGMENTS) is not None:
         return True
-    if not folder.ledger.is_file():
+    if not folder.has_ledger:
         return False
     with Ledger.open(folder.ledger, create=False) as ledger:
         return ledger.begun(beside=probe_keys(study))

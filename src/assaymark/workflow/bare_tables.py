@@ -146,7 +146,7 @@ def measure_table(
         The plan is about other judges, agents, dimensions or cells, or ``out`` is the folder of a locked run.
     """
     folder = RunFolder(out) if isinstance(out, Path) else out
-    if folder is not None and (folder.lock.exists() or folder.ledger.exists()):
+    if folder is not None and (folder.lock.exists() or folder.has_ledger):
         raise PlanError(f"{folder.path} is the folder of a run; give a bare table a folder of its own")
     found = _streamed(path, study, progress) if _is_large(path, study) else _in_memory(path, study, progress)
     if folder is None:

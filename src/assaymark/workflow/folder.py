@@ -33,9 +33,20 @@ class RunFolder:
         return self.path / "study.lock"
 
     @property
-    def ledger(self) -> Path:
-        """Every call, attempt, reply and source byte."""
-        return self.path / "ledger.db"
+    def ledger(self) -> Path | str:
+        """Where every call, attempt, reply and source byte is: a file here, or the database that this folder names."""
+        named = self.ledger_url
+        return named.read_text(encoding="utf-8").strip() if named.is_file() else self.path / "ledger.db"
+
+    @property
+    def ledger_url(self) -> Path:
+        """The name of the database that holds the ledger, without a password; absent where it is a file."""
+        return self.path / "ledger.url"
+
+    @property
+    def has_ledger(self) -> bool:
+        """Whether a ledger was begun: in a database it was when the database was named."""
+        return isinstance(self.ledger, str) or self.ledger.is_file()
 
     @property
     def tables(self) -> Path:

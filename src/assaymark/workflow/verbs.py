@@ -21,6 +21,7 @@ from assaymark.workflow.planning_calls import lines, plan_calls_report
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.reporting import Reported, asked, report
 from assaymark.workflow.scores import honest_table
+from assaymark.workflow.sharing import name_ledger, work, work_lines
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 from assaymark.workflow.verifying import verification_lines, verify_certificate
 
@@ -45,12 +46,15 @@ __all__ = [
     "measure",
     "measure_judges",
     "measure_log",
+    "name_ledger",
     "open_locked",
     "panel_of",
     "plan_calls",
     "report",
     "verification_lines",
     "verify_certificate",
+    "work",
+    "work_lines",
 ]
 
 

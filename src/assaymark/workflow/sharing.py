@@ -1,0 +1,76 @@
+"""One ledger for several machines: naming its database in a run folder, and working on its plan from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import sqlalchemy as sa
+from sqlalchemy.exc import ArgumentError
+
+from assaymark.engine import Ledger, Model, RunSummary, run_worker
+from assaymark.errors import InputError, PlanError, Problem
+from assaymark.protocol import EngineChoice
+from assaymark.workflow.asking import manner
+from assaymark.workflow.folder import RunFolder, write_atomic
+from assaymark.workflow.locking import open_locked
+from assaymark.workflow.progress import Progress, silent
+
+
+def name_ledger(folder: RunFolder, url: str) -> None:
+    """Let a run folder keep its ledger in a database from the start. Naming the same one again changes nothing.
+
+    Raises
+    ------
+    InputError
+        The URL cannot be read, or holds a password: nothing secret is written into a run folder.
+    PlanError
+        The folder has a ledger already.
+    LedgerError
+        The database cannot be opened.
+    """
+    try:
+        parsed = sa.make_url(url)
+    except ArgumentError:
+        raise InputError(
+            "--ledger", [Problem("", "is no URL of a database (not shown: it may hold a password)")]
+        ) from None
+    if parsed.password or "password" in parsed.query:
+        problem = "must not hold a password, it would be written down; set PGPASSWORD, or use a .pgpass file"
+        raise InputError("--ledger", [Problem("", problem)])
+    if folder.has_ledger:
+        if folder.ledger == url:
+            return
+        raise PlanError(f"{folder.path} has its ledger elsewhere already ({folder.ledger}); use a new run folder")
+    with Ledger.open(url):
+        write_atomic(folder.ledger_url, url + "\n")
+
+
+def work(where: RunFolder | str, models: Mapping[str, Model], *, progress: Progress = silent) -> RunSummary:
+    """Answer planned calls of a shared ledger until none is left that could be answered here.
+
+    Parameters
+    ----------
+    where : RunFolder or str
+        A run folder, whose plan says how calls are made; or the URL of a ledger, for a machine without the folder.
+    models : mapping of model name to Model
+
+    Raises
+    ------
+    LedgerError
+        The ledger cannot be opened.
+    """
+    engine = EngineChoice() if isinstance(where, str) else open_locked(where).study.engine
+    with Ledger.open(where if isinstance(where, str) else where.ledger, create=False) as ledger:
+        return run_worker(
+            ledger, models, progress=lambda done, total: progress("answering calls", done, total), **manner(engine)
+        )
+
+
+def work_lines(summary: RunSummary) -> list[str]:
+    """What `assaymark worker` prints."""
+    counts = f"{summary.elsewhere} by others, {len(summary.failed)} failed, {summary.left} left"
+    lines = [f"{summary.made} calls answered here, {counts}"]
+    if summary.failed:
+        first = min(summary.failed, key=lambda failure: failure.key)
+        lines.append(f"first failure: {first.key[:12]}..., {first.reason}")
+    return [*lines, *summary.stopped]
