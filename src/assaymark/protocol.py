@@ -269,6 +269,8 @@ class EngineChoice(Frozen):
     attempts: int = Field(default=4, ge=1, le=20)
     backoff_s: float = Field(default=1.0, ge=0, le=300)
     limits: dict[Name, ProviderLimits] = Field(default_factory=dict, description="by provider, such as openai")
+    batch: bool = Field(default=False, description="ask providers that take batches in batches")
+    batch_poll_s: float = Field(default=60.0, gt=0, le=3600, description="between two looks at a batch")
 
 
 class Claims(Frozen):

@@ -8,6 +8,7 @@ from typing import Any
 from assaymark.engine import CallSpec, Ledger, Limits, Model, Reply, RunSummary, run_calls
 from assaymark.errors import ModelError
 from assaymark.protocol import EngineChoice
+from assaymark.workflow.batched import ask_in_batches
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress
 
@@ -21,7 +22,9 @@ def run_all(
     what: str,
     progress: Progress,
 ) -> RunSummary:
-    """Ask every call that has no reply yet, in the manner that a plan sets."""
+    """Ask every call that has no reply yet, in the manner that a plan sets: in batches, if it says so."""
+    if engine.batch:
+        ask_in_batches(ledger, calls, engine, what=what, progress=progress)
     return run_calls(
         ledger,
         calls,

@@ -1,0 +1,52 @@
+"""Calls in batches, for studies whose plan asks for them: half the price, within a day."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assaymark.engine import CallSpec, Ledger, provider_of
+from assaymark.engine.batching import BatchSummary, run_batches
+from assaymark.engine.models.batches import batch_providers
+from assaymark.errors import ModelError
+from assaymark.protocol import EngineChoice
+from assaymark.workflow.progress import Progress
+
+
+def ask_in_batches(
+    ledger: Ledger, calls: Sequence[CallSpec], engine: EngineChoice, *, what: str, progress: Progress
+) -> None:
+    """Ask the calls whose provider takes batches in batches, and wait for them; the others are left to be asked alone.
+
+    Raises
+    ------
+    ModelError
+        Calls failed, are still with their provider, or a provider could not be asked to the end. Nothing of it is asked
+        alone instead: that would cost twice as much without anybody having said so.
+    """
+    takers = batch_providers()
+    batched = [call for call in calls if provider_of(call.model) in takers]
+    if not batched:
+        return
+    summary = run_batches(
+        ledger,
+        batched,
+        takers,
+        poll_s=engine.batch_poll_s,
+        attempts=engine.attempts,
+        progress=lambda done, total: progress(f"{what} in batches", done, total),
+    )
+    if problem := _unfinished(summary):
+        raise ModelError(problem, retryable=True)
+
+
+def _unfinished(summary: BatchSummary) -> str | None:
+    """Why not every batched call has its reply, in words; None if each has."""
+    kept = "every reply so far is kept, and the same command collects the rest"
+    if summary.stopped:
+        return "; ".join(summary.stopped)
+    if summary.failed:
+        first = min(summary.failed, key=lambda failure: failure.key)
+        return f"{len(summary.failed)} calls in batches failed (first: {first.key[:12]}..., {first.reason}); {kept}"
+    if summary.under_way or summary.left:
+        return f"stopped waiting: {summary.under_way} calls are in batches that go on without us; {kept}"
+    return None
