@@ -39,6 +39,9 @@ _PRAGMAS = (
     "temp_store=MEMORY",
 )
 
+_UNREACHABLE = (
+    "cannot be reached; check the URL and the server; what was committed is safe: run again when the server is there"
+)
 _MEANINGS = (
     ("not a database", "is no ledger (its content is not a database); name another file or move this one away"),
     ("codec can't decode", "is damaged (a text in it is none); restore it from a copy"),
@@ -49,6 +52,9 @@ _MEANINGS = (
     ("readonly", "cannot be written; check the permissions of the file and of its folder"),
     ("Permission denied", "cannot be written; check the permissions of the file and of its folder"),
     ("unable to open", "cannot be opened; check that the folder exists and may be written"),
+    ("password authentication failed", "refuses the user or the password; put the right ones into the URL"),
+    *((sign, _UNREACHABLE) for sign in ("connection failed", "closed the connection", "terminating connection")),
+    ("deadlock detected", "undid a commit because two workers waited for each other; run again"),
     ("locked", f"is held by another process for more than {BUSY_S:.0f} s; wait for it to end and run again"),
 )
 
