@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import os
+import tempfile
+import warnings
+from itertools import count
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from assaymark.cli import main
+
+
+def pytest_addoption(parser):
+    parser.addoption("--long-faults", action="store_true", help="the faults in full, hundreds of them, with results")
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +34,36 @@ def demo(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("demo") / "run"
     assert main(["demo", "--out", str(folder)]) == 0
     return folder
+
+
+@pytest.fixture(scope="session")
+def server():
+    """The URL of a PostgreSQL server: that of ASSAYMARK_POSTGRES_URL or one of pgserver's own; without one, a skip."""
+    given = os.environ.get("ASSAYMARK_POSTGRES_URL")
+    if given is not None:
+        yield sa.make_url(given).set(drivername="postgresql+psycopg")
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a folder that only its own lock file needs
+        reason = "no PostgreSQL: set ASSAYMARK_POSTGRES_URL, or install pgserver and psycopg (extra: test)"
+        pytest.importorskip("psycopg", reason=reason, exc_type=ImportError)
+        pgserver = pytest.importorskip("pgserver", reason=reason, exc_type=ImportError)
+    folder = Path(tempfile.mkdtemp(prefix="pg-"))  # short: the name of its socket has to fit
+    running = pgserver.get_server(folder, cleanup_mode="delete")
+    yield sa.make_url(running.get_uri()).set(drivername="postgresql+psycopg")
+    running.cleanup()
+
+
+@pytest.fixture
+def database(server, schemas=count()):
+    """The URL of an empty schema."""
+    name = f"test_{os.getpid()}_{next(schemas)}"
+    engine = sa.create_engine(server)
+    with engine.begin() as connection:
+        connection.execute(sa.text(f"CREATE SCHEMA {name}"))
+    url = server.update_query_dict({"options": f"-csearch_path={name}"})
+    yield url.render_as_string(hide_password=False)
+    with engine.begin() as connection:
+        connection.execute(sa.text("SET client_min_messages = warning"))
+        connection.execute(sa.text(f"DROP SCHEMA {name} CASCADE"))
+    engine.dispose()

@@ -1,0 +1,91 @@
+"""Runs in processes that may be killed, whose model sends a bill before it answers.
+
+Everything is imported once; each job, a line of JSON, is done in a fork. The number of that process is printed, and
+after the next line its exit status. A job: ``ledger`` (path or URL), ``bills`` and ``told`` (files), ``n`` calls, a
+``point`` to die at (``none``, ``before-plan``, or ``before-commit``, ``after-commit``, ``after-claim`` with the number
+that are ``survived``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import signal
+import sys
+import traceback
+from pathlib import Path
+
+from engine_calls import calls
+
+from assaymark.engine import Ledger, Reply, run_calls
+from assaymark.engine.leases import Leases
+from assaymark.engine.work import Held, Shared
+
+BOUND, LEASE_S = 8, 1.5
+
+
+class Billing:
+    """Bills each call by its key; the bill is out before the reply is."""
+
+    def __init__(self, path):
+        self.bills = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self.rng = random.Random(os.getpid())
+
+    async def complete(self, call):
+        os.write(self.bills, f"{call.key}\n".encode())
+        await asyncio.sleep(self.rng.uniform(0.001, 0.006))
+        return Reply(text=f"reply to {call.key}", model="billing-1", raw=f'"{"!" * self.rng.randrange(3_000)}"')
+
+
+def die_at(kind, name, when, survived):
+    """Let a method of a class kill the process before or after its work, once so many calls of it are survived."""
+    real, left = getattr(kind, name), [survived]
+
+    def mortal(self, *args, **more):
+        left[0] -= 1
+        if when == "before" and left[0] < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        found = real(self, *args, **more)
+        if when == "after" and left[0] < 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return found
+
+    setattr(kind, name, mortal)
+
+
+def work(*, ledger, bills, told, n, point, survived):
+    when, _, what = point.partition("-")
+    for kind, name in {"plan": [(Ledger, "plan")], "claim": [(Leases, "claim")],
+                       "commit": [(Held, "commit"), (Shared, "commit")]}.get(what, []):  # fmt: skip
+        die_at(kind, name, when, survived)
+    with Ledger.open(ledger) as opened:
+        summary = run_calls(
+            opened, calls(n), {"reference/echo": Billing(bills)}, concurrency=BOUND, backoff_s=0.01, lease_s=LEASE_S
+        )
+    figures = ("already", "made", "interrupted", "orphaned", "in_flight_bound")
+    Path(told).write_text(json.dumps({name: getattr(summary, name) for name in figures}))
+
+
+def forked(job):
+    """Do a job in a fork; the number of its process."""
+    child = os.fork()
+    if not child:
+        status = 99
+        try:
+            work(**job)
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    return child
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        child = forked(json.loads(line))
+        print(child, flush=True)
+        sys.stdin.readline()  # until then nobody takes the number of a process that is done
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
