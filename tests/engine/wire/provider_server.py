@@ -69,7 +69,10 @@ def serving(*script: Step) -> Iterator[ProviderServer]:
         def do_POST(self) -> None:
             raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             headers = {name.lower(): value for name, value in self.headers.items()}
-            request = Received(self.command, self.path, headers, json.loads(raw) if raw else None, raw)
+            body = None  # of files that are uploaded
+            with suppress(ValueError):
+                body = json.loads(raw) if raw else None
+            request = Received(self.command, self.path, headers, body, raw)
             with suppress(OSError):
                 server.take(request)(self, server)
 

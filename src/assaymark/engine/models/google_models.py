@@ -224,13 +224,8 @@ def content_body(call: CallSpec, at: Transport) -> dict[str, Any]:
         body["systemInstruction"] = {"role": "user", "parts": [{"text": config["system_instruction"]}]}
     generation = {wire: config[name] for name, wire in _GENERATION.items() if name in config}
     if (thinking := _thinking(call)) is not None:
-        generation["thinkingConfig"] = {_camel(name): value for name, value in thinking.items()}
-    return body | ({"generationConfig": generation} if generation else {})
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
+        generation["thinkingConfig"] = thinking  # the API reads both spellings of what is in it; this is the client's
+    return body | {"generationConfig": generation}
 
 
 def _thinking(call: CallSpec) -> dict[str, Any] | None:

@@ -1,0 +1,400 @@
+"""Batches at OpenAI, Anthropic and Google by their official clients, against servers that speak each format."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import pytest
+from anthropic.types.messages import MessageBatch, MessageBatchIndividualResponse
+from batch_servers import NOT_FOUND, AnthropicHost, GoogleHost, Host, OpenAIChatHost, OpenAIHost, hosting
+from google.genai.types import GenerateContentResponse
+from openai.types import Batch, FileObject
+from openai_wire import SAID, call
+from provider_server import answer, serving
+
+from assaymark.engine import CallSpec, Ledger, Reply, run_batches
+from assaymark.engine.models.anthropic_models import AnthropicModel
+from assaymark.engine.models.batches import BatchState, Trace, batch_providers
+from assaymark.engine.models.google_models import GoogleModel
+from assaymark.engine.models.openai_models import OpenAIChatModel, OpenAIModel
+from assaymark.errors import ModelError
+
+CANARY = "canary-40b7/Xy+secret-key"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One API: its server, its models, and where they look up their key and address."""
+
+    model: str
+    host: Callable[[], Host]
+    alone: Callable[..., Any]
+    key_env: str
+    base_env: str
+    labels: bool = True
+
+    def __str__(self) -> str:
+        return self.model.partition("/")[0]
+
+    def environ(self, host: Host, url: str) -> dict[str, str]:
+        return {self.key_env: CANARY, self.base_env: host.base(url)}
+
+    def calls(self, n: int, **more: Any) -> list[CallSpec]:
+        return [call(self.model, trial=trial, **more) for trial in range(1, n + 1)]
+
+
+OPENAI = Case("openai/gpt-6.1-sol", OpenAIHost, OpenAIModel, "OPENAI_API_KEY", "OPENAI_BASE_URL")
+CHAT = Case("openai-chat/gpt-6.1-sol", OpenAIChatHost, OpenAIChatModel, "OPENAI_API_KEY", "OPENAI_BASE_URL")
+CLAUDE = Case(
+    "anthropic/claude-opus-5-5", AnthropicHost, AnthropicModel, "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL", labels=False
+)
+GEMINI = Case("google/gemini-3.8-flash", GoogleHost, GoogleModel, "GOOGLE_API_KEY", "GOOGLE_GEMINI_BASE_URL")
+CASES = [OPENAI, CHAT, CLAUDE, GEMINI]
+
+
+class Desk:
+    """A case, its server, and the batches there."""
+
+    def __init__(self, case: Case, host: Host, server) -> None:
+        self.case, self.host, self.server = case, host, server
+        self.environ = case.environ(host, server.url)
+        self.asked = case.calls(5)
+        self.keys = [spec.key for spec in self.asked]
+        self.maker = batch_providers(self.environ)[str(case)]
+        self.batches = self.maker(self.asked[0])
+
+    def submit(self, label: str = "assaymark-1") -> str:
+        return self.batches.submit([(spec.key, spec) for spec in self.asked], label=label)
+
+    def trace(self, label: str = "assaymark-1", **more: Any) -> Trace:
+        return Trace(label, frozenset(self.keys), next(iter(self.host.batches.values())).made, **more)
+
+    def run(self, ledger, **more: Any):
+        terms = {"poll_s": 0.001, "settle_s": 0.0} | more
+        return run_batches(ledger, self.asked, batch_providers(self.environ), **terms)
+
+
+@pytest.fixture(params=CASES, ids=str, scope="module")
+def opened(request):
+    """One client for many tests of a case: to make one takes time."""
+    host = request.param.host()
+    with hosting(host) as server:
+        desk = Desk(request.param, host, server)
+        yield desk
+        desk.batches.close()
+
+
+@pytest.fixture
+def desk(opened):
+    """The desk as if nothing had happened there."""
+    opened.server.requests.clear()
+    host = opened.host
+    for kept in (host.batches, host.files, host.bills, host.said, host.whole, host.more_lines):
+        kept.clear()
+    host.verdict, host.polls, host.twice = Host.verdict, 0, False
+    return opened
+
+
+# --- requests -------------------------------------------------------------------------------------------------------
+
+
+def lines_of(desk) -> list[dict]:
+    (held,) = desk.host.batches.values()
+    return held.lines
+
+
+def body_of(line: dict) -> dict:
+    return next(line[name] for name in ("body", "params", "request") if name in line)
+
+
+def test_a_call_in_a_batch_asks_what_it_asks_alone(desk):
+    """Byte for byte the body that the same call sends alone, so a batch is the same instrument."""
+    old = {"args": {"api_version": "2023-06-01"}} if desk.case is CLAUDE else {}
+    for more in ({"effort": "low"}, {"schema": None}, {"temperature": 0.5, **old}, {"args": {"max_tokens": 900}}):
+        (spec,) = desk.case.calls(1, **more)
+        with serving(answer({})) as alone:
+            environ = desk.case.environ(desk.host, alone.url)
+            model = desk.case.alone(spec.model.partition("/")[2], environ=environ)
+            with pytest.raises(ModelError):
+                asyncio.run(model.complete(spec))
+        desk.host.batches.clear()
+        desk.batches.submit([(spec.key, spec)], label="assaymark-1")
+        (line,) = lines_of(desk)
+        assert body_of(line) == alone.request.body
+        assert desk.host.key_of(line) == spec.key
+
+
+def test_requests_say_what_they_should(desk):
+    remote = desk.submit()
+    sent = [(request.method, request.path.partition("?")[0]) for request in desk.server.requests]
+    last = desk.server.requests[-1]
+    if desk.case in (OPENAI, CHAT):
+        url = "/v1/responses" if desk.case is OPENAI else "/v1/chat/completions"
+        assert sent == [("POST", "/v1/files"), ("POST", "/v1/batches")]
+        assert last.body == {
+            "input_file_id": "file-1",
+            "endpoint": url,
+            "completion_window": "24h",
+            "metadata": {"assaymark": "assaymark-1"},
+        }
+        assert {(line["method"], line["url"]) for line in lines_of(desk)} == {("POST", url)}
+        assert {tuple(line) for line in lines_of(desk)} == {("custom_id", "method", "url", "body")}
+        assert last.headers["authorization"] == f"Bearer {CANARY}"
+    elif desk.case is CLAUDE:
+        assert sent == [("POST", "/v1/messages/batches")]
+        assert set(last.body) == {"requests"}
+        assert {tuple(line) for line in lines_of(desk)} == {("custom_id", "params")}
+        assert last.headers["anthropic-version"] == "2026-10-21"
+    else:
+        assert sent[-1] == ("POST", "/v1/models/gemini-3.8-flash:batchGenerateContent")
+        assert last.body == {"batch": {"inputConfig": {"fileName": "files/in-1"}, "displayName": "assaymark-1"}}
+        assert {tuple(line) for line in lines_of(desk)} == {("key", "request")}
+        assert last.headers["x-goog-api-key"] == CANARY
+    assert [desk.host.key_of(line) for line in lines_of(desk)] == desk.keys
+    assert remote == desk.host.remote_name(1)
+
+
+def test_a_call_has_the_size_of_its_line(desk):
+    desk.submit()
+    for spec, line in zip(desk.asked, lines_of(desk), strict=True):
+        assert desk.batches.size(spec.key, spec) >= len(json.dumps(line))
+
+
+def test_what_the_api_does_not_have_is_refused_before_anything_is_sent(desk):
+    (odd,) = desk.case.calls(1, effort="heroic")
+    with pytest.raises(ModelError, match="effort must be one of") as caught:
+        desk.batches.size(odd.key, odd)
+    assert not caught.value.retryable
+    assert desk.server.requests == []
+
+
+# --- answers --------------------------------------------------------------------------------------------------------
+
+
+def test_a_batch_is_watched_found_and_cancelled(desk):
+    desk.host.polls = 1
+    remote = desk.submit()
+    assert desk.batches.state(remote).status in ("running", "ended")
+    desk.host.polls = 10**6
+    assert desk.batches.state(remote).status == "running"
+    assert desk.batches.find(desk.trace()) == remote
+    desk.host.polls = 0
+    assert desk.batches.state(remote).status == "ended"
+    assert desk.batches.find(desk.trace()) == remote
+    if desk.case.labels:
+        assert desk.batches.find(desk.trace("assaymark-2")) is None
+    assert desk.batches.find(replace(desk.trace(known=frozenset({remote})), label="assaymark-2")) is None
+    desk.batches.cancel(remote)
+    assert desk.host.batches[remote].cancelled
+    assert desk.batches.state(remote).status == "cancelled"
+
+
+def test_somebody_elses_batch_that_has_ended_is_known_by_its_keys():
+    host = AnthropicHost()
+    with hosting(host) as server:
+        desk = Desk(CLAUDE, host, server)
+        others = [replace(spec, trial=90 + n) for n, spec in enumerate(desk.asked)]
+        desk.batches.submit([(spec.key, spec) for spec in others], label="")
+        assert desk.batches.find(desk.trace()) is None
+        assert desk.batches.find(replace(desk.trace(), keys=frozenset(spec.key for spec in others))) == "msgbatch_1"
+        desk.batches.close()
+
+
+def test_every_object_is_one_of_the_client(desk):
+    """Of Gemini the client itself makes its types from what is answered, and refuses fields that it does not know."""
+    remote = desk.submit()
+    desk.batches.state(remote)
+    known: dict[str, Any] = {"Batch": Batch, "FileObject": FileObject, "MessageBatch": MessageBatch}
+    for kind, body in desk.host.whole:
+        if kind in known:
+            assert set(body) <= set(known[kind].model_fields), kind
+            known[kind].model_validate(body)
+    lines = [json.loads(line) for line in desk.host.results(desk.host.batches[remote]).splitlines()]
+    if desk.case is CLAUDE:
+        assert all(MessageBatchIndividualResponse.model_validate(line).custom_id in desk.keys for line in lines)
+    if desk.case is GEMINI:
+        assert all(GenerateContentResponse.model_validate(line["response"]).candidates for line in lines)
+
+
+def test_replies_are_read_as_they_are_read_alone(desk):
+    found = dict(desk.batches.results(desk.submit()))
+    assert set(found) == set(desk.keys)
+    for reply in found.values():
+        assert isinstance(reply, Reply)
+        assert (reply.text, reply.finish, reply.input_tokens, reply.output_tokens) == (SAID, "stop", 420, 57)
+        assert (reply.reasoning_tokens, reply.cached_tokens) == (40, 300)
+        assert json.loads(reply.raw)
+
+
+def test_what_has_no_reply_says_why(desk):
+    words = dict(zip(desk.keys, ["busy", "bad", "expired", "nothing", None], strict=True))
+    desk.host.verdict = lambda key, _times: words[key]
+    found = dict(desk.batches.results(desk.submit()))
+    assert set(found) == {key for key in desk.keys if words[key] != "nothing"}
+    busy, bad, expired = (found[key] for key in desk.keys[:3])
+    assert (busy.retryable, bad.retryable, expired.retryable) == (True, False, True)
+    assert "busy thing" in str(busy)
+    assert "bad thing" in str(bad)
+    assert isinstance(found[desk.keys[4]], Reply)
+
+
+def test_lines_that_are_none_are_no_results_and_long_ones_are_outcomes(desk, monkeypatch):
+    monkeypatch.setattr("assaymark.engine.models.batch_parts.MOST_REPLY_BYTES", 0)
+    long = json.dumps({desk_key(desk): desk.keys[0], "junk": "x" * 70_000}).encode()
+    desk.host.more_lines = [b"not JSON", b"[1]", b"{}", b"[" * 3000, long]
+    desk.host.verdict = lambda _key, _times: "nothing"
+    found = list(desk.batches.results(desk.submit()))
+    assert [key for key, _ in found] == ["", "", "", "", desk.keys[0]]
+    assert all(isinstance(result, ModelError) for _, result in found[:4])
+    assert found[4][1].finish == "failed"
+
+
+def desk_key(desk) -> str:
+    return "key" if desk.case is GEMINI else "custom_id"
+
+
+# --- failures -------------------------------------------------------------------------------------------------------
+
+
+def test_a_refused_key_says_so_and_shows_no_key(desk):
+    said = json.dumps({"error": {"message": f"bad key {CANARY}", "type": "authentication_error"}}).encode()
+    desk.host.said = [(401, {}, said)] * 9
+    for act in (
+        desk.submit,
+        partial(desk.batches.state, desk.host.remote_name(1)),
+        partial(desk.batches.find, Trace("l", frozenset(), 0)),
+    ):
+        with pytest.raises(ModelError, match=f"{desk.case.key_env} was refused") as caught:
+            act()
+        assert caught.value.quota
+        assert CANARY not in "".join(traceback.format_exception(caught.value))
+
+
+def test_failures_of_the_provider_may_pass(desk):
+    remote = desk.submit()
+    desk.host.said = [(503, {}, b'{"error": {"message": "overloaded", "code": 503}}')] * 2
+    with pytest.raises(ModelError, match="503") as caught:
+        desk.batches.state(remote)
+    assert caught.value.retryable
+    with pytest.raises(ModelError, match="503"):
+        list(desk.batches.results(remote))
+    assert len(dict(desk.batches.results(remote))) == 5
+
+
+def test_a_batch_that_nobody_knows_is_gone(desk):
+    desk.host.said = [NOT_FOUND]
+    found = desk.batches.state("batches/nine" if desk.case is GEMINI else "nine")
+    assert (found.status, found.done) == ("gone", 0)
+
+
+def test_an_id_that_could_be_an_address_is_none(desk):
+    desk.submit()
+    bad = {"id": "../../v1/admin?x=1", "name": "../../v1/admin", "type": "message_batch", "metadata": {}}
+    desk.host.said = [(200, {}, json.dumps(bad).encode())] * 3
+    with pytest.raises(ModelError):
+        desk.submit()
+
+
+def test_a_page_in_place_of_results_is_no_result(desk):
+    remote = desk.submit()
+    desk.host.more_lines = [b"<!DOCTYPE html><html>"]
+    with pytest.raises(ModelError, match="answers with a page and is no API"):
+        list(desk.batches.results(remote))
+
+
+@pytest.mark.parametrize("case", [OPENAI, GEMINI], ids=str)
+def test_a_batch_that_is_refused_as_a_whole_says_why(case):
+    host = case.host()
+    with hosting(host) as server:
+        desk = Desk(case, host, server)
+        remote = desk.submit()
+        host.batches[remote].status = "failed" if case is OPENAI else "FAILED"
+        reason = "too many enqueued tokens" if case is OPENAI else "no reason is given"
+        assert desk.batches.state(remote) == BatchState("refused", reason=reason, retryable=True)
+        desk.batches.close()
+
+
+# --- runs -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_asks_again_what_failed_and_pays_the_rest_once(desk, tmp_path):
+    words = dict(zip(desk.keys[:3], ["busy", "expired", "nothing"], strict=True))
+    desk.host.verdict = lambda key, times: words.get(key) if times == 1 else None
+    desk.host.twice, desk.host.polls = True, 1
+    nobodys = replace(desk.asked[0], trial=77).key
+    desk.host.more_lines = [json.dumps(desk.host.result(nobodys, None)).encode()]
+    said: list[str] = []
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        done = desk.run(ledger, say=said.append)
+        assert (done.made, done.failed, done.batches, done.left) == (5, (), 2, 0)
+        assert {reply.text for _, reply in ledger.replies(desk.keys)} == {SAID}
+        assert f"such as {nobodys[:64]}" in done.notes[0]
+        assert ledger.verify() > 0
+    assert desk.host.bills == {key: 2 if key in words else 1 for key in desk.keys}
+    written = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert CANARY.encode() not in written
+    assert CANARY not in "".join(said)
+
+
+def test_a_run_finds_what_it_had_handed_over(desk, tmp_path, monkeypatch):
+    """The connection breaks after the batch is made: it is found again, and nothing is paid twice."""
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        submit = type(desk.batches).submit
+        lost = ModelError("the connection broke", retryable=True)
+
+        def broken(self, items, *, label):
+            submit(self, items, label=label)
+            raise lost
+
+        monkeypatch.setattr(type(desk.batches), "submit", broken)
+        done = desk.run(ledger)
+        assert (done.made, done.batches) == (5, 0)
+        (batch,) = ledger.batches.all()
+        assert (batch.status, batch.certain) == ("ended", desk.case.labels)
+    assert desk.host.bills == dict.fromkeys(desk.keys, 1)
+
+
+def test_without_a_key_nothing_is_sent(desk, tmp_path):
+    del desk.environ[desk.case.key_env], desk.environ[desk.case.base_env]
+    try:
+        with Ledger.open(tmp_path / "ledger.db") as ledger:
+            done = desk.run(ledger)
+    finally:
+        desk.environ.update(desk.case.environ(desk.host, desk.server.url))
+    assert (done.made, done.left) == (0, 5)
+    assert f"set the environment variable {desk.case.key_env}" in done.stopped[0]
+    assert desk.server.requests == []
+
+
+def test_a_server_that_no_key_is_named_for_gets_none():
+    host = OpenAIChatHost()
+    with hosting(host) as server:
+        (spec,) = CHAT.calls(1, args={"base_url": f"{server.url}/v1"})
+        batches = batch_providers({"OPENAI_API_KEY": CANARY})["openai-chat"](spec)
+        remote = batches.submit([(spec.key, spec)], label="assaymark-1")
+        assert batches.state(remote).status == "ended"
+        assert len(list(batches.results(remote))) == 1
+        assert batches.find(Trace("assaymark-1", frozenset(), 0)) == remote
+        batches.close()
+    assert not any("authorization" in request.headers for request in server.requests)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_same_of_the_real_api(case):
+    if not os.environ.get(case.key_env) or not os.environ.get("ASSAYMARK_TEST_BATCHES"):
+        pytest.skip(f"{case.key_env} and ASSAYMARK_TEST_BATCHES are not both set: no real batch was made")
+    provider = str(case)
+    name = os.environ.get(f"ASSAYMARK_TEST_{provider.partition('-')[0].upper()}_MODEL", case.model.partition("/")[2])
+    spec = call(f"{provider}/{name}", args={"max_tokens": 4000})
+    batches = batch_providers()[provider](spec)
+    remote = batches.submit([(spec.key, spec)], label="assaymark-test")
+    assert batches.state(remote).status in ("running", "ended")
+    batches.cancel(remote)
+    batches.close()
