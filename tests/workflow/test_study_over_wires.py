@@ -1,0 +1,157 @@
+"""A whole study over loopback: agents and judges behind three wire formats, asked by the official clients."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from assaymark.cli import main
+from assaymark.engine import Ledger
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.tables import DECISIONS, JUDGMENTS, Store
+
+pytest.importorskip("openai", reason="needs the openai client (extra: test)")
+pytest.importorskip("anthropic", reason="needs the anthropic client (extra: test)")
+pytest.importorskip("google.genai", reason="needs the google-genai client (extra: test)")
+
+CANARY = "canary-key-90210"
+DIMENSIONS = (
+    "action_coherence", "risk_alignment", "uncertainty_handling", "position_sizing", "information_use",
+    "constraint_awareness",
+)  # fmt: skip
+
+
+def said(prompt: str) -> str:
+    """A reply in the form asked for; the grades hang on the text, so that judges differ and agree a little."""
+    drawn = hashlib.sha256(prompt[-2000:].encode()).digest()
+    if "You grade one investment decision" in prompt:
+        scores = {name: 1 + drawn[at] % 5 for at, name in enumerate(DIMENSIONS)}
+        return json.dumps({"scores": scores, "evidence": [], "lookahead_check": "pass", "comment": None})
+    return json.dumps({"orders": [], "rationale": f"Nothing is done for reason {drawn[0]}.", "confidence": 0.5})
+
+
+def responses(text: str) -> dict[str, Any]:
+    part = {"type": "output_text", "text": text, "annotations": []}
+    message = {"id": "m", "type": "message", "status": "completed", "role": "assistant", "content": [part]}
+    usage = {
+        "input_tokens": 9, "output_tokens": 3, "total_tokens": 12,
+        "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0},
+    }  # fmt: skip
+    return {
+        "id": "r", "object": "response", "created_at": 1, "status": "completed", "model": "wire-openai-1",
+        "output": [message], "usage": usage, "error": None, "incomplete_details": None, "instructions": None,
+        "metadata": {}, "tools": [],
+        "parallel_tool_calls": True, "temperature": 1.0, "tool_choice": "auto", "top_p": 1.0,
+    }  # fmt: skip
+
+
+def completion(text: str) -> dict[str, Any]:
+    choice = {"index": 0, "finish_reason": "stop", "logprobs": None, "message": {"role": "assistant", "content": text}}
+    usage = {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}
+    return {
+        "id": "c", "object": "chat.completion", "created": 1, "model": "wire-chat-1", "choices": [choice],
+        "usage": usage, "system_fingerprint": "fp_wire",
+    }  # fmt: skip
+
+
+def message(text: str) -> dict[str, Any]:
+    return {
+        "id": "m", "type": "message", "role": "assistant", "model": "wire-claude-1", "stop_reason": "end_turn",
+        "stop_sequence": None, "content": [{"type": "text", "text": text}],
+        "usage": {"input_tokens": 9, "output_tokens": 3},
+    }  # fmt: skip
+
+
+def generated(text: str) -> dict[str, Any]:
+    content = {"role": "model", "parts": [{"text": text}]}
+    usage = {"promptTokenCount": 9, "candidatesTokenCount": 3, "totalTokenCount": 12}
+    candidate = {"content": content, "finishReason": "STOP", "index": 0}
+    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "wire-gemini-1"}
+
+
+FORMATS = {"/responses": responses, "/chat/completions": completion, "/messages": message, "generateContent": generated}
+
+
+@contextmanager
+def providers(asked: Counter[str]) -> Iterator[str]:
+    """One server that speaks all formats; every tenth request fails in a way that passes."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            kind = next(end for end in FORMATS if self.path.split("?")[0].endswith(end))
+            asked[kind] += 1
+            busy = sum(asked.values()) % 10 == 0
+            out = {"error": {"message": "busy"}} if busy else FORMATS[kind](said(body))
+            data = json.dumps(out).encode()
+            self.send_response(503 if busy else 200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def study(url: str) -> str:
+    openai = f'args = {{ base_url = "{url}/v1", api_key_env = "WIRE_KEY" }}'
+    other = f'args = {{ base_url = "{url}", api_key_env = "WIRE_KEY" }}'
+    judges = (("one", "openai/wire", openai), ("two", "anthropic/wire", other), ("three", "google/wire", other))
+    return "\n".join(
+        [
+            'name = "wires"\nseed = 1\n[substrate]\nregimes = ["liquidity", "expansion", "recent"]\ncycles = 2',
+            "[engine]\nbackoff_s = 0.01\nconcurrency = 8\n[inference]\nallow_hopeless = true",
+            f'[[agents]]\nname = "chat"\nfamily = "maker"\nmodel = "openai-chat/wire"\n{openai}',
+            '[[agents]]\nname = "rule"\nfamily = "rules"\nmodel = "reference/momentum"',
+            *(
+                f'[[judges]]\nname = "{name}"\nfamily = "{name}"\nmodel = "{model}"\n{args}'
+                for name, model, args in judges
+            ),
+        ]
+    )
+
+
+def test_a_study_runs_over_all_wire_formats_with_the_official_clients(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("WIRE_KEY", CANARY)
+    asked: Counter[str] = Counter()
+    with providers(asked) as url:
+        (tmp_path / "study.toml").write_text(study(url), encoding="utf-8")
+        assert main(["run", str(tmp_path / "study.toml"), "--out", str(tmp_path / "run")]) == 0, capsys.readouterr().err
+        first = sum(asked.values())
+        assert main(["run", str(tmp_path / "study.toml"), "--out", str(tmp_path / "run")]) == 0
+    assert sum(asked.values()) == first
+    assert set(asked) == set(FORMATS)
+    store = Store(RunFolder(tmp_path / "run"))
+    judgments, decisions = store.read(JUDGMENTS), store.read(DECISIONS)
+    assert len(judgments) == 3 * 12
+    assert {one.status for one in judgments} == {"ok"}
+    chat = [one for one in decisions if one.agent.id == "chat"]
+    assert {one.agent.fingerprint for one in chat} == {"fp_wire"}
+    assert {(one.call.input_tokens, one.call.output_tokens) for one in chat} == {(9, 3)}
+    assert all("Nothing is done" in one.rationales[0].text for one in chat)
+    with Ledger.open(RunFolder(tmp_path / "run").ledger, create=False) as ledger:
+        models = {ledger.reply(one.call_key).model for one in judgments}
+    assert models == {"wire-openai-1", "wire-claude-1", "wire-gemini-1"}
+    written = b"".join(path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file())
+    assert CANARY.encode() not in written
+    assert CANARY not in "".join(capsys.readouterr())
