@@ -9,6 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 from assaymark import __version__
+from assaymark.engine.models.anthropic_models import ANTHROPIC
+from assaymark.engine.models.google_models import GOOGLE
+from assaymark.engine.models.openai_models import RESPONSES
 from assaymark.market.sources import SOURCES
 
 CLIENTS: Final = {"yfinance": "yfinance", "fred": "fredapi", "ccxt": "ccxt", "huggingface": "huggingface_hub"}
@@ -27,7 +30,12 @@ CORE: Final = (
     "jinja2",
     "svg.py",
 )
-KEYS: Final = ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY")
+PROVIDERS: Final = (RESPONSES, ANTHROPIC, GOOGLE)
+KEYS: Final = tuple(key for provider in PROVIDERS for key in provider.key_envs)
+"""The environment variables that keys of model providers are read from."""
+DISTRIBUTIONS: Final = {"openai": "openai", "anthropic": "anthropic", "google": "google-genai", "inspect": "inspect-ai",
+                        "postgres": "psycopg"}  # fmt: skip
+"""The package of each extra for models and shared ledgers."""
 SOURCE_KEYS: Final = tuple(dict.fromkeys(one.key_variable for one in SOURCES.values() if one.key_variable))
 """The environment variables that keys of networked sources are read from."""
 
@@ -58,10 +66,16 @@ def examine(environment: Mapping[str, str], installed: Callable[[str], str | Non
         found = lookup(name)
         detail = found or "missing; install assaymark again with pip"
         findings.append(Finding(name, found is not None, detail))
-    for key in KEYS:
-        present = bool(environment.get(key))
-        detail = "set (this version makes no call with it)" if present else "not set (not needed by this version)"
-        findings.append(Finding(key, present, detail, needed=False))
+    for extra, package in DISTRIBUTIONS.items():
+        found = lookup(package)
+        what = "a ledger in PostgreSQL" if extra == "postgres" else f"models {extra}/..."
+        detail = found or f"not installed; pip install 'assaymark[{extra}]' for {what}"
+        findings.append(Finding(package, found is not None, detail, needed=False))
+    for provider in PROVIDERS:
+        for key in provider.key_envs:
+            present = bool(environment.get(key))
+            detail = f"{'set' if present else 'not set'} (for models {provider.name}/...)"
+            findings.append(Finding(key, present, detail, needed=False))
     for extra in dict.fromkeys(one.extra for one in SOURCES.values()):
         found = lookup(CLIENTS[extra])
         detail = found or f"not installed; pip install 'assaymark[{extra}]' for assaymark data pull"
