@@ -9,6 +9,7 @@ from assaymark.engine.compute import beside
 from assaymark.engine.ledger import Ledger
 from assaymark.engine.limits import Limits
 from assaymark.engine.models import Registry, resolve
+from assaymark.engine.purse import Purse
 from assaymark.engine.rows import Attempt, End, Outcome, Source
 from assaymark.engine.runner import Failure, Progress, RunSummary, run_calls, run_worker
 
@@ -26,6 +27,7 @@ __all__ = [
     "Outcome",
     "Patience",
     "Progress",
+    "Purse",
     "Registry",
     "Reply",
     "Role",

@@ -25,7 +25,7 @@ from assaymark.engine.leases import Leases
 from assaymark.engine.limits import Grant, Limits
 from assaymark.engine.objects import Packed, bytes_text, pack, text_bytes
 from assaymark.engine.postgres import PostgresStore, is_url
-from assaymark.engine.rows import Attempt, End, Outcome, Source
+from assaymark.engine.rows import Answered, Attempt, End, Outcome, Source
 from assaymark.errors import LedgerError
 
 _CALLS_A_GROUP = 50_000  # keys are hashes: small groups would write the whole index again and again
@@ -57,6 +57,14 @@ _PENDING_OF = (
 )
 _SPECS = sa.select(tables.calls.c.key, tables.calls.c.spec).where(
     tables.calls.c.key.in_(sa.bindparam("keys", expanding=True))
+)
+_ANSWERED = (
+    sa.select(tables.replies, tables.calls.c.model)
+    .join(tables.calls, tables.calls.c.key == tables.replies.c.key)
+    .where(tables.replies.c.finished_at >= sa.bindparam("since"))
+)
+_PERHAPS_PAID = sa.select(tables.attempts.c.key, tables.attempts.c.number).where(
+    tables.attempts.c.ended_at.is_(None) | tables.attempts.c.outcome.in_(("timeout", "lost", "superseded", "defect"))
 )
 _ATTEMPTS = sa.select(tables.attempts).where(tables.attempts.c.key.in_(sa.bindparam("keys", expanding=True)))
 
@@ -265,6 +273,22 @@ class Ledger:
                     row, facts = found[key]
                     raw = None if facts.raw is None else bytes_text(bodies[facts.raw])
                     yield key, rows.reply_of(row, facts, raw, self._store.read)
+
+    def answered(self, *, since: float = 0.0) -> Iterator[Answered]:
+        """Every reply written down at ``since`` (seconds since 1970) or later, without its texts, in no order.
+
+        Raises
+        ------
+        LedgerError
+            What is stored of a reply is damaged.
+        """
+        with database.plainly(self.name), self._engine.connect() as connection:
+            found = connection.execution_options(yield_per=10_000).execute(_ANSWERED, {"since": since}).mappings()
+            yield from map(rows.answered_of, found)
+
+    def perhaps_paid(self) -> list[tuple[str, int]]:
+        """Key and number of each attempt that may have been paid and has no reply: under way, cut off, or lost."""
+        return [(row["key"], row["number"]) for row in self._read(_PERHAPS_PAID)]
 
     def attempt_counts(self, keys: Iterable[str]) -> dict[str, int]:
         """How often each of these calls was sent, over all runs. A call never sent is absent."""

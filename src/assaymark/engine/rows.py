@@ -127,6 +127,39 @@ class Facts:
     raw: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A reply without its texts, the call it is to, and when it was written down, in seconds since 1970."""
+
+    key: str
+    number: int
+    model: str
+    reply: Reply
+    finished_at: float
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """The attempt that it came from."""
+        return self.key, self.number
+
+
+def answered_of(row: Row) -> Answered:
+    """The facts in a row of ``replies`` joined with the model of its call."""
+    facts = facts_of(row)
+    reply = Reply(
+        text="",
+        model=facts.model,
+        fingerprint=facts.fingerprint,
+        finish=facts.finish,
+        input_tokens=facts.input_tokens,
+        output_tokens=facts.output_tokens,
+        seconds=facts.seconds,
+        reasoning_tokens=facts.reasoning_tokens,
+        cached_tokens=facts.cached_tokens,
+    )
+    return Answered(row["key"], row["number"], row["model"], reply, row["finished_at"])
+
+
 def reply_row(end: End, reply: Reply, sha256: str, raw: str | None, now: float) -> dict[str, Any]:
     """The row of a reply whose text is the object ``sha256``, and whose response body is the object ``raw``."""
     facts = [reply.model, reply.fingerprint, reply.finish, reply.input_tokens, reply.output_tokens, reply.seconds]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 from assaymark.engine.attempt import Attempts, Trouble
 from assaymark.engine.breaker import Patience, asked_wait_s, provider_of
 from assaymark.engine.calls import Model, Reply
-from assaymark.engine.gate import Gate
+from assaymark.engine.gate import Gate, Permit
 from assaymark.engine.journal import Journal
 from assaymark.engine.ledger import Ledger
 from assaymark.engine.limits import Limits
 from assaymark.engine.loop import on_signals
-from assaymark.engine.rows import Committed, End
+from assaymark.engine.purse import Hold, Purse
+from assaymark.engine.rows import Attempt, Committed, End
 from assaymark.engine.work import Due, Work
 from assaymark.errors import LedgerError
 
@@ -78,9 +79,18 @@ class Run:
     """One run: its workers, its gates, its journal and its tally."""
 
     def __init__(
-        self, ledger: Ledger, work: Work, manner: Manner, *, planned: int, already: int, progress: Progress | None
+        self,
+        ledger: Ledger,
+        work: Work,
+        manner: Manner,
+        *,
+        planned: int,
+        already: int,
+        progress: Progress | None,
+        purse: Purse | None = None,
     ) -> None:
         self._ledger, self._work, self._manner, self._progress = ledger, work, manner, progress
+        self._purse = purse
         self._planned, self._already = planned, already
         self._attempts = Attempts(manner.deadline_s)
         self._gates: dict[str, Gate] = {}
@@ -92,8 +102,11 @@ class Run:
 
     @property
     def stopped(self) -> tuple[str, ...]:
-        """One line for each provider that was not asked to the end."""
-        return tuple(gate.stopped for gate in self._gates.values() if gate.stopped is not None)
+        """One line for each provider that was not asked to the end, and one for a budget that is used up."""
+        lines = [gate.stopped for gate in self._gates.values()]
+        if self._purse is not None:
+            lines.append(self._purse.stopped)
+        return tuple(line for line in lines if line is not None)
 
     async def ask(self, models: Mapping[str, Model]) -> None:
         """Ask every call there is; returns when each has ended, or after a drain."""
@@ -102,7 +115,7 @@ class Run:
             workers: list[asyncio.Task[None]] = []
             for name, size in self._work.sizes().items():
                 n = min(self._manner.concurrency, size)
-                feed = _Feed(self._work, thread, name, n, self._gate(name, thread))
+                feed = _Feed(self._work, thread, name, n, self._gate(name, thread), self._look)
                 workers += [asyncio.create_task(self._work_on(feed, models[name])) for _ in range(n)]
             self.in_flight_bound = len(workers)
             renewing = asyncio.create_task(self._renew(thread))
@@ -136,15 +149,15 @@ class Run:
 
     async def _answer(self, feed: _Feed, due: Due, model: Model) -> None:
         gate, sent, turned_away = feed.gate, 0, 0
-        while (permit := await gate.enter(due.call)) is not None:
+        while (leave := await self._leave(gate, due)) is not None:
             attempt = await self._journal.begin(due)
             if attempt is None:
-                permit.done(None)
+                leave.done(None, None)
                 return
             self.retried += sent > 0
             sent += 1
             result = await self._attempts.at(model, due.call)
-            permit.done(result if isinstance(result, Reply) else result.error)
+            leave.done(attempt, result)
             if isinstance(result, Reply):
                 self._journal.end(End(attempt, "replied", reply=result))
                 return
@@ -158,6 +171,27 @@ class Run:
             if not await gate.pause(max(asked_wait_s(result.error), self._manner.pause(due.key, sent))):
                 break
         await feed.put_back(due)
+
+    async def _leave(self, gate: Gate, due: Due) -> _Leave | None:
+        """Wait until an attempt may be paid and sent. None: it may not, now or later in this run."""
+        hold: Hold | None = None
+        if self._purse is not None:
+            hold = await self._purse.take(due.call, lambda: gate.shut)
+            if hold is None:
+                if self._purse.stopped is not None:
+                    self._stop()
+                return None
+        permit = await gate.enter(due.call)
+        if permit is None:
+            if hold is not None:
+                hold.done(None, None)
+            return None
+        return _Leave(permit, hold)
+
+    async def _look(self, thread: Executor) -> None:
+        """Where others pay too, see what they have paid."""
+        if self._purse is not None and self._work.renew_every_s is not None:
+            self._purse.enter_books(await _in(thread, self._purse.read, self._ledger))
 
     def _again(self, trouble: Trouble, failures: int, turned_away: int) -> bool:
         """Whether a call is tried again. Being asked to wait is no failure, but not without end either."""
@@ -208,13 +242,37 @@ class Run:
     def _stop(self) -> None:
         for gate in self._gates.values():
             gate.close()
+        if self._purse is not None:
+            self._purse.wake()
+
+
+@dataclass(frozen=True, slots=True)
+class _Leave:
+    """Leave to send one attempt, and the money held back for it."""
+
+    permit: Permit
+    hold: Hold | None
+
+    def done(self, attempt: Attempt | None, result: Reply | Trouble | None) -> None:
+        """How the attempt ended; None: it was not sent."""
+        self.permit.done(result.error if isinstance(result, Trouble) else result)
+        if self.hold is not None:
+            self.hold.done(attempt, result)
 
 
 class _Feed:
-    """The calls of one model, fetched when its workers have run out of them."""
+    """The calls of one model, fetched when its workers have run out of them; ``look`` is called after each fetch."""
 
-    def __init__(self, work: Work, thread: Executor, model: str, n: int, gate: Gate) -> None:
-        self.gate = gate
+    def __init__(
+        self,
+        work: Work,
+        thread: Executor,
+        model: str,
+        n: int,
+        gate: Gate,
+        look: Callable[[Executor], Awaitable[None]],
+    ) -> None:
+        self.gate, self._look = gate, look
         self._work, self._thread, self._model, self._n = work, thread, model, n
         self._dues = deque(work.at_hand(model))
         self._fetching = asyncio.Lock()
@@ -243,6 +301,7 @@ class _Feed:
             self._empty = found is None
             self._dues.extend(found or ())
             if found:
+                await self._look(self._thread)
                 return True
             if found is not None:
                 await self.gate.pause(min(wait, self._work.renew_every_s or wait))

@@ -12,6 +12,7 @@ from assaymark.engine.calls import CallSpec, Model
 from assaymark.engine.ledger import Ledger
 from assaymark.engine.limits import Limits
 from assaymark.engine.loop import check_no_loop, on_own_loop
+from assaymark.engine.purse import Purse
 from assaymark.engine.run import Failure, Manner, Progress, Run
 from assaymark.engine.work import Listed, Planned, Shared, Work, sizes_of
 from assaymark.errors import LedgerError, UnknownNameError
@@ -59,6 +60,7 @@ def run_calls(
     lease_s: float = 60.0,
     patience: Patience | None = None,
     limits: Mapping[str, Limits] | None = None,
+    purse: Purse | None = None,
     progress: Progress | None = None,
 ) -> RunSummary:
     """Ask every call that has no reply yet, and write down what comes back.
@@ -92,11 +94,15 @@ def run_calls(
         When to stop asking a provider; by default after 20 failures in a row and one more a minute later.
     limits : mapping of provider to Limits, optional
         Requests and tokens a minute, kept by all who work on this ledger together; see `provider_of` for the names.
+    purse : Purse, optional
+        What the calls may cost; when the next one does not fit any more, nothing is sent and ``stopped`` says so.
     progress : callable, optional
         Told ``(replied, planned)`` after each commit.
 
     Raises
     ------
+    PlanError
+        There is a budget, and a call without a known price. Nothing was sent.
     UnknownNameError
         A call names a model that is not in ``models``. Nothing was sent.
     LedgerError
@@ -123,13 +129,16 @@ def run_calls(
             _check_no_batches(ledger, pending)
         orphaned = _mark_lost(ledger)
         ledger.plan(pending.values())
+        if purse is not None and pending:
+            purse.check(pending.values())
+            purse.begin(ledger)
         work: Work
         if ledger.leases is None:
             work = Listed(ledger, pending.items())
         else:
             work = Shared(ledger, ledger.leases, lease_s, sizes=sizes_of(pending.values()), calls=pending)
         already = len(asked) - len(pending)
-        run = Run(ledger, work, manner, planned=len(asked), already=already, progress=progress)
+        run = Run(ledger, work, manner, planned=len(asked), already=already, progress=progress, purse=purse)
         if pending:
             on_own_loop(run.ask(models))
         open_ = len(ledger.pending(pending)) if ledger.leases else 0
@@ -147,6 +156,7 @@ def run_worker(
     lease_s: float = 60.0,
     patience: Patience | None = None,
     limits: Mapping[str, Limits] | None = None,
+    purse: Purse | None = None,
     progress: Progress | None = None,
 ) -> RunSummary:
     """Ask the calls that somebody else has planned, until none is left without a reply; see `run_calls`.
@@ -176,7 +186,10 @@ def run_worker(
         else:
             work = Shared(ledger, ledger.leases, lease_s, sizes=sizes)
         planned = sum(sizes.values())
-        run = Run(ledger, work, manner, planned=planned, already=0, progress=progress)
+        if purse is not None and planned:
+            purse.check(ledger.load([key for model in sizes for key in ledger.pending_of(model)[:1]], {}))
+            purse.begin(ledger)
+        run = Run(ledger, work, manner, planned=planned, already=0, progress=progress, purse=purse)
         if planned:
             on_own_loop(run.ask(models))
         open_ = sum(_sizes(ledger, models).values()) if ledger.leases else 0

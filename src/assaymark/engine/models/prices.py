@@ -16,7 +16,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from assaymark.engine.calls import CallSpec
+from assaymark.engine.calls import CallSpec, Reply
 from assaymark.errors import InputError, Problem
 from assaymark.records import problems_of
 
@@ -26,6 +26,10 @@ CHARACTERS_PER_TOKEN: Final = 4
 ASSUMED_OUTPUT_TOKENS: Final = 1000
 """The length of a reply that an estimate assumes where the call sets no ``max_tokens``."""
 
+FRAME_TOKENS: Final = 500
+"""Tokens that a bound allows for what a provider adds to a prompt: roles, and its words about the form of a reply."""
+
+_FREE: Final = ("reference", "http", "https", "python")
 _MILLION: Final = 1_000_000
 _MOST_BYTES: Final = 1_000_000
 _SNAPSHOT = re.compile(r"(-latest|[-@]\d{4}-?\d{2}-?\d{2}|-\d{2}-\d{2}|-\d{3})?")
@@ -139,6 +143,27 @@ class Prices:
         whole = dear + (price.input if price.cached is None else price.cached) * cached
         return whole * (price.batch if batch else 1.0) / _MILLION
 
+    def paid(self, model: str, reply: Reply, batch: bool = False) -> float | None:
+        """What a reply cost, in USD, by the tokens that its provider counted; 0 for models that cost nothing.
+
+        >>> load_prices().paid("openai/gpt-4o", Reply(text="", model="", input_tokens=1000, output_tokens=1000))
+        0.0125
+        """
+        if costs_nothing(model):
+            return 0.0
+        return self.cost_of(model, reply.input_tokens, reply.output_tokens, reply.cached_tokens, batch)
+
+    def bound(self, call: CallSpec) -> float | None:
+        """The most that one call may cost, in USD, where it sets ``max_tokens``; None where its price is unknown.
+
+        No tokenizer makes more tokens than there are bytes, and `FRAME_TOKENS` are for what a provider puts around a
+        prompt. Without ``max_tokens`` a reply of `ASSUMED_OUTPUT_TOKENS` is assumed, and then it is no bound.
+        """
+        if costs_nothing(call.model):
+            return 0.0
+        size = sum(len(part.text.encode("utf-8", "surrogatepass")) for part in call.texts)
+        return self.cost_of(call.model, size + FRAME_TOKENS, _output_tokens(call))
+
     def estimate(self, call: CallSpec, *, batch: bool = False) -> Estimate:
         """What one call may cost: its characters divided by four, and the longest reply that it allows.
 
@@ -159,10 +184,11 @@ class Prices:
         words: set[str] = set()
         for call in calls:
             asked, most = _input_tokens(call), call.args.get("max_tokens")
-            reply = int(most) if most is not None else ASSUMED_OUTPUT_TOKENS
+            reply = _output_tokens(call)
             words.add("max_tokens as output" if most is not None else f"{reply} output tokens assumed")
             tokens, output = tokens + asked, output + reply
-            costs.append(self.cost_of(call.model, asked, reply, batch=batch))
+            free = costs_nothing(call.model)
+            costs.append(0.0 if free else self.cost_of(call.model, asked, reply, batch=batch))
         known = [cost for cost in costs if cost is not None]
         basis = "; ".join([f"characters / {CHARACTERS_PER_TOKEN}", *sorted(words)])
         return Estimate(tokens, output, sum(known) if len(known) == len(costs) else None, basis)
@@ -207,6 +233,20 @@ def _bytes_of(path: Path | None) -> bytes:
         return (files("assaymark.engine.models") / "prices.toml").read_bytes()
     with path.open("rb") as file:
         return file.read(_MOST_BYTES + 1)
+
+
+def costs_nothing(model: str) -> bool:
+    """Whether a model is one of ours or somebody's agent, which no provider sends a bill for.
+
+    >>> costs_nothing("reference/auditor"), costs_nothing("openai-chat/qwen3:8b")
+    (True, False)
+    """
+    return model.partition("/")[0] in _FREE
+
+
+def _output_tokens(call: CallSpec) -> int:
+    most = call.args.get("max_tokens", 16_000 if call.model.startswith("anthropic/") else ASSUMED_OUTPUT_TOKENS)
+    return int(most) if isinstance(most, int | float) else ASSUMED_OUTPUT_TOKENS
 
 
 def _input_tokens(call: CallSpec) -> int:

@@ -1,0 +1,186 @@
+"""A budget: what is paid never passes it, what was paid before counts, and a model without a price is not asked."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+
+import pytest
+from engine_calls import Scripted, call, calls, echo
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assaymark.engine import Ledger, Purse, Reply, run_calls, run_worker
+from assaymark.engine.models.prices import load_prices
+from assaymark.errors import ModelError, PlanError
+
+NAME = "reference/echo"
+QUICK = {"backoff_s": 0.001, "deadline_s": 5.0}
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with Ledger.open(tmp_path / "ledger.db") as opened:
+        yield opened
+
+
+class Billed:
+    """Answers each call after a moment, at a price of so many tokens."""
+
+    def __init__(self, tokens, wait=0.0):
+        self.tokens, self.wait = tokens, wait
+        self.paid: dict[str, int] = {}
+
+    async def complete(self, spec):
+        await asyncio.sleep(self.wait)
+        self.paid[spec.key] = self.tokens(spec)
+        return Reply(text="", model="billed", input_tokens=self.tokens(spec), output_tokens=0)
+
+
+def cents(_model, reply, _batch):
+    """A cent a token."""
+    return None if reply.input_tokens is None else reply.input_tokens / 100
+
+
+def purse(limit, estimate):
+    return Purse(limit, estimate, cents)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    costs=st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), min_size=1, max_size=12),
+    limit=st.integers(0, 300),
+    concurrency=st.integers(1, 5),
+)
+def test_what_is_paid_never_passes_the_budget(costs, limit, concurrency):
+    asked = calls(len(costs))
+    real = {spec.key: cost for spec, (cost, _) in zip(asked, costs, strict=True)}
+    bound = {spec.key: (cost + more) / 100 for spec, (cost, more) in zip(asked, costs, strict=True)}
+    with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
+        model = Billed(lambda spec: real[spec.key])
+        for _ in range(2):  # the second run is a resume, with a purse that knows nothing but the ledger
+            held = purse(limit / 100, lambda spec: bound[spec.key])
+            summary = run_calls(ledger, asked, {NAME: model}, concurrency=concurrency, purse=held, **QUICK)
+            assert sum(model.paid.values()) <= limit
+            assert held.spent == pytest.approx(sum(model.paid.values()) / 100) or not ledger.pending(real)
+            assert bool(summary.left) == bool(summary.stopped)
+        if sum(bound.values()) * 100 <= limit:
+            assert not ledger.pending(real)
+
+
+def test_the_end_says_what_was_spent(ledger):
+    held = purse(1.0, lambda _spec: 0.3)
+    summary = run_calls(ledger, calls(9), {NAME: Billed(lambda _: 30)}, concurrency=1, purse=held, **QUICK)
+    assert (summary.made, summary.left, summary.interrupted) == (3, 6, False)
+    (line,) = summary.stopped
+    assert line.startswith("budget of 1.00 USD would be passed: 0.90 spent, 0.00 under way")
+    assert "the next call needs about 0.30" in line
+    assert "raise --budget" in line
+
+
+def test_a_call_waits_for_room_that_replies_make(ledger):
+    held = purse(1.0, lambda _spec: 0.5)
+    model = Billed(lambda _: 1, wait=0.002)
+    summary = run_calls(ledger, calls(20), {NAME: model}, concurrency=10, purse=held, **QUICK)
+    assert summary.made == 20  # all at once would have been estimated at 5.00
+    assert held.spent == pytest.approx(0.2)
+
+
+def test_what_was_paid_before_counts(ledger):
+    run_calls(ledger, calls(3), {NAME: Billed(lambda _: 30)}, **QUICK)
+    model = Billed(lambda _: 30)
+    summary = run_calls(ledger, calls(9), {NAME: model}, purse=purse(1.2, lambda _spec: 0.3), **QUICK)
+    assert (summary.made, len(model.paid)) == (1, 1)
+
+
+def test_an_attempt_that_died_may_have_been_paid(ledger):
+    ledger.plan(calls(9))
+    ledger.begin([call(0).key, call(1).key])  # and then the power went
+    model = Billed(lambda _: 30)
+    summary = run_calls(ledger, calls(9), {NAME: model}, purse=purse(1.2, lambda _spec: 0.3), **QUICK)
+    assert (summary.made, len(model.paid)) == (2, 2)
+
+
+def test_an_attempt_without_an_answer_in_time_may_have_been_paid(ledger):
+    model = Scripted(lambda _spec: "late", wait=60)
+    held = purse(1.0, lambda _spec: 0.3)
+    summary = run_calls(ledger, calls(9), {NAME: model}, concurrency=1, backoff_s=0, deadline_s=0.01, purse=held)
+    assert len(model.asked) == 3
+    assert held.spent == pytest.approx(0.9)
+    assert summary.stopped
+
+
+def test_an_error_is_not_paid(ledger):
+    held = purse(0.3, lambda _spec: 0.3)
+    broken = Scripted(lambda _spec: ModelError("busy", retryable=False))
+    summary = run_calls(ledger, calls(4), {NAME: broken}, concurrency=1, purse=held, **QUICK)
+    assert (len(summary.failed), held.spent, summary.stopped) == (4, 0.0, ())
+
+
+def test_a_reply_without_a_count_is_paid_at_its_estimate(ledger):
+    held = purse(1.0, lambda _spec: 0.3)
+    assert run_calls(ledger, calls(9), {NAME: echo()}, concurrency=1, purse=held, **QUICK).made == 3
+    again = purse(1.3, lambda _spec: 0.3)
+    assert run_calls(ledger, calls(9), {NAME: echo()}, concurrency=1, purse=again, **QUICK).made == 1
+
+
+def test_what_costs_nothing_passes_an_empty_purse(ledger):
+    prices = load_prices()
+    free = Purse(0.0, prices.bound, prices.paid)
+    assert run_calls(ledger, calls(5), {NAME: echo()}, purse=free, **QUICK).made == 5
+
+
+def test_a_model_without_a_price_is_refused_before_anything_is_sent(ledger):
+    prices = load_prices()
+    models = {"openai-chat/mine": echo(), NAME: echo()}
+    asked = [*calls(2), *calls(2, model="openai-chat/mine")]
+    with pytest.raises(PlanError, match=r"no price is known for openai-chat/mine.*--prices FILE"):
+        run_calls(ledger, asked, models, purse=Purse(5.0, prices.bound, prices.paid), **QUICK)
+    with pytest.raises(PlanError, match="openai-chat/mine"):
+        run_worker(ledger, models, purse=Purse(5.0, prices.bound, prices.paid), **QUICK)
+    assert not models[NAME].asked
+    assert not models["openai-chat/mine"].asked
+
+
+def test_replies_of_a_model_without_a_price_leave_the_sum_unknown(ledger):
+    run_calls(ledger, calls(2, model="openai-chat/mine"), {"openai-chat/mine": echo()}, **QUICK)
+    prices = load_prices()
+    with pytest.raises(PlanError, match="openai-chat/mine"):
+        run_calls(ledger, calls(2), {NAME: echo()}, purse=Purse(5.0, prices.bound, prices.paid), **QUICK)
+
+
+def test_a_worker_keeps_to_the_budget_too(ledger):
+    ledger.plan(calls(9))
+    held = purse(1.0, lambda _spec: 0.3)
+    summary = run_worker(ledger, {NAME: Billed(lambda _: 30)}, concurrency=4, purse=held, **QUICK)
+    assert (summary.made, summary.left) == (3, 6)
+
+
+def test_what_other_workers_paid_is_seen(shared):
+    run_calls(shared, calls(3), {NAME: Billed(lambda _: 30)}, **QUICK)
+    held = purse(1.2, lambda _spec: 0.3)
+    held.begin(shared)
+    run_calls(shared, [call(20)], {NAME: Billed(lambda _: 15)}, **QUICK)  # somebody else, after the first look
+    summary = run_calls(shared, calls(9), {NAME: Billed(lambda _: 30)}, purse=held, **QUICK)
+    assert (summary.made, held.spent) == (0, pytest.approx(1.05))
+
+
+def test_a_purse_is_for_one_ledger(ledger, tmp_path):
+    held = purse(1.0, lambda _spec: 0.3)
+    held.begin(ledger)
+    with Ledger.open(tmp_path / "other.db") as other, pytest.raises(ValueError, match="this purse is for"):
+        held.begin(other)
+
+
+@pytest.mark.parametrize("limit", [-1.0, float("nan"), float("inf")])
+def test_a_budget_is_a_number_of_dollars(limit):
+    with pytest.raises(ValueError, match="a budget must be"):
+        purse(limit, lambda _spec: 0.0)
+
+
+def test_a_bound_is_above_the_estimate():
+    prices = load_prices()
+    spec = call(1, model="openai/gpt-4o")
+    assert prices.bound(spec) > prices.estimate(spec).cost
+    assert prices.bound(call(1, model="openai-chat/mine")) is None
