@@ -1,9 +1,9 @@
 """Runs in processes that may be killed, whose model sends a bill before it answers.
 
-Everything is imported once; each job, a line of JSON, is done in a fork. The number of that process is printed, and
-after the next line its exit status. A job: ``ledger`` (path or URL), ``bills`` and ``told`` (files), ``n`` calls, a
-``point`` to die at (``none``, ``before-plan``, or ``before-commit``, ``after-commit``, ``after-claim`` with the number
-that are ``survived``).
+Everything is imported once; each job, a line of JSON, is done in a fork, whose number is printed. ``{"wait": NUMBER}``
+waits for one and prints its exit status. A job: ``ledger`` (path or URL), ``bills`` and ``told`` (files), ``n`` calls,
+a ``point`` to die at (``none``, ``before-plan``, or ``before-commit``, ``after-commit``, ``after-claim`` with the
+number that are ``survived``), and by how many seconds the clock of its machine is wrong (``shift``).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import random
 import signal
 import sys
+import time
 import traceback
 from pathlib import Path
 
@@ -55,7 +56,13 @@ def die_at(kind, name, when, survived):
     setattr(kind, name, mortal)
 
 
-def work(*, ledger, bills, told, n, point, survived):
+def move_clock(shift):
+    real = time.time
+    time.time = lambda: real() + shift
+
+
+def work(*, ledger, bills, told, n, point, survived, shift):
+    move_clock(shift)
     when, _, what = point.partition("-")
     for kind, name in {"plan": [(Ledger, "plan")], "claim": [(Leases, "claim")],
                        "commit": [(Held, "commit"), (Shared, "commit")]}.get(what, []):  # fmt: skip
@@ -83,9 +90,13 @@ def forked(job):
     return child
 
 
+def say(number):
+    sys.stdout.write(f"{number}\n")
+    sys.stdout.flush()
+
+
 if __name__ == "__main__":
     for line in sys.stdin:
-        child = forked(json.loads(line))
-        print(child, flush=True)
-        sys.stdin.readline()  # until then nobody takes the number of a process that is done
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        job = json.loads(line)
+        # Until somebody waits for it, nobody else takes the number of a process that is done.
+        say(os.waitstatus_to_exitcode(os.waitpid(job["wait"], 0)[1]) if "wait" in job else forked(job))
