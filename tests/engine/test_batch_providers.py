@@ -21,7 +21,7 @@ from provider_server import answer, serving
 
 from assaymark.engine import CallSpec, Ledger, Reply, run_batches
 from assaymark.engine.models.anthropic_models import AnthropicModel
-from assaymark.engine.models.batches import BatchState, Trace, batch_providers
+from assaymark.engine.models.batches import BatchState, NotTaken, Trace, batch_providers
 from assaymark.engine.models.google_models import GoogleModel
 from assaymark.engine.models.openai_models import OpenAIChatModel, OpenAIModel
 from assaymark.errors import ModelError
@@ -286,6 +286,18 @@ def test_failures_of_the_provider_may_pass(desk):
     with pytest.raises(ModelError, match="503"):
         list(desk.batches.results(remote))
     assert len(dict(desk.batches.results(remote))) == 5
+
+
+def test_a_batch_that_is_turned_away_is_told_from_one_that_may_have_arrived(desk):
+    desk.host.said = [(429, {"retry-after": "7"}, b'{"error": {"message": "too many batches", "code": 429}}')]
+    with pytest.raises(NotTaken, match="too many batches") as caught:
+        desk.submit()
+    assert (caught.value.retryable, caught.value.retry_after) == (True, 7.0)
+    desk.host.said = [(500, {}, b'{"error": {"message": "oh", "code": 500}}')]
+    with pytest.raises(ModelError, match="500") as caught:
+        desk.submit()
+    assert not isinstance(caught.value, NotTaken)
+    assert caught.value.retryable
 
 
 def test_a_batch_that_nobody_knows_is_gone(desk):

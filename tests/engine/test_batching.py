@@ -12,7 +12,7 @@ from batch_house import House, failure, reply_to
 from engine_calls import Scripted, call, calls
 
 from assaymark.engine import CallSpec, Ledger, batch_run, cancel_batches, run_batches, run_calls, run_worker
-from assaymark.engine.models.batches import BatchState, lane_of
+from assaymark.engine.models.batches import BatchState, NotTaken, lane_of
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
 
 ASKED = calls(10, model="house/one")
@@ -155,6 +155,18 @@ def test_a_batch_that_is_refused_for_want_of_room_waits_for_the_others(ledger, h
     done = run(ledger, house, attempts=1)
     assert (done.made, done.failed) == (10, ())
     assert statuses(ledger)["refused"] == 2
+
+
+def test_a_batch_that_is_turned_away_waits_for_the_others_and_was_never_paid(ledger, house):
+    """Where no label is kept, too: an answer that says so is no lost batch."""
+    house.keeps_labels = False
+    house.submit_errors = [(NotTaken("busy", retryable=True, retry_after=0.01), False)] * 2
+    done = run(ledger, house, attempts=3)
+    assert (done.made, done.failed, done.paid_again_bound) == (10, (), 0)
+    assert statuses(ledger) == {"refused": 2, "ended": 3}
+    house.submit_errors = [(NotTaken("busy", retryable=True), False)] * 9
+    done = run(ledger, house, [call(20, model="house/one")], attempts=2)
+    assert [(found.attempts, found.reason) for found in done.failed] == [(2, "the provider refused the batch: busy")]
 
 
 def test_a_cancelled_batch_is_not_asked_again(ledger, house):

@@ -28,6 +28,7 @@ _OPEN = sa.select(_B).where(_B.c.status.in_(_UNDER_WAY)).order_by(_B.c.begun_at,
 _OF_LABEL = sa.select(_B).where(_B.c.label == sa.bindparam("label"))
 _REMOTES = sa.select(_B.c.remote).where(_B.c.remote.is_not(None))
 _MEMBERS = sa.select(_C).where(_C.c.label == sa.bindparam("label")).order_by(_C.c.key)
+_SIZE = sa.select(sa.func.count().label("n")).where(_C.c.label == sa.bindparam("label"))
 _ATTEMPTS = (
     sa.select(_A, _C.c.fence)
     .select_from(_C.join(_A, sa.and_(_C.c.key == _A.c.key, _C.c.number == _A.c.number)))
@@ -157,6 +158,10 @@ class BatchBook:
     def remotes(self) -> frozenset[str]:
         """The ids of all batches."""
         return frozenset(row["remote"] for row in self._read(_REMOTES))
+
+    def size(self, label: str) -> int:
+        """How many calls are in a batch."""
+        return int(self._read(_SIZE, label=label)[0]["n"])
 
     def attempts(self, label: str) -> dict[str, Attempt]:
         """The attempts that a batch consists of, by call key."""

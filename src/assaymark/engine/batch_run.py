@@ -18,7 +18,7 @@ from assaymark.engine.breaker import provider_of
 from assaymark.engine.calls import CallSpec
 from assaymark.engine.commits import Begin
 from assaymark.engine.ledger import Ledger
-from assaymark.engine.models.batches import BatchMaker, BatchProvider, BatchState, Trace, lane_of
+from assaymark.engine.models.batches import BatchMaker, BatchProvider, BatchState, NotTaken, Trace, lane_of
 from assaymark.engine.rows import Attempt, End
 from assaymark.engine.run import Failure, Progress
 from assaymark.errors import LedgerError, ModelError
@@ -82,7 +82,7 @@ class BatchRun:
         self._tries: Counter[str] = Counter()
         self._providers: dict[str, BatchProvider] = {}
         self._full: set[str] = set()  # lanes that take no more before one of their batches ends
-        self._quiet: dict[str, float] = {}  # until when the provider of a batch asked not to be asked
+        self._quiet: dict[str, float] = {}  # until when the provider of a lane is not to be asked for more
         self._missed: dict[str, float] = {}  # when a batch that is looked for was first not found
         self._seen: dict[str, BatchState] = {}
         self._stopping = threading.Event()
@@ -112,6 +112,8 @@ class BatchRun:
         until = None if self._terms.deadline_s is None else time.monotonic() + self._terms.deadline_s
         for batch in self._book.under_way():
             self._hold(batch)
+        for key, _ in self._book.attempts_under_way():
+            self._waiting.pop(key, None)
         while not self._stopping.is_set():
             for batch in self._in_reach():
                 self._look_at(batch)
@@ -128,10 +130,10 @@ class BatchRun:
             if batch.remote is None or not batch.certain:
                 self._say(f"{_model(batch)}: batch {batch.label} has no id that is surely its own; it is left alone")
                 continue
-            with_provider = self._provider(batch)
+            provider = self._provider(batch)
             try:
-                if with_provider is not None:
-                    with_provider.cancel(batch.remote)
+                if provider is not None:
+                    provider.cancel(batch.remote)
                     stopped += 1
                     self._say(f"{_model(batch)}: batch {batch.remote} is being stopped")
             except ModelError as exc:
@@ -140,8 +142,8 @@ class BatchRun:
 
     def under_way(self) -> int:
         """How many of the calls asked are in a batch under way."""
-        inside = {key for batch in self._book.under_way() for key in self._book.attempts(batch.label)}
-        return len(self._ledger.pending(inside & self._asked.keys() - self.failed.keys()))
+        inside = {key for key, _ in self._book.attempts_under_way()}
+        return len(self._ledger.pending(inside & self._asked.keys()))
 
     # --- looking at batches ---
 
@@ -163,7 +165,7 @@ class BatchRun:
 
     def _look_for(self, batch: Batch, provider: BatchProvider) -> None:
         """A batch whose submission was cut off: either the provider has it, or it never got there."""
-        if time.monotonic() < self._quiet.get(batch.label, 0.0):
+        if self._rests(batch.lane):
             return
         attempts = self._book.attempts(batch.label)
         trace = Trace(batch.label, frozenset(attempts), batch.begun_at, self._book.remotes())
@@ -193,7 +195,7 @@ class BatchRun:
             self._gone(batch, state.reason)
         elif self._seen.get(batch.label) != state:
             self._seen[batch.label] = state
-            n = len(self._book.attempts(batch.label))
+            n = self._book.size(batch.label)
             self._say(f"{_model(batch)}: batch {remote}: {state.done} of {n} done, {state.failed} failed")
 
     def _collect(self, batch: Batch, remote: str, provider: BatchProvider) -> None:
@@ -242,14 +244,16 @@ class BatchRun:
 
     def _refused(self, batch: Batch, reason: str, *, retryable: bool) -> None:
         """The provider made nothing of a batch. If it has others of its lane, it may take this one after them."""
-        keys = self._book.attempts(batch.label)
+        attempts = self._book.attempts(batch.label)
         others = any(one.lane == batch.lane and one.label != batch.label for one in self._in_reach())
         if retryable and others:
-            self._tries.subtract(keys.keys())
-        self._fail([(attempt, reason, retryable) for attempt in keys.values()])
+            self._tries.subtract(attempts.keys())
+        self._fail([(attempt, reason, retryable) for attempt in attempts.values()])
         self._end(batch, "refused", reason)
         if retryable and others:
             self._full.add(batch.lane)
+        elif retryable:
+            self._rest(batch.lane, self._terms.poll_s)
 
     def _give_up(self, batch: Batch, attempts: Mapping[str, Attempt], reason: str) -> None:
         """A batch that brings nothing more, though it may have been paid."""
@@ -303,17 +307,20 @@ class BatchRun:
     # --- handing over ---
 
     def _hand_over(self) -> None:
-        inside = {key for batch in self._book.under_way() for key in self._book.attempts(batch.label)}
         lanes: dict[str, list[str]] = {}
         for key in self._waiting:
             call = self._asked[key]
-            if key not in inside and provider_of(call.model) not in self.halted:
+            if provider_of(call.model) not in self.halted:
                 lanes.setdefault(lane_of(call), []).append(key)
         for lane, keys in lanes.items():
+            if lane in self._full or self._rests(lane):
+                continue
             for group in self._groups(lane, keys):
-                if self._stopping.is_set() or lane in self._full or provider_of(_model_of(lane)) in self.halted:
+                if self._stopping.is_set() or provider_of(_model_of(lane)) in self.halted:
                     break
                 self._submit(lane, group)
+                if lane in self._full or self._rests(lane):
+                    break
 
     def _groups(self, lane: str, keys: Sequence[str]) -> Iterator[list[str]]:
         """The calls of a lane in batches; a call that the provider could not do anything with fails here."""
@@ -344,6 +351,9 @@ class BatchRun:
         if not begins:
             return
         batch, provider = self._book.batch(label), self._providers[lane]
+        if not begun:
+            self._end(batch, "lost", "others took all of its calls")
+            return
         self._tries.update(attempt.key for attempt in begun)
         try:
             remote = provider.submit([(attempt.key, self._asked[attempt.key]) for attempt in begun], label=label)
@@ -356,9 +366,13 @@ class BatchRun:
         self._say(f"{_model(batch)}: batch {remote} of {len(begun)} calls handed over")
 
     def _not_submitted(self, batch: Batch, begun: Sequence[Attempt], exc: ModelError) -> None:
+        if exc.retryable:
+            self._rest(batch.lane, exc.retry_after or 0.0)
+        if isinstance(exc, NotTaken) and exc.retryable:
+            self._refused(batch, f"the provider refused the batch: {exc}", retryable=True)
+            return
         if exc.retryable:  # it may have arrived all the same: it is looked for, and nothing else is sent meanwhile
             self._full.add(batch.lane)
-            self._quiet[batch.label] = time.monotonic() + min(exc.retry_after or 0.0, _LONGEST_WAIT_S)
             self._trouble(batch, exc)
             return
         if exc.quota:
@@ -366,6 +380,13 @@ class BatchRun:
             self._tries.subtract(attempt.key for attempt in begun)
         self._fail([(attempt, str(exc), exc.quota) for attempt in begun])
         self._end(batch, "refused", str(exc))
+
+    def _rest(self, lane: str, seconds: float) -> None:
+        until = time.monotonic() + min(seconds, _LONGEST_WAIT_S)
+        self._quiet[lane] = max(until, self._quiet.get(lane, 0.0))
+
+    def _rests(self, lane: str) -> bool:
+        return time.monotonic() < self._quiet.get(lane, 0.0)
 
     def _claimed(self, label: str, keys: Sequence[str]) -> list[Begin]:
         if self._leases is None:

@@ -8,13 +8,14 @@ import re
 from abc import abstractmethod
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.models.failures import is_html, not_an_api
 from assaymark.engine.models.wire import (
     MOST_REPLY_BYTES,
+    TIMEOUT_S,
     Provider,
     Refused,
     Transport,
@@ -48,7 +49,12 @@ _HEAD_BYTES: Final = 4096
 _OVERHEAD_BYTES: Final = 65_536  # of a line around the reply that it holds
 _REMOTE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._\-]{0,199}(/[A-Za-z0-9][A-Za-z0-9._\-]{0,199})?")
 _KEY = re.compile(rb'"(?:custom_id|key)"\s*:\s*"([0-9a-f]{64})"')
-_PLACE: Final = ("api_key_env", "api_version", "base_url", "timeout_s")
+_PLACE: Final = ("api_key_env", "api_version", "base_url")
+_NOT_TAKEN: Final = frozenset({425, 429, 529})
+
+
+class NotTaken(ModelError):
+    """A batch was turned away before anything was made of it: the provider is busy, or has enough of ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +89,8 @@ class Trace:
 def lane_of(call: CallSpec) -> str:
     """Which calls can go in one batch: those of one model that go to one address, with one key.
 
-    >>> lane_of(CallSpec(model="openai/m", messages=(), template="", args={"max_tokens": 9, "timeout_s": 60}))
-    '["openai/m",{"timeout_s":60}]'
+    >>> lane_of(CallSpec(model="openai/m", messages=(), template="", args={"max_tokens": 9, "api_key_env": "TEAM"}))
+    '["openai/m",{"api_key_env":"TEAM"}]'
     """
     return canonical_json([call.model, {name: call.args[name] for name in _PLACE if name in call.args}])
 
@@ -114,7 +120,8 @@ class RemoteBatches:
 
     def __init__(self, like: CallSpec, *, environ: Mapping[str, str] | None = None) -> None:
         self.like = like
-        self.at: Transport = transport(self.provider, like, environ)
+        at = transport(self.provider, like, environ)
+        self.at: Transport = replace(at, timeout_s=max(at.timeout_s, TIMEOUT_S))  # ``timeout_s`` is for single calls
         self._runner = asyncio.Runner()
         self._clients: dict[int, Any] = {}
 
@@ -129,8 +136,8 @@ class RemoteBatches:
         return len(self._line(key, call))
 
     def submit(self, items: Sequence[Item], *, label: str) -> str:
-        """Hand over a batch; the id that the provider gives it."""
-        return self._do(self._submit(items, label))
+        """Hand over a batch; the id that the provider gives it. `NotTaken` if it surely has nothing of it."""
+        return self._do(self._submit_or_not(items, label))
 
     def find(self, trace: Trace) -> str | None:
         """The id of the batch that was being submitted when something died; None if there is none."""
@@ -270,13 +277,30 @@ class RemoteBatches:
             error = self._failure(exc)
         raise error
 
+    async def _submit_or_not(self, items: Sequence[Item], label: str) -> str:
+        try:
+            return await self._submit(items, label)
+        except ModelError as exc:
+            error = exc
+        except Exception as exc:
+            error = self._failure(exc)
+            if _status(exc) in _NOT_TAKEN:
+                retryable, wait, quota = error.retryable, error.retry_after, error.quota
+                error = NotTaken(str(error), retryable=retryable, retry_after=wait, quota=quota)
+        raise error
+
     async def _state_or_gone(self, remote: str) -> BatchState:
         try:
             return await self._state(remote)
         except Exception as exc:
-            if 404 not in (getattr(exc, "status_code", None), getattr(exc, "code", None)):
+            if _status(exc) != 404:
                 raise
         return BatchState("gone", reason=f"{self.at.address} does not know the batch {remote}")
+
+
+def _status(exc: Exception) -> object:
+    """The status of the answer behind an exception of an SDK; they name it differently."""
+    return getattr(exc, "status_code", None) or getattr(exc, "code", None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,21 @@ from typing import Protocol
 
 from assaymark.engine.calls import CallSpec
 from assaymark.engine.models.anthropic_batches import AnthropicBatches
-from assaymark.engine.models.batch_parts import BatchState, Item, Result, Trace, lane_of
+from assaymark.engine.models.batch_parts import BatchState, Item, NotTaken, Result, Trace, lane_of
 from assaymark.engine.models.google_batches import GoogleBatches
 from assaymark.engine.models.openai_batches import OpenAIBatches, OpenAIChatBatches
 
-__all__ = ["BatchMaker", "BatchProvider", "BatchState", "Item", "Result", "Trace", "batch_providers", "lane_of"]
+__all__ = [
+    "BatchMaker",
+    "BatchProvider",
+    "BatchState",
+    "Item",
+    "NotTaken",
+    "Result",
+    "Trace",
+    "batch_providers",
+    "lane_of",
+]
 
 
 class BatchProvider(Protocol):
@@ -38,7 +48,7 @@ class BatchProvider(Protocol):
         ...
 
     def submit(self, items: Sequence[Item], *, label: str) -> str:
-        """Hand over a batch under a label; the id that the provider gives it."""
+        """Hand over a batch under a label; the provider's id of it. `NotTaken`: it surely has nothing of it."""
         ...
 
     def find(self, trace: Trace) -> str | None:
