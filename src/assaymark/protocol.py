@@ -38,7 +38,7 @@ class JudgeSpec(Frozen):
     trials: int = Field(default=1, ge=1, le=50)
     seed: int | None = None
     temperature: float | None = Field(default=None, ge=0, le=2)
-    effort: Literal["minimal", "low", "medium", "high"] | None = None
+    effort: Literal["minimal", "low", "medium", "high", "xhigh", "max"] | None = None
     args: dict[str, str | int | float | bool] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -64,7 +64,7 @@ class AgentSpec(Frozen):
     family: Name
     seed: int | None = None
     temperature: float | None = Field(default=None, ge=0, le=2)
-    effort: Literal["minimal", "low", "medium", "high"] | None = None
+    effort: Literal["minimal", "low", "medium", "high", "xhigh", "max"] | None = None
     args: dict[str, str | int | float | bool] = Field(default_factory=dict)
 
 

@@ -63,7 +63,16 @@ class LLMAgent:
         """The call about one context; see `agent_call`."""
         return agent_call(self.spec, message)
 
-    def decide(self, context: Context, place: Place, reply: Reply, *, key: str, attempts: int = 1) -> Decision:
+    def decide(
+        self,
+        context: Context,
+        place: Place,
+        reply: Reply,
+        *,
+        key: str,
+        attempts: int = 1,
+        cost_usd: float | None = None,
+    ) -> Decision:
         """What an agent's reply decides.
 
         A refusal, a failure and a reply of another form are decisions without orders, flagged (`NOT_USABLE`) and with
@@ -79,6 +88,8 @@ class LLMAgent:
             The call key, under which the ledger keeps the raw reply.
         attempts : int
             How many attempts it took.
+        cost_usd : float, optional
+            What the reply cost; None where that is not known.
         """
         answer = _read(reply, context)
         seconds = reply.seconds if reply.seconds is not None else None
@@ -100,6 +111,7 @@ class LLMAgent:
                 timing_source="absent" if seconds is None else "measured",
                 input_tokens=_first(found.input_tokens if found else None, reply.input_tokens),
                 output_tokens=_first(found.output_tokens if found else None, reply.output_tokens),
+                cost_usd=cost_usd,
                 attempts=attempts,
                 raw_object=key,
             ),

@@ -35,9 +35,11 @@ class Purse:
 
     The sum of what was paid, of the estimates under way and of the next estimate never passes ``limit_usd``. A call
     that does not fit now waits while replies of this run can still make room; when they cannot, nothing more is sent.
-    Every reply of the ledger counts, of earlier runs too. Where others pay from the same ledger, theirs is read whenever
-    calls are claimed: each worker can pass the limit by no more than the others have sent since it looked. An attempt that brought no reply within its deadline, or was
+    Every reply of the ledger counts, of earlier runs too. An attempt that brought no reply within its deadline, or was
     under way when somebody died, counts at its estimate: it may have been paid.
+
+    Where others pay from the same ledger, theirs is read whenever calls are claimed: a worker can pass the limit by
+    no more than what the others have sent since it looked.
 
     Parameters
     ----------
@@ -108,6 +110,26 @@ class Purse:
         """Raise `PlanError` if a call has no known price: with a budget, such a call is not sent."""
         _refuse({call.model for call in calls if self._estimate(call) is None})
 
+    def afford(self, ledger: Ledger, calls: Iterable[CallSpec]) -> None:
+        """See that those of ``calls`` that have no reply, and are in no batch, can all be paid at once.
+
+        Raises
+        ------
+        PlanError
+            They cannot, or one has no known price.
+        """
+        asked = {call.key: call for call in calls}
+        waiting = {key for key, _ in ledger.batches.attempts_under_way()}
+        open_ = [asked[key] for key in ledger.pending(asked) if key not in waiting]
+        if not open_:
+            return
+        self.check(open_)
+        self.begin(ledger)
+        needed = math.fsum(self._estimate(call) or 0.0 for call in open_)
+        if not self._fits(needed + self.spent + self.under_way):
+            self._stop(needed, f"{len(open_)} calls need")
+            raise PlanError(f"{self.stopped} (calls in batches are paid together or not at all)")
+
     # --- the books ---
 
     def read(self, ledger: Ledger) -> Books:
@@ -173,10 +195,10 @@ class Purse:
     def _fits(self, usd: float) -> bool:
         return usd <= self.limit_usd + _ROUNDING_USD
 
-    def _stop(self, usd: float) -> None:
+    def _stop(self, usd: float, what: str = "call needs") -> None:
         self.stopped = (
             f"budget of {self.limit_usd:.2f} USD would be passed: {_usd(self.spent)} spent, {_usd(self.under_way)} "
-            f"under way or cut off, the next call needs about {_usd(usd)}; "
+            f"under way or cut off, the next {what} about {_usd(usd)}; "
             "every reply so far is kept; raise --budget to go on"
         )
         self.wake()

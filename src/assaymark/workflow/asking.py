@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from assaymark.engine import CallSpec, Ledger, Limits, Model, Reply, RunSummary, run_calls
+from assaymark.engine.models import Models, check_ready
+from assaymark.engine.models.prices import Prices, load_prices
 from assaymark.errors import ModelError
 from assaymark.protocol import EngineChoice
-from assaymark.workflow.batched import ask_in_batches
+from assaymark.records import canonical_json
+from assaymark.workflow.batched import ask_in_batches, batched_calls
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress
 
@@ -22,16 +25,49 @@ def run_all(
     what: str,
     progress: Progress,
 ) -> RunSummary:
-    """Ask every call that has no reply yet, in the manner that a plan sets: in batches, if it says so."""
+    """Ask every call that has no reply yet, in the manner that a plan sets: in batches, if it says so.
+
+    Whoever answers is first seen to be ready. With a purse, nothing is asked that it does not pay; calls in batches,
+    which cannot be stopped one by one, have to fit into it together.
+
+    Raises
+    ------
+    ModelError
+        A model is not ready: no key, nobody at its address. Nothing was sent.
+    PlanError
+        There is a budget, and a call without a known price, or batches that do not fit.
+    """
+    _check_ready(ledger, calls, models)
+    purse = models.purse if isinstance(models, Models) else None
     if engine.batch:
+        if purse is not None:
+            purse.afford(ledger, batched_calls(calls))
         ask_in_batches(ledger, calls, engine, what=what, progress=progress)
     return run_calls(
         ledger,
         calls,
         models,
+        purse=purse,
         progress=lambda done, total: progress(what, done, total),
         **manner(engine),
     )
+
+
+def _check_ready(ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model]) -> None:
+    """See that every model that is not ours, and has something left to answer, is there and has its key."""
+    outside = {call.key: call for call in calls if not call.model.startswith("reference/")}
+    wanted = {
+        (call.model, canonical_json(call.args)): call for call in map(outside.get, ledger.pending(outside)) if call
+    }
+    for _, call in sorted(wanted.items()):
+        if call.model in models:
+            check_ready(models[call.model], call.args)
+
+
+def prices_of(models: Mapping[str, Model]) -> Prices:
+    """What these models cost: the prices that they were given, else those that come with assaymark."""
+    found = models.prices if isinstance(models, Models) else None
+    return load_prices() if found is None else found
 
 
 def manner(engine: EngineChoice) -> Any:

@@ -24,7 +24,7 @@ def ask_in_batches(
         alone instead: that would cost twice as much without anybody having said so.
     """
     takers = batch_providers()
-    batched = [call for call in calls if provider_of(call.model) in takers]
+    batched = batched_calls(calls)
     if not batched:
         return
     summary = run_batches(
@@ -37,6 +37,12 @@ def ask_in_batches(
     )
     if problem := _unfinished(summary):
         raise ModelError(problem, retryable=True)
+
+
+def batched_calls(calls: Sequence[CallSpec]) -> list[CallSpec]:
+    """Those of ``calls`` whose provider takes batches."""
+    takers = batch_providers()
+    return [call for call in calls if provider_of(call.model) in takers]
 
 
 def _unfinished(summary: BatchSummary) -> str | None:

@@ -8,13 +8,14 @@ from typing import Final
 
 from assaymark.agents.llm import NOT_USABLE, LLMAgent, Place
 from assaymark.agents.prompts import envelope_of, is_outside, prompt_of
-from assaymark.engine import CallSpec, Ledger, Message, Model
-from assaymark.engine.models import check_ready, patience
+from assaymark.engine import CallSpec, Ledger, Message, Model, Reply
+from assaymark.engine.models import patience
+from assaymark.engine.models.prices import Prices
 from assaymark.errors import LedgerError
 from assaymark.market.cycles import CycleKey
 from assaymark.protocol import Study
 from assaymark.records import Context, Decision
-from assaymark.workflow.asking import require_all, run_all
+from assaymark.workflow.asking import prices_of, require_all, run_all
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import Locked, open_locked
 from assaymark.workflow.progress import Progress, silent
@@ -50,14 +51,24 @@ def decide(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress
     basis: dict[str, str | None] = {"plan": locked.plan_hash}
     if study.substrate is None or store.done(DECISIONS, basis):
         return 0
-    keys = {key.context_id: key for key in store.read(CYCLES)}
-    order = {name: place for place, name in enumerate(study.substrate.regimes)}
-    contexts = [(keys[name], context) for name, context in store.each_context()]
-    contexts.sort(key=lambda pair: (order[pair[0].regime], pair[0].number))
+    contexts = _contexts(study, store)
     asked = [one for key, context in contexts for one in _questions(study, key, context)]
     decisions, made = _answers(folder, locked, asked, models, progress)
     store.write(DECISIONS, [*decisions, *_controls(study, contexts, decisions)], basis)
     return made
+
+
+def agent_calls(study: Study, store: Store) -> list[CallSpec]:
+    """Every call that the agents of a study make, once its cycles are cut."""
+    return [one.call for key, context in _contexts(study, store) for one in _questions(study, key, context)]
+
+
+def _contexts(study: Study, store: Store) -> list[tuple[CycleKey, Context]]:
+    """What agents are shown, regime by regime."""
+    keys = {key.context_id: key for key in store.read(CYCLES)}
+    order = {name: place for place, name in enumerate(study.substrate.regimes if study.substrate else ())}
+    contexts = [(keys[name], context) for name, context in store.each_context()]
+    return sorted(contexts, key=lambda pair: (order[pair[0].regime], pair[0].number))
 
 
 def _questions(study: Study, key: CycleKey, context: Context) -> list[_Asked]:
@@ -85,22 +96,21 @@ def _answers(
     deadline = max([engine.deadline_s, *(patience(spec.args) + _MARGIN_S for spec in outside)])
     with Ledger.open(folder.ledger) as ledger:
         ledger.plan(calls)
-        _check_ready(ledger, asked, models)
         lane = engine.model_copy(update={"concurrency": min(engine.concurrency, _LANE), "deadline_s": deadline})
         summary = run_all(ledger, calls, models, lane, what="asking the agents", progress=progress)
         require_all(summary, "the agents", folder)
         replies = dict(ledger.replies([call.key for call in calls]))
+        batched = ledger.batches.answered_in_batches(replies)
     if lost := sum(call.key not in replies for call in calls):
         raise LedgerError(f"{lost} replies that were recorded cannot be found in the ledger; it is damaged")
-    decisions = [one.agent.decide(one.context, one.place, replies[one.call.key], key=one.call.key) for one in asked]
-    return decisions, summary.made
+    prices = prices_of(models)
+    return [_decision(one, replies[one.call.key], prices, one.call.key in batched) for one in asked], summary.made
 
 
-def _check_ready(ledger: Ledger, asked: Sequence[_Asked], models: Mapping[str, Model]) -> None:
-    """See that every agent outside that has something left to answer is there, before any is asked."""
-    outside = {one.call.key: one.call.model for one in asked if is_outside(one.call.model)}
-    for name in sorted({outside[key] for key in ledger.pending(outside)}):
-        check_ready(models[name])
+def _decision(one: _Asked, reply: Reply, prices: Prices, batch: bool) -> Decision:
+    """What a reply decides; its cost stands in the record where a price is known."""
+    cost = prices.cost_of(one.call.model, reply.input_tokens, reply.output_tokens, reply.cached_tokens, batch)
+    return one.agent.decide(one.context, one.place, reply, key=one.call.key, cost_usd=cost)
 
 
 def _controls(study: Study, contexts: Sequence[tuple[CycleKey, Context]], honest: Sequence[Decision]) -> list[Decision]:

@@ -6,13 +6,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from assaymark.engine.calls import Model
-from assaymark.engine.models.anthropic_models import anthropic_argument_problems, anthropic_provider
+from assaymark.engine.models.anthropic_models import AnthropicModel, anthropic_argument_problems, anthropic_provider
 from assaymark.engine.models.exchange import external_argument_problems
-from assaymark.engine.models.google_models import google_argument_problems, google_provider
+from assaymark.engine.models.google_models import GoogleModel, google_argument_problems, google_provider
 from assaymark.engine.models.http_agent import HttpAgent, may_hold_secret
 from assaymark.engine.models.inspect_models import inspect_argument_problems, inspect_provider
-from assaymark.engine.models.openai_models import openai_argument_problems, openai_chat_provider, openai_provider
+from assaymark.engine.models.openai_models import (
+    OpenAIChatModel,
+    OpenAIModel,
+    openai_argument_problems,
+    openai_chat_provider,
+    openai_provider,
+)
+from assaymark.engine.models.prices import Prices
 from assaymark.engine.models.python_agent import PythonAgent, is_agent_name
+from assaymark.engine.purse import Purse
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.records import JSON
 
@@ -44,6 +52,10 @@ class Models(Mapping[str, Model]):
         Models that can be listed.
     providers : mapping of provider to factory
         Who makes the model of ``provider/rest``.
+    prices : Prices, optional
+        What they cost; without it the table that comes with assaymark holds.
+    purse : Purse, optional
+        The budget that all of their calls are paid from.
 
     Examples
     --------
@@ -52,9 +64,21 @@ class Models(Mapping[str, Model]):
     (True, False, 0)
     """
 
-    def __init__(self, fixed: Mapping[str, Model], providers: Mapping[str, Factory]) -> None:
+    def __init__(
+        self,
+        fixed: Mapping[str, Model],
+        providers: Mapping[str, Factory],
+        *,
+        prices: Prices | None = None,
+        purse: Purse | None = None,
+    ) -> None:
         self._fixed, self._providers = dict(fixed), dict(providers)
         self._made: dict[str, Model] = {}
+        self.prices, self.purse = prices, purse
+
+    def paid_from(self, purse: Purse | None, prices: Prices) -> Models:
+        """The same models at these prices; with a purse, calls are asked only as long as it pays."""
+        return Models(self._fixed, self._providers, prices=prices, purse=purse)
 
     def __getitem__(self, name: str) -> Model:
         """The model of that name; `KeyError` with the reason if there is none."""
@@ -138,16 +162,19 @@ def external_providers() -> dict[str, Factory]:
     }
 
 
-def check_ready(model: Model) -> None:
-    """See that an external agent can be asked, before a run asks anything; other models need no look.
+def check_ready(model: Model, args: Mapping[str, JSON] | None = None) -> None:
+    """See that a model can be asked with these arguments, before a run asks anything; models of our own need no look.
 
     Raises
     ------
     ModelError
-        Nothing answers at its address, or its callable cannot be imported.
+        Nothing answers at the address of an agent, its callable cannot be imported, a provider's client is not
+        installed, or its key is not set. Nothing was sent.
     """
     if isinstance(model, HttpAgent | PythonAgent):
         model.check()
+    elif isinstance(model, OpenAIModel | OpenAIChatModel | AnthropicModel | GoogleModel):
+        model.check(args)
 
 
 def _python_agent(rest: str) -> PythonAgent:
