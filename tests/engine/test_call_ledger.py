@@ -96,7 +96,9 @@ def test_a_text_that_is_not_what_its_digest_says_is_refused(ledger):
 # --- attempts and replies -------------------------------------------------------------------------------------------
 
 
-def test_pending_keeps_order_and_drops_what_is_answered(ledger):
+@pytest.mark.parametrize("scan_from", [1000, 10_000], ids=["all at once", "in groups"])
+def test_pending_keeps_order_and_drops_what_is_answered(ledger, monkeypatch, scan_from):
+    monkeypatch.setattr("assaymark.engine.ledger._KEYS_WORTH_A_SCAN", scan_from)
     specs = calls(1200)  # more than one query asks for at once
     keys = [spec.key for spec in specs]
     ledger.plan(specs)
