@@ -1,0 +1,112 @@
+"""A provider that fails in every way at once: nothing is lost, waits are kept, attempts end, and an outage is named."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections import Counter
+
+import pytest
+from engine_calls import calls
+from openai_wire import completion
+from provider_server import answer, free_url, hang, hang_up, page, serving
+
+from assaymark.engine import Ledger, Patience, run_calls
+from assaymark.engine.models.openai_models import OpenAIChatModel
+
+NAME = "openai-chat/storm"
+DEADLINE_S = 0.5
+REPEATED = {"attempts": 40, "backoff_s": 0.01, "deadline_s": DEADLINE_S}
+
+
+class Storm:
+    """Fails each call a few times in its own way, seeded by its key, then answers; notes who came when."""
+
+    def __init__(self, busy: int) -> None:
+        self.seen: Counter[str] = Counter()
+        self.answered: Counter[str] = Counter()
+        self.times: list[float] = []
+        self.busy, self.until = busy, 0.0
+        self.early = 0
+
+    def failures(self, key: str):
+        ways = [answer({"error": {"message": "failed"}}, status) for status in (408, 500, 502, 503, 529)]
+        ways += [answer('{"choices": [', 200), page(503), hang_up]
+        rng = random.Random(key)
+        slow = [hang] if rng.random() < 0.05 else []
+        return [*rng.sample(ways, rng.randrange(3)), *slow]
+
+    def __call__(self, handler, server) -> None:
+        key = handler.headers["X-Client-Request-Id"]
+        with server.lock:
+            now = time.monotonic()
+            self.early += now < self.until
+            if self.busy and not now < self.until:
+                self.busy -= 1
+                self.until, step = now + 1.0, answer({"error": {"message": "slow down"}}, 429, {"Retry-After": "1"})
+            elif now < self.until:  # under way when the others were turned away
+                step = answer({"error": {"message": "slow down"}}, 429, {"Retry-After": "1"})
+            else:
+                ways, turn = self.failures(key), self.seen[key]
+                self.seen[key] += 1
+                step = ways[turn] if turn < len(ways) else None
+                self.answered[key] += step is None
+        (step or answer(completion(json.dumps({"key": key}))))(handler, server)
+
+
+def model_at(url: str) -> OpenAIChatModel:
+    return OpenAIChatModel("storm", environ={"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_KEY": "sk-none-of-yours"})
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with Ledger.open(tmp_path / "ledger.db") as opened:
+        yield opened
+
+
+def test_in_a_storm_nothing_is_lost_and_waits_are_kept(ledger, long, note):
+    asked, concurrency, busy = calls(2000 if long else 60, model=NAME), 8, 5 if long else 1
+    keys = [call.key for call in asked]
+    storm = Storm(busy)
+    with serving(storm) as server:
+        model = {NAME: model_at(server.url)}
+        summary = run_calls(ledger, asked, model, concurrency=concurrency, patience=Patience(10_000, 0.1), **REPEATED)
+    assert (summary.made, summary.failed, summary.left, summary.stopped) == (len(keys), (), 0, ())
+    assert storm.answered == dict.fromkeys(keys, 1)
+    assert {key: json.loads(reply.text) for key, reply in ledger.replies(keys)} == {key: {"key": key} for key in keys}
+    assert summary.put_off >= busy
+    # Whoever was sent before the first was turned away arrives early; nobody else does.
+    assert storm.early <= (concurrency - 1) * busy
+    attempts = ledger.attempt_counts(keys)
+    assert sum(attempts.values()) == len(keys) + summary.retried
+    note(
+        "429, 5xx, hangs, broken bodies and connections",
+        f"{len(keys):,} calls, {summary.retried:,} failed attempts, {busy} times Retry-After",
+        f"every call answered and paid once; during a wait at most {concurrency - 1} requests, those under way",
+    )
+
+
+def test_a_provider_that_hangs_costs_no_more_than_the_deadline(ledger):
+    asked = calls(4, model=NAME)
+    with serving(hang) as server:
+        started = time.monotonic()
+        summary = run_calls(ledger, asked, {NAME: model_at(server.url)}, attempts=1, deadline_s=0.2)
+        assert time.monotonic() - started < 8.0  # a hanging request would take ten seconds
+    assert len(summary.failed) == 4
+    assert all("0.2 s" in failure.reason for failure in summary.failed)
+
+
+def test_an_outage_is_named_stops_the_asking_and_costs_nothing(ledger, note):
+    asked = calls(200, model=NAME)
+    quick = {"attempts": 3, "backoff_s": 0.001, "deadline_s": 5.0, "concurrency": 4}
+    summary = run_calls(ledger, asked, {NAME: model_at(free_url())}, patience=Patience(8, 0.05), **quick)
+    (line,) = summary.stopped
+    assert line.startswith("openai-chat")
+    assert (summary.made, summary.left > 150) == (0, True)
+    sent = sum(ledger.attempt_counts(call.key for call in asked).values())
+    assert sent < 30
+    with serving(Storm(0)) as server:
+        again = run_calls(ledger, asked, {NAME: model_at(server.url)}, concurrency=8, **REPEATED)
+    assert (again.made, again.left) == (200, 0)
+    note("outage", "a provider that nobody can reach, 200 calls", f"asked {sent} times, then: {line}")
