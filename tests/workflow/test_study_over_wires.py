@@ -7,7 +7,7 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -21,6 +21,10 @@ from assaymark.workflow.tables import DECISIONS, JUDGMENTS, Store
 pytest.importorskip("openai", reason="needs the openai client (extra: test)")
 pytest.importorskip("anthropic", reason="needs the anthropic client (extra: test)")
 pytest.importorskip("google.genai", reason="needs the google-genai client (extra: test)")
+
+# These import the clients, which have to be there.
+from batch_servers import AnthropicHost, GoogleHost, Host, OpenAIChatHost, OpenAIHost, hosting
+from provider_cases import SAID
 
 CANARY = "canary-key-90210"
 DIMENSIONS = (
@@ -155,3 +159,49 @@ def test_a_study_runs_over_all_wire_formats_with_the_official_clients(tmp_path, 
     written = b"".join(path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file())
     assert CANARY.encode() not in written
     assert CANARY not in "".join(capsys.readouterr())
+
+
+# --- the same in batches ----------------------------------------------------------------------------------------------
+
+
+def with_said(found: Any, text: str) -> Any:
+    """A canned reply with our text in place of its own."""
+    if isinstance(found, dict):
+        return {name: with_said(value, text) for name, value in found.items()}
+    if isinstance(found, list):
+        return [with_said(value, text) for value in found]
+    return text if found == SAID else found
+
+
+def answering(kind: type[Host]) -> Host:
+    """A provider of batches that answers what it was asked."""
+
+    class Answering(kind):
+        def result(self, key: str, word: str | None) -> dict[str, Any]:
+            line = next(one for held in self.batches.values() for one in held.lines if self.key_of(one) == key)
+            return with_said(super().result(key, word), said(json.dumps(line)))
+
+    return Answering(polls=1)
+
+
+def test_a_study_runs_in_batches_at_all_providers_and_each_call_is_billed_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("WIRE_KEY", CANARY)
+    hosts = [answering(kind) for kind in (OpenAIChatHost, OpenAIHost, AnthropicHost, GoogleHost)]
+    with ExitStack() as stack:
+        urls = [host.base(stack.enter_context(hosting(host)).url) for host in hosts]
+        text = study("{url}").replace("backoff_s = 0.01", "backoff_s = 0.01\nbatch = true\nbatch_poll_s = 0.05")
+        for url in urls:
+            old = '"{url}/v1"' if '"{url}/v1"' in text else '"{url}"'
+            text = text.replace(old, f'"{url}"', 1)
+        (tmp_path / "study.toml").write_text(text, encoding="utf-8")
+        assert main(["run", str(tmp_path / "study.toml"), "--out", str(tmp_path / "run")]) == 0, capsys.readouterr().err
+        billed = [dict(host.bills) for host in hosts]
+        assert main(["run", str(tmp_path / "study.toml"), "--out", str(tmp_path / "run")]) == 0
+    assert [dict(host.bills) for host in hosts] == billed
+    assert [len(one) for one in billed] == [6, 12, 12, 12]
+    assert {times for one in billed for times in one.values()} == {1}
+    judgments = Store(RunFolder(tmp_path / "run")).read(JUDGMENTS)
+    assert len(judgments) == 36
+    assert {one.status for one in judgments} == {"ok"}
+    written = b"".join(path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file())
+    assert CANARY.encode() not in written
