@@ -6,6 +6,7 @@ import random
 import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -68,15 +69,6 @@ def everything_in(path: Path) -> list[object]:
         return [keys, objects, replies, sorted(ledger.attempt_counts(keys).items()), ledger.sources()]
 
 
-def tables_in(folder: Path) -> dict[str, list[object]]:
-    store = Store(RunFolder(folder))
-    return {
-        table.name: store.read(table)
-        for table in TABLES.values()
-        if (folder / "tables" / f"{table.name}.parquet").exists()
-    }
-
-
 def harmed(path: Path, read: Callable[[], object], times: int, seed: int) -> tuple[int, int]:
     """Cut or turn a bit in a file again and again: how often the reader was told, and how often nothing was lost."""
     data, right, rng = path.read_bytes(), read(), random.Random(seed)
@@ -123,7 +115,8 @@ def test_a_damaged_object_is_never_silent(sound, long, note):
 def test_a_damaged_table_is_never_silent(sound, long, note):
     for name in ("run", "demo") if long else ("run",):
         folder = sound.parent / name
+        store = Store(RunFolder(folder))
         for number, path in enumerate(sorted((folder / "tables").glob("*.parquet"))):
-            told, harmless = harmed(path, lambda folder=folder: tables_in(folder), many(long), number)
+            told, harmless = harmed(path, partial(store.read, TABLES[path.stem]), many(long), number)
             assert (told, harmless) == (many(long), 0), path.name
         row(note, f"Parquet tables ({name})", many(long) * (number + 1), many(long) * (number + 1), 0)
