@@ -9,7 +9,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,9 +29,10 @@ from assaymark.judging import ORACLE, ConstraintOracle, reference_judges
 from assaymark.judging.pairs import reference_pair_judges
 from assaymark.protocol import parse_study
 from assaymark.report.datasheet_terminal import datasheet_summary
+from assaymark.workflow import costs, verbs
 from assaymark.workflow import data as market_data
 from assaymark.workflow import doctor as examination
-from assaymark.workflow import verbs
+from assaymark.workflow.asking import prices_of
 from assaymark.workflow.bare_tables import measure_table
 from assaymark.workflow.exporting import export_arrow, export_inspect
 from assaymark.workflow.folder import RunFolder, read_text
@@ -59,6 +60,15 @@ Shared = Annotated[
     str | None,
     typer.Option("--ledger", help="Keep the ledger in this PostgreSQL database, for several workers.", metavar="URL"),
 ]
+
+
+Budget = Annotated[
+    float | None, typer.Option("--budget", help="Most that all calls of this run folder may cost.", metavar="USD")
+]
+PriceFile = Annotated[
+    Path | None, typer.Option("--prices", help="Prices of your own (TOML), in place of ours.", metavar="FILE")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be asked and cost; send nothing.")]
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -103,6 +113,11 @@ def _progress() -> Iterator[Progress]:
 
 def _say(text: str) -> None:
     _console().print(escape(text), soft_wrap=True)
+
+
+def _say_all(lines: Iterable[str]) -> None:
+    for line in lines:
+        _say(line)
 
 
 def _version(wanted: bool) -> None:
@@ -181,42 +196,53 @@ def amend(
 
 @app.command()
 def run(
-    study: Annotated[Path, typer.Argument(help="Study file (TOML).", metavar="STUDY")], out: Out, ledger: Shared = None
-) -> None:
+    study: Annotated[Path, typer.Argument(help="Study file (TOML).", metavar="STUDY")], out: Out, ledger: Shared = None,
+    budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
+) -> None:  # fmt: skip
     """Lock, decide, judge, measure, claim and report, as far as they are not done; can be killed and run again."""
-    folder = RunFolder(out)
+    folder, who, text = RunFolder(out), costs.paid_models(models(), budget, prices), read_text(study, "study file")
+    if dry_run:
+        _say_all(costs.expect_study(folder, text, str(study), who, prices_of(who)))
+        return
     if ledger is not None:
         verbs.name_ledger(folder, ledger)
     with _progress() as progress:
-        text = read_text(study, "study file")
-        verbs.lock(folder, text, str(study), now=datetime.now(UTC), models=models(), progress=progress)
-        result = verbs.finish(folder, models(), progress=progress)
+        verbs.lock(folder, text, str(study), now=datetime.now(UTC), models=who, progress=progress)
+        result = verbs.finish(folder, who, progress=progress)
     _finish(result)
+    _say_all(costs.paid_lines(folder, prices_of(who)))
 
 
 @app.command()
 def worker(
-    run: Annotated[Path | None, typer.Argument(help="Run folder.", metavar="RUN")] = None, ledger: Shared = None
-) -> None:
+    run: Annotated[Path | None, typer.Argument(help="Run folder.", metavar="RUN")] = None, ledger: Shared = None,
+    budget: Budget = None, prices: PriceFile = None,
+) -> None:  # fmt: skip
     """Answer the planned calls of a shared ledger beside other workers, until none is left."""
     if (run is None) == (ledger is None):
         raise typer.BadParameter("give a run folder, or --ledger URL")
+    who = costs.paid_models(models(), budget, prices)
     with _progress() as progress:
-        summary = verbs.work(ledger or RunFolder(run or Path()), models(), progress=progress)
+        summary = verbs.work(ledger or RunFolder(run or Path()), who, progress=progress)
     for line in verbs.work_lines(summary):
         _say(line)
 
 
 @app.command()
-def judge(run: Run) -> None:
+def judge(run: Run, budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False) -> None:
     """Put every decision before every judge of the locked plan, and every number against its material.
 
     A study that makes its own records first has its agents decide.
     """
+    who = costs.paid_models(models(), budget, prices)
+    if dry_run:
+        _say_all(costs.expect_judging(RunFolder(run), prices_of(who)))
+        return
     with _progress() as progress:
-        verbs.decide(RunFolder(run), models(), progress=progress)
-        result = verbs.judge(RunFolder(run), models(), progress=progress)
+        verbs.decide(RunFolder(run), who, progress=progress)
+        result = verbs.judge(RunFolder(run), who, progress=progress)
     _say(f"{result.judgments} judgments ({result.made} calls made now), {result.evidence} numbers ledgered")
+    _say_all(costs.paid_lines(RunFolder(run), prices_of(who)))
 
 
 @app.command()
@@ -333,6 +359,9 @@ def datasheet(
     out: Annotated[Path, typer.Option("--out", help="Folder to work in.", metavar="RUN")] = Path(
         "assaymark-datasheets"
     ),
+    budget: Budget = None,
+    prices: PriceFile = None,
+    dry_run: DryRun = False,
 ) -> None:
     """Measure a judge as an instrument: what it does with nothing, with equal texts, with a known difference."""
     if sum((bool(judge), log is not None, run is not None)) != 1:
@@ -341,6 +370,9 @@ def datasheet(
         raise typer.BadParameter("--map and --only are for --from")
     if log is not None and (tasks is not None or trials != 1 or pointwise or comparator):
         raise typer.BadParameter("--tasks, --trials, --pointwise and --comparator are for judges that are asked")
+    if log is not None and (budget is not None or prices is not None or dry_run):
+        raise typer.BadParameter("--budget, --prices and --dry-run are for judges that are asked")
+    who = costs.paid_models(models(), budget, prices)
     if log is not None:
         mapping = verbs.log_map(log_map, only or ())
         made = verbs.measure_log(RunFolder(out), log, mapping, seed=seed, old=compare or ())
@@ -348,14 +380,23 @@ def datasheet(
         folder = RunFolder(out if run is None else run)
         panel = [] if run is None else verbs.panel_of(folder)
         wanted = [*(judge or ()), *([comparator] if comparator else ())]
+        judges = [*panel, *verbs.judges_of(wanted, trials)]
+        if dry_run:
+            points = pointwise or run is not None
+            _say_all(costs.expect_datasheets(
+                folder, judges, prices_of(who), tasks=tasks, seed=seed, strict=strict, pointwise=points
+            ))  # fmt: skip
+            return
         with _progress() as progress:
             made = verbs.measure_judges(
-                folder, [*panel, *verbs.judges_of(wanted, trials)], models(), tasks=tasks, seed=seed, strict=strict,
+                folder, judges, who, tasks=tasks, seed=seed, strict=strict,
                 pointwise=pointwise or run is not None, study=run is not None,
                 comparator=comparator.partition("/")[2] if comparator else None, old=compare or (), progress=progress,
             )  # fmt: skip
     _console().print(datasheet_summary(made.sheets, made.agreement))
     _say(f"page: {made.page}")
+    if log is None:
+        _say_all(costs.paid_lines(folder, prices_of(who)))
 
 
 @data.command("synth")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from assaymark.engine import CallSpec, Ledger, Limits, Model, Reply, RunSummary, run_calls
+from assaymark.engine import CallSpec, Ledger, Limits, Model, Purse, Reply, RunSummary, run_calls
 from assaymark.engine.models import Models, check_ready
 from assaymark.engine.models.prices import Prices, load_prices
 from assaymark.errors import ModelError
@@ -38,7 +38,7 @@ def run_all(
         There is a budget, and a call without a known price, or batches that do not fit.
     """
     _check_ready(ledger, calls, models)
-    purse = models.purse if isinstance(models, Models) else None
+    purse = purse_of(models)
     if engine.batch:
         if purse is not None:
             purse.afford(ledger, batched_calls(calls))
@@ -62,6 +62,11 @@ def _check_ready(ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str,
     for _, call in sorted(wanted.items()):
         if call.model in models:
             check_ready(models[call.model], call.args)
+
+
+def purse_of(models: Mapping[str, Model]) -> Purse | None:
+    """The budget that these models are paid from, if there is one."""
+    return models.purse if isinstance(models, Models) else None
 
 
 def prices_of(models: Mapping[str, Model]) -> Prices:

@@ -10,7 +10,7 @@ from sqlalchemy.exc import ArgumentError
 from assaymark.engine import Ledger, Model, RunSummary, run_worker
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.protocol import EngineChoice
-from assaymark.workflow.asking import manner
+from assaymark.workflow.asking import manner, purse_of
 from assaymark.workflow.folder import RunFolder, write_atomic
 from assaymark.workflow.locking import open_locked
 from assaymark.workflow.progress import Progress, silent
@@ -62,7 +62,11 @@ def work(where: RunFolder | str, models: Mapping[str, Model], *, progress: Progr
     engine = EngineChoice() if isinstance(where, str) else open_locked(where).study.engine
     with Ledger.open(where if isinstance(where, str) else where.ledger, create=False) as ledger:
         return run_worker(
-            ledger, models, progress=lambda done, total: progress("answering calls", done, total), **manner(engine)
+            ledger,
+            models,
+            purse=purse_of(models),
+            progress=lambda done, total: progress("answering calls", done, total),
+            **manner(engine),
         )
 
 

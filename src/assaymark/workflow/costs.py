@@ -1,0 +1,274 @@
+"""What a run will cost and what it has cost: `--dry-run`, `--budget`, and the line after a run."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from assaymark.agents.date_probe import date_call
+from assaymark.engine import CallSpec, Ledger, Model, Purse
+from assaymark.engine.models import Models
+from assaymark.engine.models.prices import Estimate, Prices, costs_nothing, load_prices
+from assaymark.errors import InputError, Problem
+from assaymark.judging import PLANTED, load_rubric, plan_calls, user_messages
+from assaymark.judging.pairs import (
+    PLANTED_PAIRS,
+    STRICT,
+    TIE_ALLOWED,
+    build_stimuli,
+    finance_tasks,
+    load_tasks,
+    plan_pair_calls,
+    point_stimuli,
+)
+from assaymark.protocol import JudgeSpec, Study, parse_study
+from assaymark.records import Decision, Rationale, sha256_text
+from assaymark.workflow.date_probes import sample_of
+from assaymark.workflow.deciding import agent_calls
+from assaymark.workflow.folder import RunFolder, read_text
+from assaymark.workflow.locking import check_plan, open_locked
+from assaymark.workflow.planned import planned_decisions
+from assaymark.workflow.pointwise import point_calls
+from assaymark.workflow.probing import anchor_sample
+from assaymark.workflow.reporting import asked
+from assaymark.workflow.selection import select
+from assaymark.workflow.substrates import prepare, unsanitised
+from assaymark.workflow.tables import CYCLES, DECISIONS, Store
+
+STAND_IN: Final = "This text stands in for the reasons that an agent will give. " * 20
+"""What a dry run takes for a text that is not written yet: about 300 tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Calls that one part of a study makes. ``stand_in``: made of texts that are not written yet."""
+
+    what: str
+    calls: Sequence[CallSpec]
+    stand_in: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What one model has to answer: calls by stage, how many have their reply, and the estimate of the others."""
+
+    model: str
+    stages: Mapping[str, int]
+    already: int
+    rest: Estimate
+
+    @property
+    def planned(self) -> int:
+        """All calls."""
+        return sum(self.stages.values())
+
+
+def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path | None) -> Models:
+    """``models`` at the prices of a file, or those that come with assaymark, within a budget in USD if there is one.
+
+    Raises
+    ------
+    InputError
+        The file of prices cannot be read, or the budget is negative or no number.
+    """
+    found = load_prices(prices)
+    try:
+        purse = None if budget is None else Purse(budget, found.bound, found.paid)
+    except ValueError as exc:
+        raise InputError("--budget", [Problem("", str(exc))]) from None
+    whole = models if isinstance(models, Models) else Models(models, {})
+    return whole.paid_from(purse, found)
+
+
+# --- before -----------------------------------------------------------------------------------------------------------
+
+
+def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], prices: Prices) -> list[str]:
+    """What `assaymark run` would ask and cost, in lines. Nothing is sent, and nothing is written into the folder.
+
+    Raises
+    ------
+    InputError, PlanError
+        The study could not be locked.
+    """
+    study = parse_study(text, source=source)
+    with _prepared(folder, study) as where:
+        check_plan(where, study, source, models)
+        probe = [] if folder.lock.is_file() else list(_probe_stage(study))
+        return expected_lines([*probe, *_stages(where, study, datasheets=True)], folder, study, prices)
+
+
+def expect_judging(folder: RunFolder, prices: Prices) -> list[str]:
+    """What `assaymark judge` would ask and cost, in lines; see `expect_study`."""
+    study = open_locked(folder).study
+    return expected_lines(_stages(folder, study, datasheets=False), folder, study, prices)
+
+
+def expect_datasheets(
+    folder: RunFolder,
+    judges: Sequence[JudgeSpec],
+    prices: Prices,
+    *,
+    tasks: Path | None,
+    seed: int,
+    strict: bool,
+    pointwise: bool,
+) -> list[str]:
+    """What `assaymark datasheet` would ask and cost, in lines; see `expect_study`."""
+    stage = Stage("datasheets", list(_datasheet_calls(judges, tasks, seed, strict, pointwise)))
+    return expected_lines([stage], folder, None, prices)
+
+
+@contextmanager
+def _prepared(folder: RunFolder, study: Study) -> Iterator[RunFolder]:
+    """The folder with the records of a study; where its cycles are not cut yet, another one that goes away again."""
+    if study.substrate is None or (folder.tables / "manifest.json").is_file():
+        yield folder.require()
+        return
+    with TemporaryDirectory() as path:
+        where = RunFolder(Path(path) / "run")
+        prepare(where, study)
+        yield where
+
+
+def _probe_stage(study: Study) -> Iterator[Stage]:
+    if study.substrate is not None and (model := study.substrate.date_probe.model) is not None:
+        cycles = sample_of(study.substrate)
+        shown = [*(one.context for one in cycles), *(unsanitised(one) for one in cycles)]
+        yield Stage("date probe", [date_call(model, context) for context in shown])
+
+
+def _stages(folder: RunFolder, study: Study, *, datasheets: bool) -> list[Stage]:
+    """Everything that a study asks once it is locked, but for the outside judge."""
+    store = Store(folder)
+    stages = [] if study.substrate is None else [Stage("agents", agent_calls(study, store))]
+    made = store.digest(DECISIONS) is not None
+    decisions = store.read(DECISIONS) if made else _stand_ins(study, store)
+    shown = user_messages(decisions, store.each_context(), study)
+    graded = plan_calls(decisions, {}, study, load_rubric(study.rubric.name), shown=shown)
+    stages.append(Stage("judges", [one.call for one in graded], stand_in=not made))
+    if (probe := study.anchor_probe) is not None:
+        judges = [one for one in study.judges if one.name == probe.judge]
+        only = anchor_sample(select(decisions, study).honest, study)
+        again = plan_calls(decisions, {}, study, load_rubric(probe.rubric), judges=judges, only=only, shown=shown)
+        stages.append(Stage("anchor probe", [one.call for one in again], stand_in=not made))
+    if datasheets and study.datasheets is not None:
+        stages.append(Stage("datasheets", list(_datasheet_calls(asked(study), None, 7, True, True))))
+    return stages
+
+
+def _stand_ins(study: Study, store: Store) -> list[Decision]:
+    """The decisions that will be made, with a text of likely length in the place of each that is not written yet."""
+    return [_stand_in(one) for one in planned_decisions(study, store.read(CYCLES))]
+
+
+def _stand_in(planned: Decision) -> Decision:
+    """A planned decision with a text of its own: equal texts would be asked about once."""
+    text = STAND_IN + sha256_text(planned.record_id)[:12]
+    return replace(planned, rationales=(Rationale(text=text, kind="summary"),))
+
+
+def _datasheet_calls(
+    judges: Sequence[JudgeSpec], tasks: Path | None, seed: int, strict: bool, pointwise: bool
+) -> Iterator[CallSpec]:
+    given = finance_tasks() if tasks is None else load_tasks(read_text(tasks, "task file"), str(tasks))
+    pairs, points = build_stimuli(given, seed), point_stimuli(given, seed)
+    for judge in judges:
+        if judge.model not in PLANTED:
+            variants = (TIE_ALLOWED, STRICT) if strict else (TIE_ALLOWED,)
+            yield from (one.call for one in plan_pair_calls(pairs, judge, variants))
+        if judge.model in PLANTED or (pointwise and judge.model not in PLANTED_PAIRS):
+            yield from (one.call for one in point_calls(points, judge, load_rubric("v1.0")))
+
+
+def expected(stages: Sequence[Stage], held: Iterable[str], prices: Prices, *, batch: bool = False) -> list[Expected]:
+    """What each model has to answer, by name; ``held`` are the keys of calls that have a reply."""
+    replied, seen = set(held), set[str]()
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    already: Counter[str] = Counter()
+    rest: defaultdict[str, list[CallSpec]] = defaultdict(list)
+    for stage in stages:
+        for call in stage.calls:
+            if call.key in seen:
+                continue
+            seen.add(call.key)
+            counts[call.model][stage.what] += 1
+            if call.key in replied:
+                already[call.model] += 1
+            else:
+                rest[call.model].append(call)
+    return [
+        Expected(name, counts[name], already[name], prices.estimate_all(rest[name], batch=batch))
+        for name in sorted(counts)
+    ]
+
+
+def expected_lines(stages: Sequence[Stage], folder: RunFolder, study: Study | None, prices: Prices) -> list[str]:
+    """What each model has to answer and the sum, in lines to print."""
+    found = expected(stages, _held(folder, stages), prices, batch=study is not None and study.engine.batch)
+    lines = [_expected_line(one) for one in found]
+    known = sum(one.rest.cost or 0.0 for one in found)
+    unpriced = [one.model for one in found if one.rest.cost is None]
+    planned, already = sum(one.planned for one in found), sum(one.already for one in found)
+    more = f", and what {', '.join(unpriced)} cost: no price known" if unpriced else ""
+    lines.append(f"in all {planned:,} calls, {already:,} answered already; the rest about {_money(known)}{more}")
+    if any(stage.stand_in for stage in stages):
+        lines.append("judges' calls are estimated: their number is known, texts of 300 tokens stand in for the agents'")
+    if study is not None and (probe := study.stability.probe) is not None:
+        lines.append(f"not counted: {probe.name}, asked only about pairs that the panel leaves open")
+    bases = sorted({one.rest.basis for one in found if not costs_nothing(one.model)})
+    lines += [f"how tokens were estimated: {basis}; prices: {prices.source}" for basis in bases]
+    return [*lines, "dry run: nothing was sent"]
+
+
+def _held(folder: RunFolder, stages: Sequence[Stage]) -> set[str]:
+    keys = {call.key for stage in stages for call in stage.calls}
+    if not folder.has_ledger:
+        return set()
+    with Ledger.open(folder.ledger, create=False) as ledger:
+        return keys - set(ledger.pending(keys))
+
+
+def _expected_line(one: Expected) -> str:
+    stages = ", ".join(f"{what} {n:,}" for what, n in one.stages.items())
+    head = f"{one.model}: {one.planned:,} calls ({stages}), {one.already:,} answered already"
+    tokens = f"about {one.rest.tokens:,} input and {one.rest.output_tokens:,} output tokens for the rest"
+    if costs_nothing(one.model):
+        return f"{head}; costs nothing"
+    return f"{head}; {tokens}, {'no price known' if one.rest.cost is None else _money(one.rest.cost)}"
+
+
+# --- after ------------------------------------------------------------------------------------------------------------
+
+
+def paid_lines(folder: RunFolder, prices: Prices) -> list[str]:
+    """What the replies of a run cost, for the models that cost anything; nothing where none does."""
+    if not folder.has_ledger:
+        return []
+    costs: dict[str, list[float | None]] = defaultdict(list)
+    with Ledger.open(folder.ledger, create=False) as ledger:
+        found = [one for one in ledger.answered() if not costs_nothing(one.model)]
+        batched = ledger.batches.answered_in_batches([one.key for one in found])
+    for one in found:
+        costs[one.model].append(prices.paid(one.model, one.reply, one.key in batched))
+    return [_paid_line(model, costs[model]) for model in sorted(costs)]
+
+
+def _paid_line(model: str, costs: Sequence[float | None]) -> str:
+    known = [cost for cost in costs if cost is not None]
+    unknown = f", {len(costs) - len(known):,} of unknown price" if len(known) < len(costs) else ""
+    return f"paid for {model}: {_money(sum(known))} for {len(known):,} replies{unknown}"
+
+
+def _money(amount: float) -> str:
+    """An amount in USD with at least two digits that say something.
+
+    >>> _money(12.3), _money(0.00123), _money(0.0)
+    ('12.30 USD', '0.0012 USD', '0.00 USD')
+    """
+    return f"{amount:,.2f} USD" if amount >= 0.01 or amount == 0 else f"{amount:.2g} USD"

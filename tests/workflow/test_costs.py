@@ -1,0 +1,191 @@
+"""What a run will cost and has cost: a dry run sends nothing and counts right, and a budget stops a run."""
+
+from __future__ import annotations
+
+import pytest
+from imported_records import store_imported
+from made_records import OWN
+
+from assaymark import cli
+from assaymark.cli import main
+from assaymark.engine import CallSpec, Ledger, Message, Reply, Text
+from assaymark.engine.models import Models
+from assaymark.engine.models.prices import load_prices
+from assaymark.errors import InputError, ModelError, PlanError
+from assaymark.protocol import EngineChoice
+from assaymark.workflow.asking import ask
+from assaymark.workflow.costs import Stage, expected, paid_lines, paid_models
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.progress import silent
+
+PRICES = """
+format = "assaymark prices 1"
+currency = "USD"
+[[model]]
+pattern = "paid/one"
+input = 100.0
+output = 1000.0
+as_of = 2026-01-01
+source = "a test"
+"""
+
+
+def asked(n, model="paid/one"):
+    def shown(i):
+        return (Message("user", (Text.of(f"question {i}"),)),)
+
+    return [CallSpec(model=model, messages=shown(i), template="", args={"max_tokens": 100}) for i in range(n)]
+
+
+class Paid:
+    """Costs 0.011 USD a call at the prices above."""
+
+    def __init__(self):
+        self.asked = 0
+
+    async def complete(self, _call):
+        self.asked += 1
+        return Reply(text="yes", model="one", input_tokens=10, output_tokens=10)
+
+
+@pytest.fixture
+def prices(tmp_path):
+    path = tmp_path / "prices.toml"
+    path.write_text(PRICES, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def folder(tmp_path):
+    where = RunFolder(tmp_path / "run")
+    where.path.mkdir()
+    return where
+
+
+def put(folder, calls, models):
+    engine = EngineChoice(concurrency=2)
+    return ask(folder, calls, models, judge="one", what="asking", progress=silent, engine=engine)
+
+
+def test_a_budget_ends_the_asking_and_a_higher_one_goes_on(folder, prices):
+    model = Paid()
+    with pytest.raises(ModelError, match=r"budget of 0.40 USD would be passed.*raise --budget"):
+        put(folder, asked(60), paid_models({"paid/one": model}, 0.4, prices))
+    # Each is estimated at 0.1 for its reply and some for its prompt, and costs 0.011.
+    assert 15 < model.asked < 36
+    assert model.asked * 0.011 <= 0.4
+    assert len(put(folder, asked(60), paid_models({"paid/one": model}, 1.0, prices))) == 60
+    assert model.asked == 60
+    assert paid_lines(folder, load_prices(prices)) == ["paid for paid/one: 0.66 USD for 60 replies"]
+    assert paid_lines(folder, load_prices()) == ["paid for paid/one: 0.00 USD for 0 replies, 60 of unknown price"]
+
+
+def test_one_budget_is_for_all_judges_of_a_folder(folder, prices):
+    models = paid_models({"paid/one": Paid()}, 0.4, prices)
+    put(folder, asked(20), models)
+    with pytest.raises(ModelError, match=r"0\.[23]\d spent"):
+        put(folder, asked(60), models)
+
+
+def test_a_model_without_a_price_is_not_asked_within_a_budget(folder, prices):
+    model = Paid()
+    with pytest.raises(PlanError, match="no price is known for paid/other"):
+        put(folder, asked(2, "paid/other"), paid_models({"paid/other": model}, 1.0, prices))
+    assert not model.asked
+    assert put(folder, asked(2, "paid/other"), paid_models({"paid/other": model}, None, prices))
+
+
+@pytest.mark.parametrize("budget", [-1.0, float("nan")])
+def test_a_budget_is_an_amount(budget):
+    with pytest.raises(InputError, match="--budget: a budget must be a number"):
+        paid_models({}, budget, None)
+
+
+def test_the_expected_counts_each_call_once_and_estimates_the_rest(prices):
+    calls = asked(5)
+    (one,) = expected([Stage("a", calls[:3]), Stage("b", calls)], [calls[0].key], load_prices(prices))
+    assert (one.planned, one.stages, one.already) == (5, {"a": 3, "b": 2}, 1)
+    assert one.rest.output_tokens == 400
+    assert one.rest.cost == pytest.approx(4 * (0.0003 + 0.1))
+
+
+def test_a_missing_key_is_told_before_anything_is_sent(folder):
+    from assaymark.engine.models.openai_models import openai_provider
+
+    pytest.importorskip("openai", reason="needs the client of OpenAI (extra: openai)")
+    models = Models({}, {"openai": openai_provider({})})
+    with pytest.raises(ModelError, match="OPENAI_API_KEY"):
+        put(folder, asked(3, "openai/gpt-4o"), models)
+    with Ledger.open(folder.ledger) as ledger:
+        assert not ledger.begun()
+
+
+def test_a_dry_run_of_a_study_counts_what_the_run_then_asks(own, tmp_path, capsys, monkeypatch):
+    def nobody(self, *_args, **_kwargs):
+        raise AssertionError("something was asked")
+
+    new = tmp_path / "new"
+    with monkeypatch.context() as patch:
+        patch.setattr("assaymark.workflow.asking.run_calls", nobody)
+        assert main(["run", str(OWN), "--out", str(new), "--dry-run"]) == 0
+        fresh = capsys.readouterr().out
+        assert not new.exists()
+        assert main(["run", str(OWN), "--out", str(own), "--dry-run"]) == 0
+        done = capsys.readouterr().out
+    assert "dry run: nothing was sent" in fresh
+    assert "stand in" in fresh
+    assert "stand in" not in done
+    # Of the finished run everything is answered, and the stand-ins of the fresh one counted the same judge calls.
+    (total,) = [line for line in done.splitlines() if line.startswith("in all")]
+    planned, answered = total.split(" calls, ")[0].removeprefix("in all "), total.split(" calls, ")[1].split()[0]
+    assert planned == answered
+    assert _judging(fresh) == _judging(done)
+
+
+def _judging(text):
+    """Each model's calls as a judge."""
+    return [line.split("judges ")[1].split(",")[0].split(")")[0] for line in text.splitlines() if "(judges " in line]
+
+
+def test_a_dry_run_of_datasheets_and_of_judging(imported, tmp_path, capsys):
+    out = tmp_path / "sheets"
+    assert main(["datasheet", "--judge", "openai/gpt-4o", "--dry-run", "--out", str(out)]) == 0
+    shown = capsys.readouterr().out
+    assert "openai/gpt-4o: " in shown
+    assert " USD" in shown
+    assert not out.exists()
+    from made_records import STUDY
+
+    assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
+    assert main(["judge", str(imported), "--dry-run"]) == 0
+    assert "dry run: nothing was sent" in capsys.readouterr().out
+    assert not RunFolder(imported).has_ledger or _unasked(imported)
+
+
+def _unasked(path):
+    with Ledger.open(RunFolder(path).ledger) as ledger:
+        return not ledger.begun()
+
+
+def test_a_log_costs_nothing(tmp_path, capsys):
+    log = tmp_path / "log.csv"
+    assert main(["datasheet", "--from", str(log), "--budget", "5"]) == 2
+    assert "are for judges that are asked" in capsys.readouterr().err
+
+
+def test_the_models_of_the_command_line_keep_their_providers():
+    models = paid_models(cli.models(), 1.0, None)
+    assert "openai/gpt-4o" in models
+    assert "reference/auditor" in models
+    assert models.purse is not None
+    assert models.purse.limit_usd == 1.0
+
+
+def test_imported_records_need_no_second_folder(tmp_path, capsys):
+    from made_records import STUDY
+
+    folder = store_imported(tmp_path / "run")
+    before = sorted(path.name for path in folder.path.iterdir())
+    assert main(["run", str(STUDY), "--out", str(folder.path), "--dry-run"]) == 0
+    assert sorted(path.name for path in folder.path.iterdir()) == before
+    assert "answered already" in capsys.readouterr().out
