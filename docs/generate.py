@@ -5,6 +5,7 @@ python docs/generate.py capitalbench RUN         the worked example, from a fini
 python docs/generate.py valueblind RUN           the shipped study, from a finished run folder
 python docs/generate.py judge-logs FULL REPEATED what two logs of real judges come to, from their CSV files
 python docs/generate.py benchmarks RESULTS.json  the measured ratios, from what bench/ wrote
+python docs/generate.py faults RESULTS.json      what became of each fault, from what tests/faults wrote
 """
 
 from __future__ import annotations
@@ -402,6 +403,31 @@ def benchmarks(results: Path) -> str:
     return "".join(lines)
 
 
+FAULTS = """# Faults
+
+What was done to runs, and what came of it. `tests/faults` makes a few faults of each kind whenever the tests run.
+All of them, which this page is of: `python -m pytest tests/faults --long-faults`, then
+`python docs/generate.py faults tests/faults/results.json`. [The engine](engine.md) says how each promise is kept.
+
+| fault | made | found |
+|---|---|---|
+"""
+
+NOT_MADE = """
+*Paid twice* are calls that were under way at a kill: their provider had billed them, and nobody knew the answer. A run
+prints that bound. A provider is a server over loopback or a model in the process, which notes every call by its key;
+no real one was asked. The disk is a file system of 8 MB, the clocks are those that the process reads, and a kill is
+SIGKILL of one process. The power of a machine was never cut: what a commit means there rests on SQLite with
+`synchronous=FULL`, on PostgreSQL with `synchronous_commit=on`, and on the disk keeping its word.
+"""
+
+
+def faults(results: Path) -> str:
+    """What became of every fault of a long run."""
+    rows = json.loads(results.read_text())
+    return "".join([MARK, FAULTS, *(f"| {r['fault']} | {r['made']} | {r['found']} |\n" for r in rows), NOT_MADE])
+
+
 def run(arguments: list[str]) -> None:
     """Write what was asked for."""
     match arguments:
@@ -419,6 +445,8 @@ def run(arguments: list[str]) -> None:
             (DOCS / "judge-logs-measured.md").write_text(judge_logs(Path(full), Path(repeated)))
         case ["benchmarks", results]:
             (DOCS / "benchmarks.md").write_text(benchmarks(Path(results)))
+        case ["faults", results]:
+            (DOCS / "faults.md").write_text(faults(Path(results)))
         case _:
             sys.exit(__doc__)
 
