@@ -166,6 +166,24 @@ def test_what_other_workers_paid_is_seen(shared):
     assert (summary.made, held.spent) == (0, pytest.approx(1.05))
 
 
+def test_batches_fit_into_the_budget_together_or_are_not_sent(ledger):
+    run_calls(ledger, calls(2), {NAME: Billed(lambda _: 30)}, **QUICK)
+    purse(1.5, lambda _spec: 0.3).afford(ledger, calls(5))  # two are answered, for 0.60
+    with pytest.raises(PlanError, match=r"0.60 spent, 0.00 .* the next 4 calls need about 1.20.*paid together"):
+        purse(1.5, lambda _spec: 0.3).afford(ledger, calls(6))
+    purse(0.0, lambda _spec: 0.3).afford(ledger, calls(2))
+
+
+def test_calls_in_a_batch_under_way_are_not_counted_twice(ledger):
+    ledger.plan(calls(5))
+    ledger.batches.prepare()
+    ledger.batches.begin("a", "lane", [(spec.key, None) for spec in calls(3)])
+    ledger.batches.submitted("a", "remote")
+    purse(1.5, lambda _spec: 0.3).afford(ledger, calls(5))
+    with pytest.raises(PlanError, match=r"0.90 under way.* the next 2 calls need about 0.60"):
+        purse(1.4, lambda _spec: 0.3).afford(ledger, calls(5))
+
+
 def test_a_purse_is_for_one_ledger(ledger, tmp_path):
     held = purse(1.0, lambda _spec: 0.3)
     held.begin(ledger)
