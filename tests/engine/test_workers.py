@@ -1,24 +1,17 @@
-"""Several workers on one plan: each call is answered once, whoever comes, goes, dies or is away for too long."""
+"""Several workers on one plan: each call is answered once, whoever comes, goes or is away for too long."""
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 import threading
-import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from engine_calls import Scripted, calls, echo
-from shared_run import Billing
 
 from assaymark.engine import Ledger, Reply, run_calls, run_worker
 from assaymark.errors import LedgerError, ModelError
 
 NAME = "reference/echo"
-SCRIPT = Path(__file__).with_name("shared_run.py")
 QUICK = {"backoff_s": 0.001, "deadline_s": 5.0}
 
 
@@ -156,48 +149,3 @@ def test_a_lost_renewal_ends_the_run(shared, monkeypatch):
     with pytest.raises(LedgerError, match="the server is gone"):
         run_calls(shared, calls(200), {NAME: model}, concurrency=2, lease_s=0.15, **QUICK)
     assert shared.pending(model.asked) == []
-
-
-def test_killed_workers_lose_nothing_and_pay_little_twice(database, tmp_path):
-    n, bound, kills = 240, 4, 2
-    keys = [spec.key for spec in calls(n)]
-    bills = tmp_path / "bills"
-    bills.touch()
-    with Ledger.open(database) as ledger:
-        ledger.plan(calls(n))
-
-    def start():
-        command = [sys.executable, str(SCRIPT), database, str(bills), str(bound)]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-
-    def kill():
-        for number, victim in enumerate(victims):
-            while billed_by(bills, victim.pid) < 3 + 5 * number and victim.poll() is None:
-                time.sleep(0.002)
-            victim.send_signal(signal.SIGKILL)
-            victim.communicate()
-            assert victim.returncode == -signal.SIGKILL
-
-    def steady():
-        while not all(billed_by(bills, victim.pid) for victim in victims):  # or it is through before they are there
-            time.sleep(0.002)
-        with Ledger.open(database) as ledger:
-            return run_worker(ledger, {NAME: Billing(bills)}, concurrency=bound, lease_s=1.0)
-
-    victims = [start() for _ in range(kills)]
-    _, summary = together(kill, steady)
-    assert (summary.in_flight_bound, summary.left) == (bound, 0)
-    paid = Counter(line.split()[0] for line in bills.read_text().splitlines())
-    assert set(paid) == set(keys)
-    assert sum(paid.values()) - n <= bound * kills
-    assert summary.orphaned <= bound * kills
-    with Ledger.open(database) as ledger:
-        replies = dict(ledger.replies(keys))
-        assert {key: reply.text for key, reply in replies.items()} == {key: f"reply to {key}" for key in keys}
-        attempts = ledger.attempt_counts(keys)
-        assert all(attempts[key] >= paid[key] for key in keys), "paid and not on record"
-        assert ledger.verify() > 3 * n
-
-
-def billed_by(bills, pid):
-    return sum(line.endswith(f" {pid}") for line in bills.read_text().splitlines())

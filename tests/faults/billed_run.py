@@ -3,7 +3,8 @@
 Everything is imported once; each job, a line of JSON, is done in a fork, whose number is printed. ``{"wait": NUMBER}``
 waits for one and prints its exit status. A job: ``ledger`` (path or URL), ``bills`` and ``told`` (files), ``n`` calls,
 a ``point`` to die at (``none``, ``before-plan``, or ``before-commit``, ``after-commit``, ``after-claim`` with the
-number that are ``survived``), and by how many seconds the clock of its machine is wrong (``shift``).
+number that are ``survived``), by how many seconds the clock of its machine is wrong (``shift``), and whether it is a
+``worker`` on what is planned and not a run.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from engine_calls import calls
 
-from assaymark.engine import Ledger, Reply, run_calls
+from assaymark.engine import Ledger, Reply, run_calls, run_worker
 from assaymark.engine.leases import Leases
 from assaymark.engine.work import Held, Shared
 
@@ -28,15 +29,15 @@ BOUND, LEASE_S = 8, 1.5
 
 
 class Billing:
-    """Bills each call by its key; the bill is out before the reply is."""
+    """Bills each call by its key and its process; the bill is out before the reply is."""
 
-    def __init__(self, path):
+    def __init__(self, path, slow):
         self.bills = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        self.rng = random.Random(os.getpid())
+        self.rng, self.slow = random.Random(os.getpid()), slow
 
     async def complete(self, call):
-        os.write(self.bills, f"{call.key}\n".encode())
-        await asyncio.sleep(self.rng.uniform(0.001, 0.006))
+        os.write(self.bills, f"{call.key} {os.getpid():08d}\n".encode())
+        await asyncio.sleep(self.slow * self.rng.uniform(0.001, 0.006))
         return Reply(text=f"reply to {call.key}", model="billing-1", raw=f'"{"!" * self.rng.randrange(3_000)}"')
 
 
@@ -61,16 +62,16 @@ def move_clock(shift):
     time.time = lambda: real() + shift
 
 
-def work(*, ledger, bills, told, n, point, survived, shift):
+def work(*, ledger, bills, told, n, point, survived, shift, slow, worker):
     move_clock(shift)
     when, _, what = point.partition("-")
     for kind, name in {"plan": [(Ledger, "plan")], "claim": [(Leases, "claim")],
                        "commit": [(Held, "commit"), (Shared, "commit")]}.get(what, []):  # fmt: skip
         die_at(kind, name, when, survived)
+    models = {"reference/echo": Billing(bills, slow)}
+    manner = {"concurrency": BOUND, "backoff_s": 0.01, "lease_s": LEASE_S}
     with Ledger.open(ledger) as opened:
-        summary = run_calls(
-            opened, calls(n), {"reference/echo": Billing(bills)}, concurrency=BOUND, backoff_s=0.01, lease_s=LEASE_S
-        )
+        summary = run_worker(opened, models, **manner) if worker else run_calls(opened, calls(n), models, **manner)
     figures = ("already", "made", "interrupted", "orphaned", "in_flight_bound")
     Path(told).write_text(json.dumps({name: getattr(summary, name) for name in figures}))
 

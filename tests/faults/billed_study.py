@@ -13,6 +13,8 @@ from engine_calls import calls
 
 from assaymark.engine import Ledger
 
+_LINE = 74  # bytes of a bill: key, process, end
+
 
 class Study:
     """A ledger, the bills of the provider beside it, and a process that runs it in forks (``billed_run.py``)."""
@@ -24,7 +26,12 @@ class Study:
         self.bills.touch()
 
     def billed(self) -> list[str]:
-        return self.bills.read_text().split("\n")[:-1]
+        """The keys of all bills, in order."""
+        return [line.partition(" ")[0] for line in self.bills.read_text().split("\n")[:-1]]
+
+    def billed_by(self, process: int) -> int:
+        """How many bills one process got."""
+        return self.bills.read_text().count(f" {process:08d}\n")
 
     def answered(self) -> set[str]:
         with Ledger.open(self.ledger) as ledger:
@@ -37,10 +44,13 @@ class Study:
         self.server.stdin.flush()
         return int(self.server.stdout.readline())
 
-    def start(self, point: str = "none", survived: int = 0, shift: float = 0.0) -> int:
+    def start(
+        self, point: str = "none", survived: int = 0, shift: float = 0.0, slow: float = 1.0, worker: bool = False
+    ) -> int:
         """Start a run; the number of its process."""
         files = {name: str(getattr(self, name)) for name in ("ledger", "bills", "told")}
-        return self.say({**files, "n": self.n, "point": point, "survived": survived, "shift": shift})
+        manner = {"point": point, "survived": survived, "shift": shift, "slow": slow, "worker": worker}
+        return self.say({**files, "n": self.n, **manner})
 
     def wait(self, process: int) -> int:
         """The exit status of a run, once it is over."""
@@ -48,7 +58,7 @@ class Study:
 
     def signal_after(self, bills: int, number: signal.Signals) -> int:
         """Start a run and send it a signal when it has sent so many bills; its status."""
-        until = self.bills.stat().st_size + 65 * bills
+        until = self.bills.stat().st_size + _LINE * bills
         process, deadline = self.start(), time.monotonic() + 20
         while self.bills.stat().st_size < until and time.monotonic() < deadline:
             time.sleep(0.0005)

@@ -20,6 +20,7 @@ from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.tables import OUTCOMES, TABLES, Store
 
 N, LARGE = 60, 2_500_000
+KINDS = {"run": "small run", "demo": "finished demo"}
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +102,7 @@ def test_a_damaged_ledger_is_never_silent(sound, long, note):
         path = sound.parent / name / "ledger.db"
         told, harmless = harmed(path, lambda path=path: everything_in(path), many(long), 1)
         assert told > harmless
-        row(note, f"ledger ({name})", many(long), told, harmless)
+        row(note, f"ledger of a {KINDS[name]}", many(long), told, harmless)
 
 
 def test_a_damaged_object_is_never_silent(sound, long, note):
@@ -119,4 +120,4 @@ def test_a_damaged_table_is_never_silent(sound, long, note):
         for number, path in enumerate(sorted((folder / "tables").glob("*.parquet"))):
             told, harmless = harmed(path, partial(store.read, TABLES[path.stem]), many(long), number)
             assert (told, harmless) == (many(long), 0), path.name
-        row(note, f"Parquet tables ({name})", many(long) * (number + 1), many(long) * (number + 1), 0)
+        row(note, f"Parquet tables of a {KINDS[name]}", many(long) * (number + 1), many(long) * (number + 1), 0)

@@ -109,4 +109,8 @@ def test_an_outage_is_named_stops_the_asking_and_costs_nothing(ledger, note):
     with serving(Storm(0)) as server:
         again = run_calls(ledger, asked, {NAME: model_at(server.url)}, concurrency=8, **REPEATED)
     assert (again.made, again.left) == (200, 0)
-    note("outage", "a provider that nobody can reach, 200 calls", f"asked {sent} times, then: {line}")
+    note(
+        "outage",
+        "a provider that nobody can reach, 200 calls",
+        f"asked {sent} times and then no more; one line names it and why",
+    )
