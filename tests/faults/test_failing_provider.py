@@ -83,7 +83,7 @@ def test_in_a_storm_nothing_is_lost_and_waits_are_kept(ledger, long, note):
     note(
         "429, 5xx, hangs, broken bodies and connections",
         f"{len(keys):,} calls, {summary.retried:,} failed attempts, {busy} times Retry-After",
-        f"every call answered and paid once; during a wait at most {concurrency - 1} requests, those under way",
+        f"every call answered and paid once; at most {concurrency - 1} requests during a wait, those under way",
     )
 
 

@@ -73,7 +73,7 @@ def test_no_reply_is_fatal_and_each_was_given(run, note):
                 "50 MB"} == given  # fmt: skip
     assert set(run.judgments) | set(run.decisions) == set(run.asked)
     note("hostile replies", f"{kinds['agent']} to agents and {kinds['judge']} to judges, of {len(given)} kinds",
-         "0 fatal; each recorded with its raw text; 0 scores read from prose; 0 scripts run")  # fmt: skip
+         "0 fatal; each recorded as it came, 50 MB as too long; 0 scores read from prose")  # fmt: skip
 
 
 def test_a_judge_is_believed_only_in_the_form_asked_for(run):
@@ -112,7 +112,7 @@ def test_what_a_reply_says_is_text_on_every_page(run):
 
 
 @pytest.mark.browser
-def test_no_script_of_a_reply_runs(run):
+def test_no_script_of_a_reply_runs(run, note):
     if not CHROMIUM.exists():
         pytest.skip(f"needs Chromium: {CHROMIUM} does not exist")
     sync = pytest.importorskip("playwright.sync_api", reason="needs playwright")
@@ -128,6 +128,7 @@ def test_no_script_of_a_reply_runs(run):
             assert page.title() != MARK
         browser.close()
     assert len(asked) == len(pages)  # nothing beside the pages themselves
+    note("scripts in replies", f"{len(pages)} pages of that run in headless Chromium", "0 scripts run, nothing fetched")
 
 
 def test_the_key_was_sent_and_is_nowhere(run, capsys, note):
