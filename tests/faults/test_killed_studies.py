@@ -27,9 +27,10 @@ def outcome(folder: Path) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in names}
 
 
-def test_a_study_that_is_killed_ends_where_another_does(tmp_path, database, long, note):
+def test_a_study_that_is_killed_ends_where_another_does(tmp_path, request, long, note):
     if not long:
         pytest.skip("takes a minute: --long-faults")
+    database = request.getfixturevalue("database")  # not before: a server is not started to be skipped
     undisturbed, killed, rng, kills = tmp_path / "undisturbed", tmp_path / "killed", random.Random(2), 0
     assert main(["run", str(OWN), "--out", str(undisturbed)]) == 0
     command = ["run", str(OWN), "--out", str(killed), "--ledger", database]
