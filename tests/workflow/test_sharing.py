@@ -13,6 +13,13 @@ from assaymark.workflow.sharing import name_ledger, work_lines
 STUDY = "x.toml"
 
 
+@pytest.fixture(autouse=True)
+def a_study_file(tmp_path, monkeypatch):
+    """A study file that can be read; nothing here comes as far as what is in it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / STUDY).write_text("")
+
+
 def refused(capsys, *arguments) -> str:
     assert main([*map(str, arguments)]) == 1
     return capsys.readouterr().err
