@@ -28,7 +28,7 @@ from assaymark.engine.postgres import PostgresStore, is_url
 from assaymark.engine.rows import Answered, Attempt, End, Outcome, Source
 from assaymark.errors import LedgerError
 
-_CALLS_A_GROUP = 50_000  # keys are hashes: small groups would write the whole index again and again
+_CALLS_A_GROUP = 100_000  # keys are hashes: small groups would write the whole index again and again
 _KEYS_WORTH_A_SCAN = 10_000
 _KNOWN_TEXTS = 200_000  # digests remembered while planning, about 25 MB
 
