@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from assaymark.agents.replies import reply_schema as agent_schema
@@ -97,6 +97,8 @@ def test_no_header_makes_waiting_fail(headers):
 _KEYS = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=8, max_size=60)
 
 
+@example('"0000000', "", "")
+@example("\\\"/000000", "\\", "")
 @given(_KEYS.filter(lambda key: "[key]" not in key), st.text(max_size=20), st.text(max_size=20))
 def test_a_key_is_in_no_scrubbed_text(key, before, after):
     secret = Secret(key)

@@ -46,7 +46,9 @@ def scrub(text: str, secrets: Sequence[Secret]) -> str:
     """
     for secret in secrets:
         value = secret.reveal()
-        for form in {value, json.dumps(value)[1:-1], value.replace("/", "\\/"), quote(value, safe="")}:
+        forms = {value, json.dumps(value)[1:-1], value.replace("/", "\\/"), quote(value, safe="")}
+        # The longest first: half of an escaped quote taken for the key's own would leave a text that is no JSON.
+        for form in sorted(forms, key=len, reverse=True):
             text = text.replace(form, repr(secret))
     return text
 
