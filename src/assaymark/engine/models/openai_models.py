@@ -165,9 +165,7 @@ class _OpenAI:
             The call asks for what the API does not have.
         """
         refuse(call, [*openai_argument_problems(call.model, call.args), *self._cannot(call)])
-        body = self._body(call, at)
-        more: dict[str, Any] = body.pop("extra_body", {})
-        return body | more
+        return self._body(call, at)
 
     def reply_of(self, call: CallSpec, at: Transport, data: bytes) -> Reply:
         """The reply in the body of a response; `ModelError` if it is none."""
@@ -202,7 +200,8 @@ class _OpenAI:
         if at.key is None:
             headers["Authorization"] = load_sdk(self.provider).Omit()
         try:
-            async with self._create(client)(**body, extra_headers=headers) as response:
+            # As extra_body, which is sent as it is: the SDK takes a third of a call to go over fields of its own names.
+            async with self._create(client, extra_body=body, extra_headers=headers) as response:
                 return bytes(await response.read())
         except TooLong:
             return None
@@ -221,7 +220,7 @@ class _OpenAI:
         if call.effort is not None and call.effort not in EFFORTS:
             yield f"effort must be one of {', '.join(EFFORTS)} (got {call.effort!r})"
 
-    def _create(self, client: Any) -> Any:
+    def _create(self, client: Any, **given: Any) -> Any:
         raise NotImplementedError
 
     def _body(self, call: CallSpec, at: Transport) -> dict[str, Any]:
@@ -262,8 +261,8 @@ class OpenAIModel(_OpenAI):
         if call.seed is not None:
             yield "the Responses API takes no seed; leave it out, or use openai-chat/NAME"
 
-    def _create(self, client: Any) -> Any:
-        return client.responses.with_streaming_response.create
+    def _create(self, client: Any, **given: Any) -> Any:
+        return client.responses.with_streaming_response.create(**given)
 
     def _body(self, call: CallSpec, at: Transport) -> dict[str, Any]:
         body: dict[str, Any] = {"model": at.model, "input": _messages(call), "store": False}
@@ -317,8 +316,9 @@ class OpenAIChatModel(_OpenAI):
 
     provider = CHAT
 
-    def _create(self, client: Any) -> Any:
-        return client.chat.completions.with_streaming_response.create
+    def _create(self, client: Any, **given: Any) -> Any:
+        # The SDK insists on these two; those of the body take their place.
+        return client.chat.completions.with_streaming_response.create(model="", messages=(), **given)
 
     def _body(self, call: CallSpec, at: Transport) -> dict[str, Any]:
         body: dict[str, Any] = {"model": at.model, "messages": _messages(call)}
@@ -329,14 +329,14 @@ class OpenAIChatModel(_OpenAI):
         elif call.schema is not None and structured == "json_object":
             body["response_format"] = {"type": "json_object"}
         most = "max_completion_tokens" if at.address.rstrip("/") == _HOME else "max_tokens"
-        return body | _given(
+        body |= _given(
             seed=call.seed,
             temperature=call.temperature,
             reasoning_effort=call.effort,
             top_p=call.args.get("top_p"),
-            extra_body=_extra(call.args.get("extra_body")),
             **{most: call.args.get("max_tokens")},
         )
+        return body | (_extra(call.args.get("extra_body")) or {})
 
     def _reply(self, call: CallSpec, at: Transport, raw: str, found: dict[str, Any]) -> Reply:
         choices = _objects(found.get("choices"))
