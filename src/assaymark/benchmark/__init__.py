@@ -1,5 +1,85 @@
 """PortBench: questions with exact answers, five pipeline stages, the oracle, scores, profiles, stress windows.
 
-Will hold question generation and scoring, the S1..S5 episode with its sandbox and truths, CEPS and the two-layer
+Holds question generation and scoring, the S1..S5 episode with its sandbox and truths, CEPS and the two-layer
 correlation score, risk profiles and the stress gate. It knows what happened next, so nobody who grades can import it.
 """
+
+from __future__ import annotations
+
+from assaymark.benchmark.gates import RISK_SAFE, STRESS_SCENARIOS, risk_safe, stress_gate, stress_score
+from assaymark.benchmark.profiles import (
+    AGGRESSIVE,
+    BALANCED,
+    CLASS_NAMES,
+    CONSERVATIVE,
+    PROFILES,
+    ClassName,
+    Profile,
+    adaptation_score,
+    exposures,
+    profile_alignment,
+    profile_named,
+)
+from assaymark.benchmark.scores import (
+    ceps,
+    inter_class_score,
+    intra_class_score,
+    s1_score,
+    s2_score,
+    s3_score,
+    s4_score,
+    s5_score,
+    weight_accuracy,
+)
+from assaymark.benchmark.stages import (
+    CONVENTIONS,
+    SIGNALS,
+    STAGES,
+    Answers,
+    Convention,
+    DateResult,
+    EpisodeResult,
+    Signal,
+    Stage,
+    StageState,
+    Truths,
+)
+
+__all__ = [
+    "AGGRESSIVE",
+    "BALANCED",
+    "CLASS_NAMES",
+    "CONSERVATIVE",
+    "CONVENTIONS",
+    "PROFILES",
+    "RISK_SAFE",
+    "SIGNALS",
+    "STAGES",
+    "STRESS_SCENARIOS",
+    "Answers",
+    "ClassName",
+    "Convention",
+    "DateResult",
+    "EpisodeResult",
+    "Profile",
+    "Signal",
+    "Stage",
+    "StageState",
+    "Truths",
+    "adaptation_score",
+    "ceps",
+    "exposures",
+    "inter_class_score",
+    "intra_class_score",
+    "profile_alignment",
+    "profile_named",
+    "risk_safe",
+    "s1_score",
+    "s2_score",
+    "s3_score",
+    "s4_score",
+    "s5_score",
+    "stress_gate",
+    "stress_score",
+    "weight_accuracy",
+]
