@@ -7,33 +7,14 @@ records, each a reply with the attempt that was begun for it, in groups of 64.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-from assaymark.engine import CallSpec, End, Ledger, Message, Reply, Text, run_calls
+from assaymark.engine import End, Ledger, Reply, run_calls
+from make_calls import Instant, judge_calls
 
-CALLS, JUDGES, GROUP_SIZE = 5500, 5, 64
+CALLS, GROUP_SIZE = 5500, 64
 BUDGET_MS, PLANNED = 0.25, 100_000
-
-
-class Instant:
-    """A model that answers at once with a reply of a judge's usual size."""
-
-    async def complete(self, call: CallSpec) -> Reply:
-        scores = ",".join(
-            f'"dimension_{i}": {{"score": {i}, "why": "{call.trial} stated, sized, sourced"}}' for i in range(5)
-        )
-        return Reply(text=f'{{"order": {call.order}, {scores}}}', model=call.model, seconds=0.0)
-
-
-def judge_calls(n: int) -> Iterator[CallSpec]:
-    """``n`` calls in which five judges read the same trajectories under the same rubric."""
-    system = Message("system", (Text.of("You grade reasoning, not luck. " * 40),))
-    rubric, template = Text.of("Anchor: what a 3 looks like. " * 100), Text.of("template").sha256
-    for number in range(-(-n // JUDGES)):
-        messages = (system, Message("user", (rubric, Text.of(f"Trajectory {number}. I buy because it fell. " * 60))))
-        for judge in range(min(JUDGES, n - number * JUDGES)):
-            yield CallSpec(model=f"reference/judge{judge}", messages=messages, template=template, order=number)
 
 
 def timed(work: Callable[[], object]) -> tuple[float, float]:
