@@ -1,0 +1,305 @@
+"""The market of a benchmark as dense arrays, and what was knowable on each of its dates.
+
+Two sides that never touch: `BenchMarket.known` is made from `History.as_of` alone and is all that a prompt may use;
+the arrays of the whole period value portfolios and score answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+
+import numpy as np
+
+from assaymark.benchmark.snapshot import (
+    LISTED_DAYS,
+    NEWS_DAYS,
+    AssetLine,
+    ClassLine,
+    MacroLine,
+    MarketSnapshot,
+    PortfolioState,
+    asset_lines,
+    class_lines,
+    class_means,
+    macro_lines,
+)
+from assaymark.benchmark.universe import Universe
+from assaymark.benchmark.windows import HORIZONS, Pace, Window, decision_rows
+from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.market import CLASS_NAMES, AsOf, History, News, simple_returns
+from assaymark.market.history import CLOSE_OF_DAY
+from assaymark.portfolio.solution import Bools, Floats
+from assaymark.portfolio.strategies import CLASSES
+
+KEPT = 64
+"""Dates whose knowable side is kept; a window of a year has fewer, weekly ones included."""
+
+_YIELDS = ("yield_10y", "DGS10")
+_END = datetime(9999, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Known:
+    """What could be known at the close of one date about the instruments that take part.
+
+    An instrument takes part if it is listed, not delisted, and has a close on every day of the lookback and the one
+    before it, short gaps carried.
+
+    Attributes
+    ----------
+    row : int
+        Of the date, in the arrays of `BenchMarket`.
+    day : date
+    part : int array of shape (n_part,)
+        Places in the universe of those that take part, increasing.
+    tickers, classes : tuples of n_part str
+    returns : float array of shape (lookback, n_part)
+        Daily simple returns.
+    covariance : float array of shape (n_part, n_part)
+        Of them, daily, ddof 1: positive semidefinite, and singular with more instruments than days.
+    correlation : float array of shape (n_part, n_part)
+        Of them. An instrument that did not move is uncorrelated with the others: 0.
+    between : float array of shape (n_classes, n_classes)
+        Mean correlation of every two of the classes in ``lines_by_class``.
+    lines, lines_by_class, macro, news
+        The layers of `MarketSnapshot`.
+    """
+
+    row: int
+    day: date
+    part: np.ndarray
+    tickers: tuple[str, ...]
+    classes: tuple[str, ...]
+    returns: Floats
+    covariance: Floats
+    correlation: Floats
+    between: Floats
+    lines: tuple[AssetLine, ...]
+    lines_by_class: tuple[ClassLine, ...]
+    macro: tuple[MacroLine, ...]
+    news: tuple[News, ...]
+
+    def spread(self, values: Floats, size: int) -> Floats:
+        """Values of those that take part as values of the whole universe, 0 for the others."""
+        found = np.zeros(size)
+        found[self.part] = values
+        return found
+
+
+class BenchMarket:
+    """One store and one universe as arrays, with what was knowable on each date kept for every model that asks.
+
+    Parameters
+    ----------
+    history : History
+    universe : Universe
+    lookback : int
+        Trading days behind covariance, VaR, drawdown and correlations, 60 in the seed.
+
+    Attributes
+    ----------
+    days : datetime64[D] array of shape (n_days,)
+        Weekdays of the store.
+    open_days : bool array of shape (n_days,)
+        Whether half of the instruments then listed have a price of that very day.
+    closes : float array of shape (n_days, n_assets)
+        The last close so far, in its newest version; a delisted instrument keeps its last one. NaN before the first.
+    returns : float array of shape (n_days, n_assets)
+        Row t from the close of t-1 to that of t; 0 where there is no price, in row 0, and after a delisting (what is
+        left is money).
+
+    Raises
+    ------
+    InputError
+        The store is shorter than a lookback.
+    """
+
+    def __init__(self, history: History, universe: Universe, *, lookback: int = 60) -> None:
+        self.history, self.universe, self.lookback = history, universe, lookback
+        prices = history.as_of(_END).prices(max(history.days.size, 1), filled=False)
+        place = {name: at for at, name in enumerate(prices.ids)}
+        if absent := [one for one in universe.ids if one not in place]:
+            raise UnknownNameError("instrument", absent[0], prices.ids)
+        columns = [place[one] for one in universe.ids]
+        raw = prices.values[:, columns]
+        if raw.shape[0] <= lookback:
+            need = f"needs more than {lookback} days of prices (got {raw.shape[0]})"
+            raise InputError(history.source or "history", [Problem("days", need)])
+        self.days: np.ndarray = prices.days
+        there = np.isfinite(raw)
+        listed = np.maximum.accumulate(there, axis=0) & np.maximum.accumulate(there[::-1], axis=0)[::-1]
+        self.open_days: Bools = 2 * there.sum(axis=1) >= np.maximum(listed.sum(axis=1), 1)
+        self.closes: Floats = _carried(raw)
+        moved = simple_returns(self.closes)
+        self.returns: Floats = np.vstack([np.zeros(universe.size), np.where(np.isfinite(moved), moved, 0.0)])
+        for one in (self.days, self.open_days, self.closes, self.returns):
+            one.setflags(write=False)
+        self._titles = {one.id: one.title for one in history.macro}
+        self._yield_id = next((one.id for one in history.macro if one.id in _YIELDS), None)
+        self.known = lru_cache(maxsize=KEPT)(self._known)
+        self._yield_at = lru_cache(maxsize=4096)(self._read_yield)
+
+    def row_of(self, day: date) -> int:
+        """The row of a day.
+
+        Raises
+        ------
+        InputError
+            The store has no such weekday.
+        """
+        row = int(np.searchsorted(self.days, np.datetime64(day)))
+        if row == self.days.size or self.days[row] != np.datetime64(day):
+            raise InputError("market", [f"{day} is no weekday from {self.days[0]} to {self.days[-1]}"])
+        return row
+
+    def decisions(self, window: Window, pace: Pace) -> np.ndarray:
+        """The rows of the decisions of a window, increasing; each has a lookback behind it and a horizon before it.
+
+        Raises
+        ------
+        InputError
+            No trading day lies in the window; the prices begin too late for the first lookback, or end too early for
+            the last horizon; a class has no instrument that takes part on a date. Says what is needed.
+        """
+        rows = decision_rows(self.days, self.open_days, window, pace)
+        first, last = int(rows[0]), int(rows[-1])
+        problems = []
+        if first < self.lookback:
+            what = f"{self.lookback + 1} days of prices up to {self.days[first]}, the first decision"
+            problems.append(Problem("history", f"must have {what} (got {first + 1})"))
+        ahead = HORIZONS[pace]
+        if last + ahead >= self.days.size:
+            what = f"{ahead} days of prices after {self.days[last]}, the last decision"
+            problems.append(Problem("history", f"must have {what} (got {self.days.size - 1 - last})"))
+        if not problems:
+            problems = [one for row in rows.tolist() for one in self._lacking(row)]
+        if problems:
+            raise InputError(f"window {window.name}", problems)
+        return rows
+
+    def end_of(self, window: Window) -> int:
+        """The last row of a window."""
+        return int(np.searchsorted(self.days, np.datetime64(window.last), side="right")) - 1
+
+    def snapshot(self, row: int, portfolio: PortfolioState) -> MarketSnapshot:
+        """What a model is shown at the close of a row."""
+        known = self.known(row)
+        return MarketSnapshot(
+            known.day,
+            self.lookback,
+            known.part,
+            known.lines,
+            known.macro,
+            known.lines_by_class,
+            known.between,
+            portfolio,
+            known.news,
+        )
+
+    def view(self, row: int) -> AsOf:
+        """The as-of view at the close of a row."""
+        return self.history.as_of(_close_of(self.days[row]))
+
+    def _lacking(self, row: int) -> list[Problem]:
+        """Classes of which nothing takes part on a date."""
+        classes = set(self._part(row)[0])
+        lacking = [name for name in CLASSES if name not in classes]
+        what = f"needs an instrument of each class with {self.lookback + 1} closes (none of: {', '.join(lacking)})"
+        return [Problem(str(self.days[row]), what)] if lacking else []
+
+    def _part(self, row: int) -> tuple[list[str], np.ndarray, np.ndarray, AsOf]:
+        """Of those that take part: their classes, places in the universe and closes; and the view they are from."""
+        view = self.view(row)
+        prices = view.prices(LISTED_DAYS)
+        held = set(view.held())
+        column = {name: at for at, name in enumerate(prices.ids)}
+        places = [at for at, name in enumerate(self.universe.ids) if name in held]
+        closes = prices.values[:, [column[self.universe.ids[at]] for at in places]]
+        whole = np.isfinite(closes[-self.lookback - 1 :]).all(axis=0) & (closes.shape[0] > self.lookback)
+        part = np.array(places, dtype=np.intp)[whole]
+        return [self.universe.classes[at] for at in part.tolist()], part, closes[:, whole], view
+
+    def _known(self, row: int) -> Known:
+        """The knowable side of a date, from the as-of view at its close."""
+        classes, part, closes, view = self._part(row)
+        day = self.days[row].astype(object)
+        if not part.size:
+            raise InputError("market", [f"no instrument has {self.lookback + 1} closes up to {day}"])
+        tickers = tuple(self.universe.ids[at] for at in part.tolist())
+        returns = simple_returns(closes[-self.lookback - 1 :])
+        covariance = np.atleast_2d(np.cov(returns, rowvar=False))
+        correlation = correlation_of(returns, covariance)
+        names, between = class_means(correlation, classes)
+        labels = {CLASS_NAMES[one]: label for one, label in view.regimes().items()}
+        shown = set(tickers)
+        news = tuple(one for one in view.news(NEWS_DAYS) if not one.instruments or shown.intersection(one.instruments))
+        for one in (part, returns, covariance, correlation, between):
+            one.setflags(write=False)
+        return Known(
+            row,
+            day,
+            part,
+            tickers,
+            tuple(classes),
+            returns,
+            covariance,
+            correlation,
+            between,
+            asset_lines(tickers, classes, closes, returns, self._yield_changes(row)),
+            class_lines(names, between, classes, labels),
+            macro_lines(view, self._titles),
+            news,
+        )
+
+    def _yield_changes(self, row: int) -> Floats:
+        """The change of the ten-year yield on each day of the lookback, as known at the close of a row; NaN if not.
+
+        A yield is published after its day, so each comes from the first view that shows it; the last day has none.
+        """
+        found = np.full(self.lookback + 1, np.nan)
+        first = row - self.lookback
+        for later in range(max(first, 0), row + 1):
+            at, value = self._yield_at(later)
+            if at >= first:
+                found[at - first] = value
+        return np.diff(found)
+
+    def _read_yield(self, row: int) -> tuple[int, float]:
+        """Which row the newest yield at the close of a row is of, and the yield; -1 if there is none."""
+        if self._yield_id is None:
+            return -1, np.nan
+        reading = self.view(row).macro(self._yield_id)
+        if reading.value is None or reading.period is None:
+            return -1, np.nan
+        at = int(np.searchsorted(self.days, reading.period, side="right")) - 1
+        return at, reading.value
+
+
+def correlation_of(returns: Floats, covariance: Floats) -> Floats:
+    """Correlations from a covariance; of a column that does not move 0 with the others, and 1 with itself.
+
+    >>> moves = np.array([[0.1, 0.0], [0.2, 0.0], [0.0, 0.0]])
+    >>> correlation_of(moves, np.cov(moves, rowvar=False)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    still = np.ptp(returns, axis=0) == 0
+    sizes = np.where(still, 1.0, np.sqrt(np.diag(covariance)))
+    found = np.clip(covariance / np.outer(sizes, sizes), -1.0, 1.0)
+    found[still] = 0.0
+    found[:, still] = 0.0
+    np.fill_diagonal(found, 1.0)
+    return np.asarray(found)
+
+
+def _carried(prices: Floats) -> Floats:
+    """Each price carried until the next one."""
+    rows = np.where(np.isfinite(prices), np.arange(prices.shape[0])[:, None], 0)
+    np.maximum.accumulate(rows, axis=0, out=rows)
+    return np.take_along_axis(prices, rows, axis=0)
+
+
+def _close_of(day: np.datetime64) -> datetime:
+    """When the bars of a day are complete."""
+    return datetime.combine(day.astype(object), datetime.min.time(), UTC) + timedelta(seconds=CLOSE_OF_DAY)

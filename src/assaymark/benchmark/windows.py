@@ -1,0 +1,146 @@
+"""The windows that a benchmark runs through, and the dates on which it decides (seed 002, section 3.1 and Table 6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Final, Literal
+
+import numpy as np
+
+from assaymark.errors import InputError, UnknownNameError
+from assaymark.market import History, synthetic_market
+
+Kind = Literal["normal", "stress"]
+Pace = Literal["weekly", "monthly", "quarterly"]
+
+HORIZONS: Final[dict[Pace, int]] = {"weekly": 5, "monthly": 21, "quarterly": 63}
+"""Trading days after a decision that its truths look at."""
+
+_UNIT: Final[dict[Pace, int]] = {"weekly": 0, "monthly": 1, "quarterly": 3}
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A period to decide in.
+
+    Attributes
+    ----------
+    name : str
+        ``normal``, ``china-2015``, ``covid-2020`` or ``crypto-2022`` for the seed's four.
+    first, last : date
+        Both included.
+    kind : {"normal", "stress"}
+    threshold : float or None
+        CEPS from which a model is called risk-safe in it (Table 6); None for a normal window.
+    title : str
+        In words.
+    """
+
+    name: str
+    first: date
+    last: date
+    kind: Kind = "normal"
+    threshold: float | None = None
+    title: str = ""
+
+
+SEED_WINDOWS: Final[tuple[Window, ...]] = (
+    Window("normal", date(2024, 1, 1), date(2024, 12, 31), title="Normal year 2024"),
+    Window("china-2015", date(2015, 8, 1), date(2016, 2, 29), "stress", 0.40, "2015 China Shock"),
+    Window("covid-2020", date(2020, 2, 1), date(2020, 5, 31), "stress", 0.45, "2020 COVID Crash"),
+    Window("crypto-2022", date(2022, 5, 1), date(2022, 12, 31), "stress", 0.50, "2022 Crypto Collapse"),
+)
+"""The windows of seed 002 for prices of real dates."""
+
+_EMBEDDED: Final[dict[str, str]] = {"liquidity": "china-2015", "pandemic": "covid-2020", "tightening": "crypto-2022"}
+"""Which window of the embedded market stands for which of the seed: the same kind of shock and about as long."""
+
+
+def windows_of(history: History) -> tuple[Window, ...]:
+    """The four windows of a store: the seed's dates, but for the embedded market where its own stress lies.
+
+    The embedded market's windows bear the seed's names, because thresholds and gate go by them; the title says what
+    they are.
+
+    Examples
+    --------
+    >>> from assaymark.market import synthetic_history
+    >>> [(one.name, one.kind, one.threshold) for one in windows_of(synthetic_history(0))][:2]
+    [('normal', 'normal', None), ('china-2015', 'stress', 0.4)]
+    """
+    if history.source != "synthetic":
+        return SEED_WINDOWS
+    market = synthetic_market(int(history.snapshot.removeprefix("seed-")))
+    found = [SEED_WINDOWS[0]]
+    for own in market.windows:
+        like = next(one for one in SEED_WINDOWS if one.name == _EMBEDDED[own.name])
+        first, last = (market.days[row].astype(object) for row in (own.first, own.last))
+        title = f"{own.name.capitalize()} shock of the embedded market"
+        found.append(Window(like.name, first, last, like.kind, like.threshold, title))
+    return tuple(found)
+
+
+def window_named(name: str, windows: tuple[Window, ...]) -> Window:
+    """The window of that name.
+
+    Raises
+    ------
+    UnknownNameError
+        There is none.
+    """
+    for one in windows:
+        if one.name == name:
+            return one
+    raise UnknownNameError("window", name, [one.name for one in windows])
+
+
+def decision_rows(days: np.ndarray, open_days: np.ndarray, window: Window, pace: Pace) -> np.ndarray:
+    """The rows of the decisions: the window's first trading day, then the first of each week, month or quarter.
+
+    A first of a period that is less than half a horizon after the window's first decision is left out, so that a
+    window which begins on the 28th does not decide twice within a week.
+
+    Parameters
+    ----------
+    days : datetime64[D] array of shape (n_days,)
+    open_days : bool array of shape (n_days,)
+        On which of them there was trading.
+    window : Window
+    pace : {"weekly", "monthly", "quarterly"}
+
+    Returns
+    -------
+    int array of shape (n_decisions,)
+
+    Raises
+    ------
+    InputError
+        There is no trading day in the window.
+
+    Examples
+    --------
+    >>> days = np.arange("2024-01-01", "2024-04-01", dtype="datetime64[D]")
+    >>> window = Window("quarter", date(2024, 1, 20), date(2024, 3, 31))
+    >>> days[decision_rows(days, np.is_busday(days), window, "monthly")].astype(str).tolist()
+    ['2024-01-22', '2024-03-01']
+    """
+    inside = open_days & (days >= np.datetime64(window.first)) & (days <= np.datetime64(window.last))
+    rows = np.flatnonzero(inside)
+    if not rows.size:
+        there = f"{days[0]} to {days[-1]}" if days.size else "no day at all"
+        raise InputError(
+            f"window {window.name}",
+            [f"needs trading days from {window.first} to {window.last} (the store has {there})"],
+        )
+    periods = _periods(days[rows], pace)
+    firsts = rows[np.flatnonzero(np.concatenate([[True], np.diff(periods) != 0]))]
+    near = (firsts > firsts[0]) & (firsts - firsts[0] < HORIZONS[pace] / 2)
+    return np.asarray(firsts[~near])
+
+
+def _periods(days: np.ndarray, pace: Pace) -> np.ndarray:
+    """The number of each day's week (from Monday), month or quarter."""
+    if pace == "weekly":
+        return np.asarray((days.astype("datetime64[D]").astype(int) + 3) // 7)
+    return np.asarray(days.astype("datetime64[M]").astype(int) // _UNIT[pace])
