@@ -1,0 +1,258 @@
+"""Replies to the stages: what is read, what is not, and what state is recorded for it."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assaymark.benchmark.reply_forms import MOST_CHARACTERS
+from assaymark.benchmark.stage_replies import parse_signals, parse_views, parse_weights, rationale_of
+from assaymark.engine.calls import Finish, Reply
+
+TICKERS = ("SPY", "BTC-USD", "^VIX", "BIL")
+
+
+def reply(text: str, finish: Finish = "stop") -> Reply:
+    return Reply(text=text, model="m", finish=finish)
+
+
+def rows(key: str, column: str, values: dict[str, object]) -> str:
+    return json.dumps({key: [{"ticker": name, column: value} for name, value in values.items()]})
+
+
+VIEWS = {"SPY": 0.4, "BTC-USD": -1, "^VIX": 0.05, "BIL": 0}
+LINES = "SPY: +0.4\nBTC-USD: -1\n^VIX: 0.05\nBIL: 0"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        rows("views", "view", VIEWS),
+        "```json\n" + rows("views", "view", VIEWS) + "\n```",
+        "Thinking about SPY first.\n" + rows("views", "view", VIEWS) + "\nThat is all.",
+        json.dumps({"views": VIEWS}),
+        json.dumps(VIEWS),
+        json.dumps(VIEWS, indent=2),
+        json.dumps({**VIEWS, "rationale": "calm"}),
+        LINES,
+        LINES.lower(),
+        LINES.replace(": ", " = ").replace("-1", "−1.0"),
+        "SPY: +0.40, BTC-USD: -1, ^VIX: 0.05, BIL: 0",
+        "- **SPY**: 0.4 (strong)\n- **BTC-USD**: -1.0 - crash\n- **^VIX**: 0.05\n- **BIL**: 0",
+        "1. SPY: 0.4\n2. BTC-USD: -1\n3. ^VIX: .05\n4. BIL: 0.0",
+        "| Ticker | View |\n|---|---|\n| SPY | 0.4 |\n| BTC-USD | -1 |\n| ^VIX | 0.05 | calm |\n| BIL | 0 |",
+        "My view of the market is as follows.\n\n" + LINES + "\n\nTOTAL: 4 assets",
+        rows("views", "view", {name: str(value) for name, value in VIEWS.items()}),
+    ],
+)
+def test_one_answer_in_many_forms(text):
+    views, state = parse_views(reply(text), TICKERS)
+    assert views.tolist() == [0.4, -1.0, 0.05, 0.0]
+    assert (state.state, state.reason) == ("ok", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("1.5", "outside"),
+        ("-7", "outside"),
+        ("40%", "percentage"),
+        ("0.3 to 0.5", "no number"),
+        ("0,3", "no number"),
+        ("not 0.3", "no number"),
+        ("NaN", "no number"),
+        ("1e999", "out of all range"),
+        ("bullish", "no number"),
+    ],
+)
+def test_a_view_that_does_not_say_one_thing_is_neutral_and_recorded(value, reason):
+    views, state = parse_views(reply(f"SPY: {value}\nBTC-USD: 0.2\n^VIX: 0.2\nBIL: 0.2"), TICKERS)
+    assert views.tolist() == [0.0, 0.2, 0.2, 0.2]
+    assert state.state == "partial"
+    assert "SPY" in state.reason
+    assert reason in state.reason
+
+
+def test_missing_and_unknown_assets_are_named():
+    views, state = parse_views(reply("SPY: 0.4\nGOLD: 0.9"), TICKERS)
+    assert views.tolist() == [0.4, 0.0, 0.0, 0.0]
+    assert state.state == "partial"
+    assert "3 of 4 assets are missing, read as 0: BTC-USD, ^VIX and 1 more" not in state.reason
+    assert "3 of 4 assets are missing, read as 0: BTC-USD, ^VIX, BIL" in state.reason
+    assert "left out: GOLD" in state.reason
+
+
+def test_two_values_for_one_asset_count_for_none_unless_they_agree():
+    assert parse_views(reply(LINES + "\nSPY: 0.4"), TICKERS)[1].state == "ok"
+    views, state = parse_views(reply(LINES + "\nSPY: 0.5"), TICKERS)
+    assert views[0] == 0
+    assert "given 2 times, not alike" in state.reason
+
+
+def test_a_remark_about_an_asset_does_not_count_against_its_value():
+    views, state = parse_views(reply("SPY: momentum looks good here\n" + LINES), TICKERS)
+    assert (views[0], state.state) == (0.4, "ok")
+
+
+def test_one_nan_in_json_costs_its_row_and_is_recorded():
+    text = rows("views", "view", VIEWS).replace("0.05", "NaN")
+    views, state = parse_views(reply(text), TICKERS)
+    assert views.tolist() == [0.4, -1.0, 0.0, 0.0]
+    assert "NaN is not JSON" in state.reason
+    assert "^VIX" in state.reason
+
+
+@pytest.mark.parametrize("whole", [LINES, rows("views", "view", VIEWS)])
+def test_a_cut_reply_keeps_what_is_whole(whole):
+    at = whole.index("0.05") + 3  # in the middle of a number that would read as 0.0
+    views, state = parse_views(reply(whole[:at], "length"), TICKERS)
+    assert views.tolist() == [0.4, -1.0, 0.0, 0.0]
+    assert state.state == "truncated"
+    assert parse_views(reply(whole[:3], "length"), TICKERS)[1].state == "truncated"
+
+
+@pytest.mark.parametrize("parse", [parse_views, parse_signals, parse_weights])
+@pytest.mark.parametrize(
+    ("given_reply", "state"),
+    [
+        (reply(""), "invalid"),
+        (reply("", "refusal"), "refused"),
+        (reply("the agent was not there", "failed"), "invalid"),
+        (reply("I'm sorry, but I can't give financial advice."), "refused"),
+        (reply("I cannot help with trading."), "refused"),
+        (reply("Markets are uncertain and I would stay diversified."), "invalid"),
+        (reply("def weights():\n    return {'SPY' : x for x in range(3)}"), "invalid"),
+        (reply("{" * 5000), "invalid"),
+        (reply("[" * 100_000), "invalid"),
+        (reply('{"views": [1, null, {"ticker": 3, "view": 1}], "weights": 3}'), "invalid"),
+        (reply("SPY: 0.1\n" * (MOST_CHARACTERS // 9 + 1)), "invalid"),
+        (reply("\ud800"), "invalid"),
+    ],
+)
+def test_what_names_no_value_is_a_state_with_a_reason(parse, given_reply, state):
+    found, seen = parse(given_reply, TICKERS)
+    assert seen.state == state
+    assert seen.reason
+    assert seen.reason.isprintable()
+    assert found is None or not any(value not in (0, "hold") for value in found)
+
+
+@pytest.mark.parametrize(
+    "text", ["*" * 199_999, "SPY" + " " * 199_000, "```\n" + "\n" * 199_000, "SPY: " + "9" * 199_000, "SPY:0," * 33_000]
+)
+def test_a_reply_made_to_hang_a_pattern_is_read_at_once(text):
+    for parse in (parse_views, parse_signals, parse_weights):
+        assert parse(reply(text), TICKERS)[1].state != "ok"
+
+
+# --- signals ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SPY: buy\nBTC-USD: SELL\n^VIX: Hold\nBIL: hold",
+        rows("signals", "signal", {"SPY": "buy", "BTC-USD": "sell", "^VIX": "hold", "BIL": "hold"}),
+        "SPY: buy (0.4)\nBTC-USD: sell - falling\n^VIX: hold.\nBIL: **hold**",
+        "SPY: buy, BTC-USD: sell, ^VIX: hold, BIL: hold",
+    ],
+)
+def test_signals_in_many_forms(text):
+    signals, state = parse_signals(reply(text), TICKERS)
+    assert signals == ("buy", "sell", "hold", "hold")
+    assert state.state == "ok"
+
+
+@pytest.mark.parametrize("value", ["do not buy", "buy or hold", "buy/hold", "sell only if it breaks", "0.4", "long"])
+def test_a_signal_that_does_not_say_one_thing_is_hold(value):
+    signals, state = parse_signals(reply(f"SPY: {value}\nBTC-USD: sell\n^VIX: buy\nBIL: buy"), TICKERS)
+    assert signals == ("hold", "sell", "buy", "buy")
+    assert state.state == "partial"
+
+
+# --- weights ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SPY: 0.6\nBIL: 0.4",
+        "SPY: 60%\nBIL: 40 %",
+        "SPY: 60\nBIL: 40",
+        "SPY: 0.6\nBTC-USD: 0\nBIL: 0.4\nTotal: 1.0\nTOTAL: 1.0",
+        rows("weights", "weight", {"SPY": 0.6, "BIL": 0.4}),
+        rows("weights", "weight", {"SPY": "60%", "BIL": "40%"}),
+    ],
+)
+def test_a_book_in_many_forms_where_what_is_left_out_is_zero(text):
+    weights, state = parse_weights(reply(text), TICKERS)
+    assert weights == pytest.approx([0.6, 0, 0, 0.4])
+    assert (state.state, state.reason) == ("ok", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("SPY: 1.4\nBIL: 0.1", "above 1"),
+        ("SPY: 1.2\nBIL: -0.2", "below 0"),
+        ("SPY: 0.2\nBIL: 0.2", "sum to 1"),
+        ("SPY: 0.9\nBIL: 0.9", "sum to 1"),
+        ("SPY: 0\nBIL: 0", "sum to 1"),
+        ("SPY: 0.5\nBIL: about half", "weight of BIL"),
+        ("SPY: 0.5\nSPY: 0.4\nBIL: 0.5", "not alike"),
+        ("SPY: NaN\nBIL: 1", "weight of SPY"),
+        ("SPY: 1e308\nBIL: 1e308", "out of all range"),
+        (rows("weights", "weight", {"SPY": True, "BIL": 0.5}), "no number"),
+        (rows("weights", "weight", {"SPY": math.nan, "BIL": 1.0}), "NaN is not JSON"),
+        (rows("weights", "weight", {"GOLD": 1.0}), "sum to 1"),
+    ],
+)
+def test_a_book_that_is_none_holds_what_is_held(text, reason):
+    weights, state = parse_weights(reply(text), TICKERS)
+    assert weights is None
+    assert state.state == "invalid"
+    assert reason in state.reason
+
+
+def test_half_a_book_is_none():
+    assert parse_weights(reply("SPY: 0.6\nBIL: 0.4\nBTC", "length"), TICKERS)[0] is None
+    assert parse_weights(reply("SPY: 0.6\nBIL: 0.4", "length"), TICKERS)[1].state == "truncated"
+
+
+@pytest.mark.parametrize(("text", "why"), [("SPY: 0.6\nBIL: 0.2", "0.8"), ("SPY: 0.6\nBIL: 0.2\nGOLD: 0.2", "GOLD")])
+def test_a_sum_that_is_off_is_brought_to_one_and_recorded(text, why):
+    weights, state = parse_weights(reply(text), TICKERS)
+    assert weights == pytest.approx([0.75, 0, 0, 0.25])
+    assert state.state == "partial"
+    assert why in state.reason
+
+
+@given(st.text(max_size=300) | st.text("SPYBIL:,.0123456789%-{}[]\"' \n|*eNa", max_size=300))
+def test_no_text_makes_a_parser_raise_or_leave_its_range(text):
+    views, _ = parse_views(reply(text), TICKERS)
+    assert ((views >= -1) & (views <= 1)).all()
+    signals, _ = parse_signals(reply(text, "length"), TICKERS)
+    assert set(signals) <= {"buy", "hold", "sell"}
+    weights, state = parse_weights(reply(text), TICKERS)
+    assert (weights is None) == (state.state not in ("ok", "partial"))
+    assert weights is None or (weights.min() >= 0 and weights.sum() == pytest.approx(1))
+
+
+@given(st.lists(st.floats(0, 1), min_size=4, max_size=4).filter(lambda parts: sum(parts) > 0.01))
+def test_every_book_comes_back(parts):
+    book = np.array(parts) / sum(parts)
+    given_back, state = parse_weights(
+        reply(rows("weights", "weight", dict(zip(TICKERS, book.tolist(), strict=True)))), TICKERS
+    )
+    assert state.state == "ok"
+    assert given_back == pytest.approx(book, abs=1e-12)
+
+
+def test_what_is_said_beside_the_weights():
+    assert rationale_of('{"weights": [], "rationale": " Bonds hedge. "}') == "Bonds hedge."
+    assert rationale_of("SPY: 1.0") == rationale_of('{"rationale": 3}') == rationale_of("[1]") == ""
