@@ -1,0 +1,42 @@
+"""The questions of PortBench: seven templates with exact answers, made from a market, asked, read and scored."""
+
+from assaymark.benchmark.questions.parse import Read, read_answer
+from assaymark.benchmark.questions.payloads import (
+    ABLATED,
+    CONDITIONS,
+    LEVELS,
+    SPLITS,
+    TEMPLATES,
+    Answer,
+    Condition,
+    Context,
+    Payload,
+    Regime,
+    Split,
+    Template,
+)
+from assaymark.benchmark.questions.question import Question
+from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
+from assaymark.benchmark.questions.score import QAScore, score_answer
+
+__all__ = [
+    "ABLATED",
+    "CONDITIONS",
+    "LEVELS",
+    "PROMPT_VERSION",
+    "SPLITS",
+    "TEMPLATES",
+    "Answer",
+    "Condition",
+    "Context",
+    "Payload",
+    "QAScore",
+    "Question",
+    "Read",
+    "Regime",
+    "Split",
+    "Template",
+    "read_answer",
+    "score_answer",
+    "template_digest",
+]

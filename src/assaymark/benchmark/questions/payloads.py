@@ -1,0 +1,223 @@
+"""What a question is made of, and what an answer to it is: the types of the seven templates (seed 002, D.1).
+
+A payload holds the numbers exactly as the prompt prints them, so that its answer follows from the prompt alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+from pydantic import ConfigDict
+
+Template = Literal["T1", "T2", "T3", "T4", "T5", "T6", "T7"]
+TEMPLATES: tuple[Template, ...] = get_args(Template)
+"""Return direction, value at risk, position size, two weights, Sharpe weights, rebalancing, regime."""
+
+Split = Literal["train", "val", "test"]
+SPLITS: tuple[Split, ...] = get_args(Split)
+"""By year end: up to 2022, 2023 to 2024, from 2025 (seed 002, B.3)."""
+
+Condition = Literal["full", "restricted"]
+CONDITIONS: tuple[Condition, ...] = get_args(Condition)
+"""``restricted`` takes the covariance and the correlation out of T4 and the covariance matrix out of T5 (D.3)."""
+
+ABLATED: tuple[Template, ...] = ("T4", "T5")
+"""The templates whose restricted prompt differs from the full one."""
+
+LEVELS: Mapping[Template, int] = {"T1": 1, "T2": 1, "T3": 1, "T4": 2, "T5": 3, "T6": 3, "T7": 4}
+"""The difficulty of each template, 1 to 4."""
+
+Regime = Literal["bull", "bear", "sideways", "crisis"]
+REGIME_NAMES: tuple[Regime, ...] = get_args(Regime)
+"""The labels, in the order of the table of D.1."""
+
+Way = Literal["positive", "negative", "flat"]
+Side = Literal["buy", "sell"]
+Change = Literal["increase", "decrease", "hold"]
+
+_STRICT = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What surrounds a question: everything in it was known at the close of the decision day.
+
+    ``regime`` is the label of equities and is empty in T7, which asks for it. ``macro`` are lines ``name: value``;
+    ``news`` and ``filings`` are lines of text, oldest first.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    regime: str = ""
+    macro: tuple[str, ...] = ()
+    news: tuple[str, ...] = ()
+    filings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnDirection:
+    """T1: where one instrument will be ``horizon`` trading days after the decision day, from ``days`` days before it.
+
+    ``start`` and ``end`` are closes, ``change`` the return between them, ``volatility`` annual, both as shares.
+    """
+
+    __pydantic_config__ = _STRICT
+
+    instrument: str
+    horizon: int
+    days: int
+    start: float
+    end: float
+    change: float
+    volatility: float
+
+
+@dataclass(frozen=True, slots=True)
+class TailRisk:
+    """T2: the value at risk of one instrument at ``level``, from its trailing daily ``returns``, oldest first."""
+
+    __pydantic_config__ = _STRICT
+
+    instrument: str
+    level: float
+    returns: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PositionSize:
+    """T3: the largest share of one instrument whose value at risk at 99 % stays within ``drawdown``, a share."""
+
+    __pydantic_config__ = _STRICT
+
+    instrument: str
+    drawdown: float
+    returns: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PairAllocation:
+    """T4: two instruments, annual volatilities, means and covariance, and the return that is required at least."""
+
+    __pydantic_config__ = _STRICT
+
+    instruments: tuple[str, str]
+    volatilities: tuple[float, float]
+    means: tuple[float, float]
+    covariance: float
+    correlation: float
+    floor: float
+
+
+@dataclass(frozen=True, slots=True)
+class SharpeAllocation:
+    """T5: three or more instruments, annual means and covariances, and the riskless rate."""
+
+    __pydantic_config__ = _STRICT
+
+    instruments: tuple[str, ...]
+    means: tuple[float, ...]
+    covariance: tuple[tuple[float, ...], ...]
+    rf: float
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalancing:
+    """T6: weights as they are and as they should be, and how far one may be off."""
+
+    __pydantic_config__ = _STRICT
+
+    instruments: tuple[str, ...]
+    current: tuple[float, ...]
+    target: tuple[float, ...]
+    threshold: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClassMove:
+    """How the equal-weight index of one class moved over the window: return and annual volatility, as shares."""
+
+    __pydantic_config__ = _STRICT
+
+    asset_class: str
+    change: float
+    volatility: float
+
+
+@dataclass(frozen=True, slots=True)
+class RegimeCall:
+    """T7: the equity index over ``days`` days, from 100 to ``end``, and the moves of all six classes."""
+
+    __pydantic_config__ = _STRICT
+
+    days: int
+    end: float
+    moves: tuple[ClassMove, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A question of somebody else's set: its text stands as it was published."""
+
+    __pydantic_config__ = _STRICT
+
+    instruments: tuple[str, ...]
+    text: str
+
+
+Payload = (
+    ReturnDirection | TailRisk | PositionSize | PairAllocation | SharpeAllocation | Rebalancing | RegimeCall | Printed
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """The answer to T1."""
+
+    __pydantic_config__ = _STRICT
+
+    way: Way
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """The answer to T2 (a daily return, negative where it is a loss) and to T3 (a share)."""
+
+    __pydantic_config__ = _STRICT
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The answer to T4 and T5: shares by instrument."""
+
+    __pydantic_config__ = _STRICT
+
+    weights: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Trade:
+    """The answer to T6. ``side``, ``instrument`` and ``size`` say the trade, where one is needed or was named."""
+
+    __pydantic_config__ = _STRICT
+
+    rebalance: bool
+    side: Side | None = None
+    instrument: str | None = None
+    size: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RegimeView:
+    """The answer to T7: the regime, and what to do with each class; a reply may lack either, or single classes."""
+
+    __pydantic_config__ = _STRICT
+
+    regime: Regime | None
+    changes: Mapping[str, Change] = field(default_factory=dict)
+
+
+Answer = Direction | Number | Weights | Trade | RegimeView
