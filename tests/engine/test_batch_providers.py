@@ -246,14 +246,15 @@ def test_what_has_no_reply_says_why(desk):
 
 
 def test_lines_that_are_none_are_no_results_and_long_ones_are_outcomes(desk, monkeypatch):
-    monkeypatch.setattr("assaymark.engine.models.batch_parts.MOST_REPLY_BYTES", 0)
+    for module in ("batch_parts", "wire"):
+        monkeypatch.setattr(f"assaymark.engine.models.{module}.MOST_REPLY_BYTES", 0)
     long = json.dumps({desk_key(desk): desk.keys[0], "junk": "x" * 70_000}).encode()
     desk.host.more_lines = [b"not JSON", b"[1]", b"{}", b"[" * 3000, long]
     desk.host.verdict = lambda _key, _times: "nothing"
     found = list(desk.batches.results(desk.submit()))
     assert [key for key, _ in found] == ["", "", "", "", desk.keys[0]]
     assert all(isinstance(result, ModelError) for _, result in found[:4])
-    assert found[4][1].finish == "failed"
+    assert (found[4][1].finish, found[4][1].raw) == ("failed", long.decode())
 
 
 def desk_key(desk) -> str:

@@ -137,7 +137,7 @@ def test_what_goes_wrong_is_the_recorded_outcome(answer, kind, detail):
 
 def test_a_post_that_was_left_before_it_connected_sends_nothing():
     with serving(http(DECISION)) as server:
-        post = _Post(Site.of(server.url), b"{}", None, 5.0, 1000)
+        post = _Post(Site.of(server.url), b"{}", None, 5.0, 1000, lambda: None)
         post.leave()
         assert post().failure == "timeout"
     assert b"".join(server.requests) == b""

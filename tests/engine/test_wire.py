@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from assaymark.agents.replies import reply_schema as agent_schema
 from assaymark.engine import CallSpec, Text
+from assaymark.engine.models import wire
 from assaymark.engine.models.wire import (
     PerLoop,
     Provider,
@@ -27,13 +28,13 @@ from assaymark.engine.models.wire import (
     count_of,
     load_sdk,
     printable,
-    read_body,
     read_object,
     refuse,
     retry_after_of,
     retryable_status,
     scrub,
     strict_schema,
+    too_large,
     transport,
     word_of,
     words_of,
@@ -357,12 +358,18 @@ def test_a_number_of_any_length_is_read():
     assert read_object(b'{"n": ' + b"7" * 100_000 + b"}", AT)[1]["n"] == int("7" * 30)
 
 
-def test_a_body_is_read_up_to_its_limit():
-    async def chunks():
-        for _ in range(100):
-            yield b"x" * 1_000_000
-
-    assert len(asyncio.run(read_body(chunks()))) == 9_000_000
+def test_a_body_that_is_too_long_is_an_outcome_without_the_key(monkeypatch):
+    monkeypatch.setattr(wire, "MOST_REPLY_BYTES", 1000)
+    monkeypatch.setattr(wire, "MOST_KEPT_BYTES", 5000)
+    key = KEY.encode()
+    assert too_large(key, call(), AT) is None
+    whole = too_large(b"<" + b"\xff" * 2000 + key + b">", call(), AT)
+    assert whole.raw == "<" + "\ufffd" * 2000 + "[key]>"
+    for before in range(4900, 5000):
+        body = b"x" * before + key + b"y" * 1000
+        cut = too_large(body, call(), AT)
+        assert set(cut.raw) <= set("x[key]"), before
+        assert "more than 5,000 bytes" in cut.text
 
 
 @pytest.mark.parametrize("value", [None, True, -1, 1.5, "3", 10**13])

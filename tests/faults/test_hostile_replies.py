@@ -73,7 +73,7 @@ def test_no_reply_is_fatal_and_each_was_given(run, note):
                 "50 MB"} == given  # fmt: skip
     assert set(run.judgments) | set(run.decisions) == set(run.asked)
     note("hostile replies", f"{kinds['agent']} to agents and {kinds['judge']} to judges, of {len(given)} kinds",
-         "0 fatal; each recorded as it came, 50 MB as too long; 0 scores read from prose")  # fmt: skip
+         "0 fatal; each recorded as it came, 50 MB too; 0 scores read from prose")  # fmt: skip
 
 
 def test_a_judge_is_believed_only_in_the_form_asked_for(run):
@@ -97,9 +97,15 @@ def test_every_text_is_kept_as_it_came(run):
         for key, reply in ledger.replies(run.asked):
             name, text, _ = run.texts(key)
             if text is None:
-                assert reply.text.startswith("the reply has more than 8,000,000 bytes")
+                assert reply.text.startswith("no answer: the reply has 50,000,000 bytes")
+                assert reply.raw == "x" * 50_000_000
             else:
                 assert reply.text == text.replace(CANARY, "[key]"), name
+
+
+def test_no_page_or_table_holds_a_reply_of_megabytes(run):
+    for path in [*(run.folder / "report").rglob("*"), *(run.folder / "tables").rglob("*")]:
+        assert path.is_dir() or path.stat().st_size < 3_000_000, path
 
 
 def test_what_a_reply_says_is_text_on_every_page(run):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from assaymark.engine import loop
 from assaymark.engine.calls import CallSpec, Model, Reply
+from assaymark.engine.room import Place, hold
 from assaymark.engine.rows import Outcome
 from assaymark.errors import ModelError
 
@@ -28,11 +29,20 @@ class Attempts:
         self._deadline_s = deadline_s
         self._left_behind: set[asyncio.Task[Reply]] = set()
 
-    async def at(self, model: Model, call: CallSpec) -> Reply | Trouble:
-        """Ask ``model`` once. The time it takes is in the reply, unless the model has measured it itself."""
+    async def at(self, model: Model, call: CallSpec, place: Place) -> Reply | Trouble:
+        """Ask ``model`` once. The time it takes is in the reply, unless the model has measured it itself.
+
+        ``place`` is for a large body. It is given back here unless there is a reply to be written down.
+        """
+        result = await self._asked(model, call, place)
+        if not isinstance(result, Reply):
+            place.leave()
+        return result
+
+    async def _asked(self, model: Model, call: CallSpec, place: Place) -> Reply | Trouble:
         started = time.perf_counter()
         # A task of its own: a model that does not heed its cancellation must not hold up the worker.
-        task = asyncio.create_task(_complete(model, call))
+        task = asyncio.create_task(_complete(model, call, place))
         try:
             done, _ = await asyncio.wait((task,), timeout=self._deadline_s)
             if not done:
@@ -50,7 +60,8 @@ class Attempts:
         await asyncio.wait((task,), timeout=loop.GRACE_S)
 
 
-async def _complete(model: Model, call: CallSpec) -> Reply:
+async def _complete(model: Model, call: CallSpec, place: Place) -> Reply:
+    hold(place)
     reply = await model.complete(call)
     if not isinstance(reply, Reply) or not isinstance(reply.text, str):
         raise TypeError(f"model {call.model!r} must return a Reply with a text (got {type(reply).__name__})")

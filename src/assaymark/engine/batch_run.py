@@ -29,6 +29,7 @@ Say = Callable[[str], None]
 _SUBMIT_LEASE_S: Final = 900.0
 _LEASE_S: Final = 50 * 3600.0  # longer than any provider works on a batch
 _ENDS_A_COMMIT: Final = 1000
+_CHARS_A_COMMIT: Final = 50_000_000  # of bodies, so that long replies do not add up in memory
 _KEPT_S: Final = 48 * 3600.0
 """So long every provider keeps a batch. One that is not known before that is asked for at the wrong place."""
 _LONGEST_WAIT_S: Final = 300.0
@@ -202,13 +203,14 @@ class BatchRun:
         """Write down the results of a batch; it ends when all of them are."""
         attempts = self._book.attempts(batch.label)
         reading = Reading(attempts, self._open(attempts))
-        ends: list[End] = []
+        ends, size = list[End](), 0
         try:
             for end in reading.replies(provider.results(remote)):
                 ends.append(end)
-                if len(ends) == _ENDS_A_COMMIT:
+                size += len(end.reply.raw or "") if end.reply else 0
+                if len(ends) == _ENDS_A_COMMIT or size > _CHARS_A_COMMIT:
                     self._commit(ends)
-                    ends = []
+                    ends, size = [], 0
         except ModelError as exc:
             if exc.retryable or exc.quota or not self._too_old(batch):
                 raise

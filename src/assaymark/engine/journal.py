@@ -23,6 +23,7 @@ class Journal:
         self._committed = committed
         self._begins: list[tuple[Due, asyncio.Future[Attempt | None]]] = []
         self._ends: list[End] = []
+        self._afterwards: list[Callable[[], None]] = []
         self._news = asyncio.Event()
         self._closing = False
 
@@ -33,9 +34,14 @@ class Journal:
         self._news.set()
         return await begun
 
-    def end(self, end: End) -> None:
-        """Hand over how an attempt ended; it is on the disk before the next `begin` of the caller returns."""
+    def end(self, end: End, afterwards: Callable[[], None] | None = None) -> None:
+        """Hand over how an attempt ended; it is on the disk before the next `begin` of the caller returns.
+
+        ``afterwards`` is called when it is.
+        """
         self._ends.append(end)
+        if afterwards is not None:
+            self._afterwards.append(afterwards)
         self._news.set()
 
     def close(self) -> None:
@@ -54,6 +60,7 @@ class Journal:
     async def _commit(self) -> None:
         begins, self._begins = self._begins, []
         ends, self._ends = self._ends, []
+        afterwards, self._afterwards = self._afterwards, []
         dues = [due for due, _ in begins]
         loop = asyncio.get_running_loop()
         committed = await loop.run_in_executor(self._thread, self._work.commit, dues, ends)
@@ -61,3 +68,5 @@ class Journal:
             if not begun.cancelled():
                 begun.set_result(attempt)
         self._committed(committed, ends)
+        for act in afterwards:
+            act()

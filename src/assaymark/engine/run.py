@@ -20,6 +20,7 @@ from assaymark.engine.ledger import Ledger
 from assaymark.engine.limits import Limits
 from assaymark.engine.loop import on_signals
 from assaymark.engine.purse import Hold, Purse
+from assaymark.engine.room import Room
 from assaymark.engine.rows import Attempt, Committed, End
 from assaymark.engine.work import Due, Work
 from assaymark.errors import LedgerError
@@ -92,7 +93,7 @@ class Run:
         self._ledger, self._work, self._manner, self._progress = ledger, work, manner, progress
         self._purse = purse
         self._planned, self._already = planned, already
-        self._attempts = Attempts(manner.deadline_s)
+        self._attempts, self._room = Attempts(manner.deadline_s), Room()
         self._gates: dict[str, Gate] = {}
         self._stopping = False
         self._defect: BaseException | None = None
@@ -156,10 +157,11 @@ class Run:
                 return
             self.retried += sent > 0
             sent += 1
-            result = await self._attempts.at(model, due.call)
+            place = self._room.place()
+            result = await self._attempts.at(model, due.call, place)
             leave.done(attempt, result)
             if isinstance(result, Reply):
-                self._journal.end(End(attempt, "replied", reply=result))
+                self._journal.end(End(attempt, "replied", reply=result), afterwards=place.leave)
                 return
             turned_away += _turned_away(result)
             again = self._again(result, sent - turned_away, turned_away)

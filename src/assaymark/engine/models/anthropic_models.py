@@ -12,7 +12,7 @@ from assaymark.engine.calls import CallSpec, Finish, Model, Reply
 from assaymark.engine.models.bounded_http import TooLong, bounded_client
 from assaymark.engine.models.request_parts import prompt_problems, reply_schema, system_and_users
 from assaymark.engine.models.wire import (
-    MOST_REPLY_BYTES,
+    MOST_KEPT_BYTES,
     PerLoop,
     Provider,
     Refused,
@@ -143,7 +143,7 @@ class AnthropicModel:
         client = await self._clients.of(at)
         started = time.perf_counter()  # not before: the first client of a process takes seconds to import
         body = await attempt(at, _sent(client, request, at))
-        reply = too_large(call) if body is None else reply_of(body, call, at)
+        reply = too_large(body, call, at) or reply_of(body, call, at)
         return replace(reply, seconds=time.perf_counter() - started)
 
     async def aclose(self) -> None:
@@ -262,7 +262,7 @@ def _thinking(args: Mapping[str, JSON]) -> dict[str, Any] | None:
     return {"type": args["thinking"]} if "thinking" in args else None
 
 
-def sdk_client(at: Transport, most_bytes: int = MOST_REPLY_BYTES) -> Any:
+def sdk_client(at: Transport, most_bytes: int = MOST_KEPT_BYTES) -> Any:
     """A client of the SDK, which reads bodies of at most so many bytes; to be closed."""
     sdk = load_sdk(ANTHROPIC)
     # A key must be given, or the client looks for one of its own; without one of ours, none is sent.
@@ -277,13 +277,13 @@ def sdk_client(at: Transport, most_bytes: int = MOST_REPLY_BYTES) -> Any:
     )
 
 
-async def _sent(client: Any, request: dict[str, Any], at: Transport) -> bytes | None:
-    """The body of the reply; None if it is too long."""
+async def _sent(client: Any, request: dict[str, Any], at: Transport) -> bytes:
+    """The body of the reply, or the start of one that is too long to be kept."""
     try:
         async with client.messages.with_streaming_response.create(**request) as response:
             return bytes(await response.read())
-    except TooLong:
-        return None
+    except TooLong as exc:
+        return exc.start
     except Exception as exc:
         error = failure_of(exc, at)
     raise error

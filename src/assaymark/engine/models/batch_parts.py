@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Literal, TypeVar
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.engine.models.failures import is_html, not_an_api
 from assaymark.engine.models.wire import (
+    MOST_KEPT_BYTES,
     MOST_REPLY_BYTES,
     TIMEOUT_S,
     Provider,
@@ -238,17 +239,17 @@ class RemoteBatches:
         """The results in a file of JSON lines, as many at a time as arrive together."""
         first = True
         async for lines in _lines(chunks):
-            if first and lines and is_html(lines[0].text[:200].decode("utf-8", "replace")):
+            if first and lines and is_html(lines[0][:200].decode("utf-8", "replace")):
                 raise ModelError(f"{self.provider.name}: {not_an_api(self.at, 200)}", retryable=False)
             first = first and not lines
             yield [self._result(line) for line in lines]
 
-    def _result(self, line: _Line) -> Result:
-        if not line.whole:
-            found = _KEY.search(line.text)
-            return (found[1].decode() if found else "", too_large(self.like))
+    def _result(self, line: bytes) -> Result:
+        if len(line) > MOST_REPLY_BYTES + _OVERHEAD_BYTES and (outcome := too_large(line, self.like, self.at)):
+            found = _KEY.search(line[:_HEAD_BYTES])
+            return (found[1].decode() if found else "", outcome)
         try:
-            record = json.loads(line.text)
+            record = json.loads(line)
         except (ValueError, RecursionError):
             return "", ModelError(f"{self.provider.name}: a line of the results is not JSON", retryable=True)
         if not isinstance(record, dict):
@@ -303,32 +304,22 @@ def _status(exc: Exception) -> object:
     return getattr(exc, "status_code", None) or getattr(exc, "code", None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A line of a file, or the beginning of one that is too long."""
-
-    text: bytes
-    whole: bool
-
-
-async def _lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[list[_Line]]:
-    """The lines of a file that are not empty, with only the beginning of one that is longer than a reply may be."""
-    rest, too_long = bytearray(), False
+async def _lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[list[bytes]]:
+    """The lines of a file that are not empty, with only the beginning of one that is longer than is kept."""
+    rest = bytearray()
     async for chunk in chunks:
-        found: list[_Line] = []
+        found: list[bytes] = []
         *ended, last = chunk.split(b"\n")
         for part in ended:
             rest += part
-            too_long = too_long or len(rest) > MOST_REPLY_BYTES + _OVERHEAD_BYTES
             if rest.strip():
-                found.append(_Line(bytes(rest[:_HEAD_BYTES] if too_long else rest), not too_long))
-            rest, too_long = bytearray(), False
+                found.append(bytes(rest[: MOST_KEPT_BYTES + 1]))
+            rest = bytearray()
         rest += last
-        if len(rest) > MOST_REPLY_BYTES + _OVERHEAD_BYTES:
-            rest, too_long = rest[:_HEAD_BYTES], True
+        del rest[MOST_KEPT_BYTES + 1 :]
         yield found
     if rest.strip():
-        yield [_Line(bytes(rest), not too_long)]
+        yield [bytes(rest)]
 
 
 async def newest(pages: AsyncIterable[T]) -> AsyncIterator[T]:

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from assaymark.engine.models.wire import MOST_REPLY_BYTES, ONE_REQUEST, Provider, load_sdk
+from assaymark.engine.models.wire import ONE_REQUEST, Provider, load_sdk
+from assaymark.engine.room import LARGE_BYTES, MOST_KEPT_BYTES, place_here
 
 _MOST_FAILURE_BYTES: Final = 100_000
 
@@ -15,21 +16,27 @@ Hook = Callable[[Any], Awaitable[None]]
 
 
 class TooLong(Exception):
-    """The body of a reply is longer than may be read."""
+    """The body of a reply is longer than may be read; ``start`` is what was read of it, a little more than may be."""
+
+    def __init__(self, start: bytes) -> None:
+        super().__init__("the body is too long")
+        self.start = start
 
 
-def bounded_client(provider: Provider, *, before: Hook | None = None, most_bytes: int = MOST_REPLY_BYTES) -> Any:
+def bounded_client(provider: Provider, *, before: Hook | None = None, most_bytes: int = MOST_KEPT_BYTES) -> Any:
     """An ``httpx2.AsyncClient`` for the SDK of a provider.
 
     It follows no redirect, for the prompt and the key would go along. It asks for bodies as they are and takes no
-    packed one, whose length nobody can know. A body that is too long raises `TooLong`; that of a failure is cut.
+    packed one, whose length nobody can know. A body that is too long raises `TooLong`; that of a failure is cut. A
+    large one waits for its `Place`.
 
     Parameters
     ----------
     before : callable, optional
         Sees each request before it is sent.
     most_bytes : int
-        The longest body.
+        The longest body. Where that is more than is kept of a reply, the body is a stream that nobody holds as a
+        whole, and `TooLong` comes without its start.
 
     Raises
     ------
@@ -43,13 +50,17 @@ def bounded_client(provider: Provider, *, before: Hook | None = None, most_bytes
             self._stream, self._failed = response.stream, response.status_code >= 300
 
         async def __aiter__(self) -> AsyncIterator[bytes]:
-            received = 0
+            received, start, place = 0, list[bytes](), place_here()
             async for part in self._stream:
                 received += len(part)
                 if self._failed and received > _MOST_FAILURE_BYTES:
                     return
+                if received > LARGE_BYTES and place is not None:
+                    await place.take()
+                if most_bytes <= MOST_KEPT_BYTES:
+                    start.append(part)
                 if received > most_bytes:
-                    raise TooLong
+                    raise TooLong(b"".join(start))
                 yield part
 
         async def aclose(self) -> None:

@@ -79,9 +79,9 @@ class AgentFailure:
         """The failure as the text of a reply; ``parse(AgentFailure, text)`` reads it back."""
         return canonical_json(self)
 
-    def reply(self, model: str) -> Reply:
+    def reply(self, model: str, raw: str | None = None) -> Reply:
         """The failure as the recorded reply of a model: the call has its outcome and is never asked again."""
-        return Reply(text=self.text, model=model, finish="failed")
+        return Reply(text=self.text, model=model, finish="failed", raw=raw)
 
 
 def failure(kind: FailureKind, detail: str, start: str = "") -> AgentFailure:

@@ -13,7 +13,7 @@ from assaymark.engine.calls import CallSpec, Finish, Model, Reply
 from assaymark.engine.models.bounded_http import TooLong, bounded_client
 from assaymark.engine.models.request_parts import prompt_problems, reply_schema, system_and_users
 from assaymark.engine.models.wire import (
-    MOST_REPLY_BYTES,
+    MOST_KEPT_BYTES,
     PerLoop,
     Provider,
     Refused,
@@ -138,7 +138,7 @@ class GoogleModel:
         clients = await self._clients.of(at)
         started = time.perf_counter()  # not before: the first client of a process takes seconds to import
         body = await attempt(at, _sent(clients, request, at))
-        reply = too_large(call) if body is None else reply_of(body, call, at)
+        reply = too_large(body, call, at) or reply_of(body, call, at)
         return replace(reply, seconds=time.perf_counter() - started)
 
     async def aclose(self) -> None:
@@ -243,7 +243,7 @@ class Clients:
     http: Any
 
 
-def sdk_clients(at: Transport, most_bytes: int = MOST_REPLY_BYTES) -> Clients:
+def sdk_clients(at: Transport, most_bytes: int = MOST_KEPT_BYTES) -> Clients:
     """Clients that read bodies of at most so many bytes; to be `shut`."""
 
     async def without_key(request: Any) -> None:
@@ -270,13 +270,13 @@ async def shut(clients: Clients) -> None:
     await clients.http.aclose()  # a client that was handed in is closed by nobody else
 
 
-async def _sent(clients: Clients, request: dict[str, Any], at: Transport) -> bytes | None:
-    """The body of the reply; None if it is too long."""
+async def _sent(clients: Clients, request: dict[str, Any], at: Transport) -> bytes:
+    """The body of the reply, or the start of one that is too long to be kept."""
     try:
         answer = await clients.sdk.aio.models.generate_content(**request)
         return str(answer.sdk_http_response.body).encode("utf-8", "surrogatepass")
-    except TooLong:
-        return None
+    except TooLong as exc:
+        return exc.start
     except Exception as exc:
         error = failure_of(exc, at)
     raise error

@@ -14,6 +14,7 @@ import re
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection, IncompleteRead
@@ -32,6 +33,7 @@ from assaymark.engine.models.exchange import (
     require_arguments,
 )
 from assaymark.engine.models.threads import apart
+from assaymark.engine.room import LARGE_BYTES, MOST_KEPT_BYTES, place_here
 from assaymark.errors import InputError, ModelError, Problem
 
 _TRIES: Final = 3
@@ -97,7 +99,7 @@ class HttpAgent:
     timeout_s : float
         Seconds for one decision, from the first try to connect to the last byte; ``args.timeout_s`` goes before it.
     max_bytes : int
-        Longest answer that is read.
+        Longest answer that is taken. A longer one is ``too large``, and kept as the raw of its reply.
     environ : mapping, optional
         Where the variable that ``args.token_env`` names is looked up at each call; ``os.environ`` by default.
     sleep : callable
@@ -147,14 +149,14 @@ class HttpAgent:
         body = request_text(call).encode("utf-8", "backslashreplace")
         token = self._token(call)
         timeout_s = float(call.args.get("timeout_s", self._timeout_s))
-        post = _Post(self._site, body, token, timeout_s, self._max_bytes)
+        post = _Post(self._site, body, token, timeout_s, self._max_bytes, _taking_place(timeout_s))
         try:
             async with asyncio.timeout(timeout_s):
                 found = await self._posted(post)
         except TimeoutError:
             found = post.failed("timeout", f"no answer within {timeout_s:g} s")
         if isinstance(found, AgentFailure):
-            return found.reply(call.model)
+            return found.reply(call.model, raw=post.kept() if found.failure == "too large" else None)
         return answered(found if token is None else token.hidden_in(found), call.model)
 
     async def _posted(self, post: _Post) -> str | AgentFailure:
@@ -204,6 +206,20 @@ def may_hold_secret(address: str) -> bool:
     return _SECRETIVE.match(address) is not None
 
 
+def _taking_place(timeout_s: float) -> Callable[[], None]:
+    """For a thread that reads a large answer: waits for the place of this attempt."""
+    place, loop = place_here(), asyncio.get_running_loop()
+
+    def take() -> None:
+        if place is not None and not place.taken:
+            try:
+                asyncio.run_coroutine_threadsafe(place.take(), loop).result(timeout_s)
+            except (CancelledError, RuntimeError):  # the loop ends: nobody waits for the answer
+                raise TimeoutError from None
+
+    return take
+
+
 class _Token:
     """A bearer token that no representation shows, so that neither a traceback nor a log does."""
 
@@ -220,23 +236,40 @@ class _Token:
         """Whether a header can carry it, and it is long enough to be taken out of a text."""
         return len(value) >= _SHORTEST_TOKEN and _TOKEN.fullmatch(value) is not None
 
+    @property
+    def most_chars(self) -> int:
+        """The length of its longest form in a text."""
+        return max(map(len, self._forms))
+
     def put_into(self, connection: HTTPConnection) -> None:
         """Add the header."""
         connection.putheader("Authorization", f"Bearer {self._value}")
 
     def hidden_in(self, text: str) -> str:
         """``text`` without the token, for an agent that sends back what it was sent."""
-        for form in (self._value, json.dumps(self._value)[1:-1], self._value.replace("/", "\\/")):
+        for form in self._forms:
             text = text.replace(form, repr(self))
         return text
+
+    @property
+    def _forms(self) -> tuple[str, ...]:
+        return self._value, json.dumps(self._value)[1:-1], self._value.replace("/", "\\/")
 
 
 class _Post:
     """One POST. It is called in a thread; `leave` and `failed` may be called from outside meanwhile."""
 
-    def __init__(self, site: Site, body: bytes, token: _Token | None, timeout_s: float, most: int) -> None:
+    def __init__(
+        self,
+        site: Site,
+        body: bytes,
+        token: _Token | None,
+        timeout_s: float,
+        most: int,
+        take_place: Callable[[], None],
+    ) -> None:
         self._site, self._body, self._token = site, body, token
-        self._timeout_s, self._most = timeout_s, most
+        self._timeout_s, self._most, self._take_place = timeout_s, most, take_place
         self._received = bytearray()
         self._socket: socket.socket | None = None
         self._left = False
@@ -269,6 +302,15 @@ class _Post:
         start = "" if self._token is not None else self._received[:_LOOKED_AT].decode("utf-8", "replace")
         return failure(kind, detail, start)
 
+    def kept(self) -> str:
+        """What was received, without the token; of what is too long to be kept, the start."""
+        text = self._received[:MOST_KEPT_BYTES].decode("utf-8", "replace")
+        if self._token is None:
+            return text
+        cut = self._token.most_chars if len(self._received) > MOST_KEPT_BYTES else 0  # it may end in half a token
+        text = self._token.hidden_in(text)
+        return text[: len(text) - cut]
+
     def _send(self, connection: HTTPConnection) -> None:
         connection.putrequest("POST", self._site.path, skip_accept_encoding=True)
         for name, value in _HEADERS.items():
@@ -294,10 +336,13 @@ class _Post:
     def _read(self, response: HTTPResponse) -> str | AgentFailure:
         declared = response.length
         received = self._received
-        while len(received) <= self._most and (part := response.read1(_PART_BYTES)):
+        while len(received) <= MOST_KEPT_BYTES and (part := response.read1(_PART_BYTES)):
             received += part
+            if len(received) > LARGE_BYTES:
+                self._take_place()
         if len(received) > self._most:
-            return self.failed("too large", f"the answer has more than {self._most:,} bytes; the rest was not read")
+            kept = f"the first {MOST_KEPT_BYTES:,} are" if len(received) > MOST_KEPT_BYTES else "it is"
+            return self.failed("too large", f"the answer has more than {self._most:,} bytes; {kept} kept as they came")
         if declared is not None and len(received) < declared:
             return self.failed("cut", f"{len(received):,} of {declared:,} bytes arrived")
         try:

@@ -14,7 +14,6 @@ from typing import Any, Final
 from assaymark.engine.calls import CallSpec, Finish, Model, Reply
 from assaymark.engine.models.request_parts import prompt_problems, system_and_users
 from assaymark.engine.models.wire import (
-    MOST_REPLY_BYTES,
     TIMEOUT_S,
     PerLoop,
     Provider,
@@ -382,8 +381,8 @@ def _reply(call: CallSpec, output: Any, seen: _Seen, at: Transport) -> Reply:
     """What came back, as a reply."""
     response = seen.response if seen.response is not None else output.model_dump(mode="json", exclude_none=True)
     raw = at.scrubbed(json.dumps(response, ensure_ascii=False, default=str))
-    if len(raw) > MOST_REPLY_BYTES:
-        return too_large(call)
+    if (outcome := too_large(raw.encode("utf-8", "backslashreplace"), call, at)) is not None:
+        return outcome
     if not output.choices:
         return Reply(text="the provider gave no answer", model=call.model, finish="failed", raw=raw)
     usage, stop = output.usage, output.choices[0].stop_reason

@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote
 
+LONGEST_FORM: Final = 6
+"""No form of a key that `scrub` looks for is longer than so many times the key."""
+
 _DETAIL_CHARS: Final = 300
 _LIKE_A_KEY = re.compile(r"\b(?:sk|pk|rk|xai|gsk)-[A-Za-z0-9_*.\-]{4,}|\bAIza[A-Za-z0-9_*.\-]{4,}|\bBearer\s+\S+")
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from assaymark.engine.calls import CallSpec, Finish, Model, Reply
 from assaymark.engine.models.bounded_http import TooLong, bounded_client
 from assaymark.engine.models.wire import (
-    MOST_REPLY_BYTES,
+    MOST_KEPT_BYTES,
     PerLoop,
     Provider,
     Refused,
@@ -152,9 +152,7 @@ class _OpenAI:
         started = time.perf_counter()  # not before: the first client of a process takes seconds to import
         data = await attempt(at, self._sent(client, body, at, call))
         seconds = time.perf_counter() - started
-        if data is None:
-            return replace(too_large(call), seconds=seconds)
-        return replace(self.reply_of(call, at, data), seconds=seconds)
+        return replace(too_large(data, call, at) or self.reply_of(call, at, data), seconds=seconds)
 
     def body_of(self, call: CallSpec, at: Transport) -> dict[str, Any]:
         """The body of the request of a call as it is on the wire, for a batch.
@@ -181,7 +179,7 @@ class _OpenAI:
         """Close the connections of this event loop. They are closed at its end in any case."""
         await self._clients.aclose()
 
-    def _client(self, at: Transport, most_bytes: int = MOST_REPLY_BYTES) -> Any:
+    def _client(self, at: Transport, most_bytes: int = MOST_KEPT_BYTES) -> Any:
         """The SDK's client; retries are the runner's part."""
         sdk = load_sdk(self.provider)
         key = at.key.reveal() if at.key else "none"  # the SDK wants one even where `_sent` leaves it out
@@ -193,8 +191,8 @@ class _OpenAI:
             http_client=bounded_client(self.provider, most_bytes=most_bytes),
         )
 
-    async def _sent(self, client: Any, body: dict[str, Any], at: Transport, call: CallSpec) -> bytes | None:
-        """The body of the reply; None if it is too long."""
+    async def _sent(self, client: Any, body: dict[str, Any], at: Transport, call: CallSpec) -> bytes:
+        """The body of the reply, or the start of one that is too long to be kept."""
         # The call key goes along as the id under which the provider and the caller both find the request.
         headers: dict[str, Any] = {"X-Client-Request-Id": call.key}
         if at.key is None:
@@ -203,8 +201,8 @@ class _OpenAI:
             # As extra_body, which is sent as it is: the SDK takes a third of a call to go over fields of its own names.
             async with self._create(client, extra_body=body, extra_headers=headers) as response:
                 return bytes(await response.read())
-        except TooLong:
-            return None
+        except TooLong as exc:
+            return exc.start
 
     def _failed(self, call: CallSpec, at: Transport, raw: str, found: dict[str, Any]) -> Reply:
         """A failure that came with status 200: blocked by a policy is an outcome, anything else an error."""

@@ -22,6 +22,7 @@ from assaymark.engine.models.exchange import (
     require_arguments,
 )
 from assaymark.engine.models.threads import apart
+from assaymark.engine.room import MOST_KEPT_BYTES
 from assaymark.errors import ModelError
 from assaymark.prompting.texts import JUDGED_KINDS
 from assaymark.records import JSON, Context, Decision, canonical_json, to_json
@@ -85,6 +86,9 @@ class PythonAgent:
             found = failure("timeout", f"no answer within {timeout_s:g} s")
         if isinstance(found, AgentFailure):
             return found.reply(call.model)
+        if len(found.encode("utf-8", "surrogatepass")) > self._max_bytes:
+            detail = f"the answer has more than {self._max_bytes:,} bytes; it is kept as it came"
+            return failure("too large", detail, found).reply(call.model, raw=found[:MOST_KEPT_BYTES])
         return answered(found, call.model)
 
     def _decided(self, call: CallSpec) -> str | AgentFailure:
@@ -92,7 +96,7 @@ class PythonAgent:
         decide = self._callable()
         context = read_request(call).context
         try:
-            return _text(_finished(decide(context)), self._max_bytes)
+            return _text(_finished(decide(context)))
         except BaseException as exc:  # whatever the agent raises is its outcome, even an attempt to leave the program
             return failure("exception", _named(exc))
 
@@ -156,21 +160,17 @@ async def _awaited(result: Awaitable[object]) -> object:
     return await result
 
 
-def _text(result: object, most: int) -> str | AgentFailure:
+def _text(result: object) -> str | AgentFailure:
     """What was returned as the text of a reply."""
     if isinstance(result, str):
-        text = result
-    elif isinstance(result, Decision | Mapping):
+        return result
+    if isinstance(result, Decision | Mapping):
         try:
-            text = _written(to_json(result))
+            return _written(to_json(result))
         except (TypeError, ValueError, RecursionError) as exc:
             return failure("wrong type", f"what was returned has no JSON form: {_named(exc)}")
-    else:
-        seen = type(result).__name__
-        return failure("wrong type", f"must return a mapping, a JSON text or a Decision (got {seen})")
-    if len(text.encode("utf-8", "surrogatepass")) > most:
-        return failure("too large", f"the answer has more than {most:,} bytes", text)
-    return text
+    seen = type(result).__name__
+    return failure("wrong type", f"must return a mapping, a JSON text or a Decision (got {seen})")
 
 
 def _written(raw: JSON) -> str:

@@ -1,14 +1,14 @@
 """What all clients of model providers share, in one place: see `keys`, `transports` and `failures` for the parts.
 
 A client makes its request body, sends it inside `attempt` with a client of `PerLoop`, reads the body of the reply by
-`read_body` and `read_object`, and takes from it what `Reply` holds.
+`too_large` and `read_object`, and takes from it what `Reply` holds.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterable, Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
 from assaymark.engine.calls import CallSpec, Finish, Reply, Text
@@ -23,7 +23,7 @@ from assaymark.engine.models.failures import (
     retryable_status,
     words_of,
 )
-from assaymark.engine.models.keys import Secret, printable, scrub
+from assaymark.engine.models.keys import LONGEST_FORM, Secret, printable, scrub
 from assaymark.engine.models.transports import (
     TIMEOUT_S,
     PerLoop,
@@ -38,10 +38,12 @@ from assaymark.engine.models.transports import (
     refuse,
     transport,
 )
+from assaymark.engine.room import MOST_KEPT_BYTES
 from assaymark.errors import ModelError
 from assaymark.records import JSON
 
 __all__ = [
+    "MOST_KEPT_BYTES",
     "MOST_REPLY_BYTES",
     "ONE_REQUEST",
     "RETRYABLE",
@@ -62,7 +64,6 @@ __all__ = [
     "is_number",
     "load_sdk",
     "printable",
-    "read_body",
     "read_object",
     "refusal",
     "refuse",
@@ -79,7 +80,7 @@ __all__ = [
 T = TypeVar("T")
 
 MOST_REPLY_BYTES: Final = 8_000_000
-"""The longest body of a reply that is read; a long reply with its encrypted reasoning is well below."""
+"""The longest body that is searched for an answer; a long reply with its encrypted reasoning is well below."""
 
 ONE_REQUEST: Final[Mapping[str, str]] = {"Connection": "close"}
 """Headers that keep a connection to one request. On a connection that is used again, a reply that something on the way
@@ -110,20 +111,22 @@ async def attempt(at: Transport, work: Awaitable[T]) -> T:
     raise error
 
 
-async def read_body(chunks: AsyncIterable[bytes]) -> bytes:
-    """The body of a reply, at most one chunk more than `MOST_REPLY_BYTES`: then it is `too_large`."""
-    received = bytearray()
-    async for chunk in chunks:
-        received += chunk
-        if len(received) > MOST_REPLY_BYTES:
-            break
-    return bytes(received)
+def too_large(body: bytes, call: CallSpec, at: Transport) -> Reply | None:
+    """The recorded outcome of a body that is too long for an answer, None for any other; asking again would pay again.
 
-
-def too_large(call: CallSpec) -> Reply:
-    """The recorded outcome of a reply that is too long to be read: asking again would only pay again."""
-    text = f"the reply has more than {MOST_REPLY_BYTES:,} bytes; the rest was not read"
-    return Reply(text=text, model=call.model, finish="failed")
+    The body is not parsed, for a few megabytes of JSON can become gigabytes of objects. It is kept as it came, up to
+    `MOST_KEPT_BYTES`; one that was cut there is said to be.
+    """
+    if len(body) <= MOST_REPLY_BYTES:
+        return None
+    size, cut = f"{len(body):,} bytes", len(body) > MOST_KEPT_BYTES
+    if cut:
+        size = f"more than {MOST_KEPT_BYTES:,} bytes, of which the first were kept"
+    text = f"no answer: the reply has {size}, and at most {MOST_REPLY_BYTES:,} are read for one"
+    raw = at.scrubbed(body[:MOST_KEPT_BYTES].decode("utf-8", "replace"))
+    if cut:  # where it ends may be the middle of a key
+        raw = raw[: len(raw) - max((LONGEST_FORM * len(one.reveal()) for one in at.secrets), default=0)]
+    return Reply(text=text, model=call.model, finish="failed", raw=raw)
 
 
 def read_object(body: bytes, at: Transport) -> tuple[str, dict[str, Any]]:
