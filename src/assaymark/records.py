@@ -38,10 +38,10 @@ EvidenceState = Literal["supported", "contradicted", "derivable", "rule", "own_a
 PairCondition = Literal["vacuum", "graded_vacuum", "same_subset", "different_subset", "ladder", "filler"]
 SlotVerdict = Literal["1", "2", "tie", "abstain", "invalid"]
 JudgmentStatus = Literal["ok", "invalid", "refused"]
-Scope = Literal["aggregate-ranking", "dimension-ranking", "pairwise-contrast", "adversarial-cell"]
-AgreementStatus = Literal["publish", "methodology", "halt"]
-StabilityStatus = Literal["stable", "tie-class", "judge-dependent"]
-AdversarialStatus = Literal["passed", "construct-sensitive", "contaminated", "not tested"]
+Scope = Literal["aggregate-ranking", "dimension-ranking", "pairwise-contrast", "adversarial-cell", "benchmark"]
+AgreementStatus = Literal["publish", "methodology", "halt", "not judged"]
+StabilityStatus = Literal["stable", "tie-class", "judge-dependent", "rule-dependent"]
+AdversarialStatus = Literal["passed", "construct-sensitive", "contaminated", "not tested", "not judged"]
 Level = Literal["headline", "qualified", "no-claim"]
 
 
@@ -267,6 +267,27 @@ class Outcome:
     benchmark: float | None
     resolved_at: datetime | None
     source: str
+
+
+@record
+class Score:
+    """One number that a benchmark gives: for a decision, an answer, or a whole episode.
+
+    ``about`` is the id of what is scored, ``cluster`` what inference resamples (a decision date, a question).
+    ``convention`` names the variant of the formula. ``state`` says how the reply could be read; a reply that could
+    not be is scored by the rule of the benchmark, and not left out.
+    """
+
+    about: str
+    agent: str
+    cluster: str
+    name: str
+    value: float
+    convention: str
+    least: float = 0.0
+    most: float = 1.0
+    state: str = "ok"
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 # --- what the judges said -------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from assaymark.records import (
     Measurement,
     Outcome,
     PairCall,
+    Score,
     Verdict,
     canonical_json,
     parse,
@@ -216,6 +217,18 @@ PAIRS: Final = Table(
     flat=True,
 )
 
+SCORES: Final = Table(
+    "scores",
+    Score,
+    {
+        **_strings("about", "agent", "cluster", "name"),
+        **{name: _typed(name, pa.float64()) for name in ("value", "least", "most")},
+        **_strings("convention", "state"),
+        "labels": (_TEXTS, lambda row, _: sorted(row.labels.items())),
+    },
+    sort=lambda row, _: (row.about, row.agent, row.name, row.convention, sorted(row.labels.items())),
+)
+
 MEASUREMENTS: Final = Table(
     "measurements",
     Measurement,
@@ -255,6 +268,7 @@ TABLES: Final[Mapping[str, Table[Any]]] = {
         ANCHOR,
         PROBE,
         EVIDENCE,
+        SCORES,
         MEASUREMENTS,
         VERDICTS,
     )

@@ -1,0 +1,129 @@
+"""The benchmark file: which models are put through which questions, windows and profiles, written down and locked.
+
+Defaults are the values of seed 002, sections 3.1 and C. What departs from it is said at the field.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field, ValidationError, model_validator
+
+from assaymark.benchmark.stages import Convention
+from assaymark.errors import InputError
+from assaymark.protocol import AgentSpec, EngineChoice, Frozen, JudgeSpec, Name, read_toml
+from assaymark.records import content_id, problems_of
+
+Frequency = Literal["weekly", "monthly", "quarterly"]
+Condition = Literal["full", "restricted"]
+ProfileName = Literal["conservative", "balanced", "aggressive"]
+
+HORIZON: Final[dict[Frequency, int]] = {"weekly": 5, "monthly": 21, "quarterly": 63}
+"""Trading days after a decision that its truths look at, by the pace of the decisions."""
+
+
+class Market(Frozen):
+    """Where prices come from: ``synthetic``, or the folder of a snapshot (`assaymark data`)."""
+
+    source: str = "synthetic"
+    seed: int = Field(default=0, ge=0, description="of the synthetic market")
+    instruments: int | tuple[Name, ...] = Field(
+        default=81, description="how many, by a fixed rule over the six classes, or which; an index cannot be held"
+    )
+
+    @model_validator(mode="after")
+    def _enough(self) -> Market:
+        count = self.instruments if isinstance(self.instruments, int) else len(set(self.instruments))
+        if count < 6:
+            raise ValueError(f"instruments: six classes need 6 or more (got {count})")
+        return self
+
+
+class Pipeline(Frozen):
+    """The five stages (sections 2.2, C.1 and C.3)."""
+
+    profiles: tuple[ProfileName, ...] = ("conservative", "balanced", "aggressive")
+    windows: tuple[Name, ...] = Field(
+        default=("normal", "china-2015", "covid-2020", "crypto-2022"),
+        min_length=1,
+        description="the normal window and the stress windows; the gate needs all three of these",
+    )
+    frequency: Frequency = "monthly"
+    lookback: int = Field(default=60, ge=20, le=252, description="trading days")
+    alpha: float = Field(default=0.5, ge=0, le=1, description="weight of accuracy in S3, eq. 6")
+    penalty: float = Field(default=0.1, ge=0, le=1, description="lambda of eq. 3")
+    cost_bps: float = Field(default=15.0, ge=0, lt=1000, description="10 slippage and 5 commission")
+    drift_limit: float = Field(default=0.05, gt=0, le=1)
+    cash_baselines: bool = Field(
+        default=False, description="whether baselines may hold cash instruments: with them MinVar is cash"
+    )
+    rationales: bool = Field(default=False, description="have the panel of judges grade what models say at S3")
+
+
+class Questions(Frozen):
+    """The static questions (sections 2.2 and D)."""
+
+    per_template: int = Field(default=50, ge=1, le=1000, description="asked of each model")
+    split: Literal["train", "val", "test"] = "test"
+    conditions: tuple[Condition, ...] = Field(default=("full", "restricted"), min_length=1)
+    seed: int = Field(default=0, ge=0)
+
+
+class BenchPlan(Frozen):
+    """A whole benchmark file; see ``docs/portbench.md``."""
+
+    version: Literal["1"] = "1"
+    name: Name = "portbench"
+    title: str = ""
+    seed: int = Field(default=0, ge=0, description="of resampling")
+    models: tuple[AgentSpec, ...] = Field(min_length=1)
+    convention: Convention = "paper"
+    market: Market = Market()
+    pipeline: Pipeline = Pipeline()
+    questions: Questions = Questions()
+    level: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
+    judges: tuple[JudgeSpec, ...] = ()
+    rubric: str = "v1.0"
+    engine: EngineChoice = EngineChoice()
+
+    @model_validator(mode="after")
+    def _names(self) -> BenchPlan:
+        for what, names in (
+            ("models", [one.name for one in self.models]),
+            ("judges", [one.name for one in self.judges]),
+            ("pipeline.profiles", [str(one) for one in self.pipeline.profiles]),
+            ("pipeline.windows", list(self.pipeline.windows)),
+        ):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise ValueError(f"{what}: each is named once (twice: {', '.join(twice)})")
+        if self.pipeline.rationales and not self.judges:
+            raise ValueError("pipeline.rationales: grading needs a panel; name [[judges]]")
+        return self
+
+
+def parse_plan(text: str, *, source: str = "portbench.toml") -> BenchPlan:
+    """A benchmark plan from the text of its file.
+
+    Raises
+    ------
+    InputError
+        Not TOML, or fields that are wrong, missing or unknown: all of them at once.
+
+    Examples
+    --------
+    >>> plan = parse_plan('[[models]]\\nname = "one"\\nfamily = "maker"\\nmodel = "reference/portbench-literal"')
+    >>> plan.pipeline.frequency, len(plan.pipeline.windows)
+    ('monthly', 4)
+    """
+    raw = read_toml(text, source=source)
+    try:
+        return BenchPlan.model_validate(raw)
+    except ValidationError as exc:
+        raise InputError(source, problems_of(exc)) from None
+
+
+def bench_hash(plan: BenchPlan, texts: dict[str, str], inputs: dict[str, str]) -> str:
+    """sha256 of the canonical plan, of the digests of every template it uses, and of the data it is run on."""
+    canonical = plan.model_dump(mode="json", exclude={"engine"})
+    return content_id({"plan": canonical, "texts": texts, "inputs": inputs})

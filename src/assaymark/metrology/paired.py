@@ -1,0 +1,203 @@
+"""Models that answered the same items: their means, and the differences of two, over clusters of items.
+
+A benchmark scores every model on the same dates or questions. What the models share on an item cancels in a difference,
+so differences are what is tested; the mean of one model has an interval of its own, which is wider.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from assaymark.metrology import checks
+from assaymark.metrology.checks import Floats
+from assaymark.metrology.contrasts import Contrast, cluster_t
+from assaymark.metrology.resampling import percentile_ends
+from assaymark.metrology.stability import spearman_columns
+from assaymark.records import Measurement
+
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredItems:
+    """What several models scored on the same items.
+
+    Attributes
+    ----------
+    models : tuple of m names
+    values : float array of shape (m, n)
+    clusters : tuple of n names
+        What hangs together: a cluster counts as one observation.
+    parts : tuple of n names
+        What is left out, one at a time, to see what a result rests on (for a pipeline: the windows).
+    """
+
+    models: tuple[str, ...]
+    values: Floats
+    clusters: tuple[str, ...]
+    parts: tuple[str, ...]
+
+
+def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str], *, level: float) -> list[Measurement]:
+    """The mean score of each model, with a cluster-t interval where there are two clusters or more.
+
+    Parameters
+    ----------
+    name : str
+        Of the measurements; ``labels`` are added to the model's.
+    items : ScoredItems
+    level : float
+        Coverage of the intervals.
+
+    Raises
+    ------
+    InputError
+        No items, scores that are missing, or lengths that differ.
+
+    Examples
+    --------
+    >>> items = ScoredItems(("a",), np.array([[0.4, 0.6, 0.5]]), ("x", "y", "z"), ("p", "p", "p"))
+    >>> (one,) = level_measurements("bench.ceps", items, {}, level=0.95)
+    >>> f"{one.value:.2f} ({one.low:.2f} to {one.high:.2f})"
+    '0.50 (0.25 to 0.75)'
+    """
+    return [
+        _measured(name, {"model": model, **labels}, cluster_t(row, items.clusters, level=level), level)
+        for model, row in zip(items.models, items.values, strict=True)
+    ]
+
+
+def contrast_measurements(
+    name: str,
+    items: ScoredItems,
+    labels: Mapping[str, str],
+    *,
+    level: float,
+    other: Floats | None = None,
+) -> list[Measurement]:
+    """The difference of each pair of models in the direction that was seen, with its test.
+
+    ``detail`` has ``p`` (two-sided, unadjusted), ``clusters``, the difference under the other convention (``other``)
+    and without each part (``without``), all in the direction of the whole.
+
+    Parameters
+    ----------
+    other : float array of shape (m, n), optional
+        The same items scored by the other convention.
+
+    Raises
+    ------
+    InputError
+        As for `level_measurements`.
+
+    Examples
+    --------
+    >>> values = np.array([[0.4, 0.6, 0.5], [0.5, 0.75, 0.6]])
+    >>> (one,) = contrast_measurements("bench.contrast", ScoredItems(("a", "b"), values, ("x", "y", "z"), ("p", "p",
+    ...                                "q")), {}, level=0.95)
+    >>> one.labels["high"], f"{one.value:.3f}", f"{one.detail['without']['q']:.3f}"
+    ('b', '0.117', '0.125')
+    """
+    found = []
+    parts = sorted(set(items.parts))
+    member = {part: np.array([each == part for each in items.parts]) for part in parts}
+    for one, two in combinations(range(len(items.models)), 2):
+        high, low = (two, one) if items.values[two].mean() > items.values[one].mean() else (one, two)
+        gap = items.values[high] - items.values[low]
+        tested = cluster_t(gap, items.clusters, level=level)
+        detail: dict[str, Any] = {"p": tested.p, "clusters": tested.clusters}
+        if other is not None:
+            detail["other"] = float((other[high] - other[low]).mean())
+        if len(parts) > 1:
+            detail["without"] = {part: float(gap[~member[part]].mean()) for part in parts}
+        pair = {"high": items.models[high], "low": items.models[low], **labels}
+        found.append(_measured(name, pair, tested, level, detail))
+    return found
+
+
+def rank_agreement(
+    name: str,
+    one: ScoredItems,
+    two: ScoredItems,
+    labels: Mapping[str, str],
+    *,
+    rng: np.random.Generator,
+    level: float,
+    resamples: int = RESAMPLES,
+) -> Measurement:
+    """Spearman's rank correlation of the models' means on two sets of items, with an interval for these models.
+
+    The interval is over other items of the same kind: clusters of each set are drawn anew, on their own. It says how
+    firm the correlation is for the models at hand, and nothing about other models.
+
+    Parameters
+    ----------
+    one, two : ScoredItems
+        The same models in the same order, three or more.
+    rng : Generator
+
+    Raises
+    ------
+    InputError
+        Other models, or fewer than three.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> skill = np.array([[0.2], [0.5], [0.8]])
+    >>> def items(sign):
+    ...     values = 0.5 + sign * (skill - 0.5) + rng.normal(0, 0.05, (3, 40))
+    ...     return ScoredItems(("a", "b", "c"), values, tuple(map(str, range(40))), ("p",) * 40)
+    >>> rank_agreement("bench.dissociation", items(1), items(-1), {}, rng=rng, level=0.95).value
+    -1.0
+    """
+    if one.models != two.models or len(one.models) < 3:
+        checks.fail("rank_agreement", "models", "the same three or more in both sets are needed")
+    (rho,) = spearman_columns(one.values.mean(axis=1)[:, None], two.values.mean(axis=1)[:, None])
+    method = f"Spearman's rank correlation; {resamples} draws of clusters of either set, percentile"
+    found = Measurement(name=name, labels=labels, value=rho, n=len(one.models), n_of="models", method=method)
+    if rho is None:
+        return dataclasses.replace(found, state="not defined: all models are tied in one of the two")
+    drawn = spearman_columns(_redrawn(one, rng, resamples), _redrawn(two, rng, resamples))
+    known = np.array([value for value in drawn if value is not None])
+    undefined = {"undefined": resamples - len(known)}
+    if len(known) < level * resamples:
+        return dataclasses.replace(found, detail=undefined)
+    low, high = percentile_ends(known[None], None, level)[:, 0].tolist()
+    return dataclasses.replace(found, low=low, high=high, level=level, detail=undefined)
+
+
+def _redrawn(items: ScoredItems, rng: np.random.Generator, resamples: int) -> Floats:
+    """Means [m, R] of every model over clusters drawn with replacement."""
+    names, codes = np.unique(np.array(items.clusters), return_inverse=True)
+    member = np.eye(len(names))[codes]
+    sums, counts = items.values @ member, member.sum(axis=0)
+    times = rng.multinomial(len(names), np.full(len(names), 1 / len(names)), size=resamples).T.astype(float)
+    return np.asarray((sums @ times) / (counts @ times))
+
+
+def _measured(
+    name: str,
+    labels: Mapping[str, str],
+    found: Contrast,
+    level: float,
+    detail: Mapping[str, Any] | None = None,
+) -> Measurement:
+    return Measurement(
+        name=name,
+        labels=labels,
+        value=found.difference,
+        n=found.n,
+        n_of="items",
+        method=found.method,
+        low=found.low,
+        high=found.high,
+        level=None if found.low is None else level,
+        detail=dict(detail or {}),
+    )

@@ -1,0 +1,27 @@
+"""Pages of a benchmark run: what may be said, the stages, the histories, the questions, and every episode."""
+
+from __future__ import annotations
+
+from assaymark.report.portbench.inputs import (
+    BenchModel,
+    BenchRun,
+    DateTrace,
+    EpisodeTrace,
+    NavPath,
+    ProfileView,
+    QuestionTrace,
+    StageTrace,
+    WindowView,
+)
+
+__all__ = [
+    "BenchModel",
+    "BenchRun",
+    "DateTrace",
+    "EpisodeTrace",
+    "NavPath",
+    "ProfileView",
+    "QuestionTrace",
+    "StageTrace",
+    "WindowView",
+]

@@ -1,0 +1,179 @@
+"""What the pages of a benchmark are made from.
+
+Numbers come as measurements, by name and labels:
+
+``bench.level`` (board, model)
+    Mean score on a leaderboard, with its interval.
+``bench.stage`` (model, profile, stage, windows)
+    Mean score of S1 to S5; ``windows`` is all, normal or stress. Stage ``CEPS`` and ``PAS`` beside them.
+``bench.adaptation`` (model)
+    How much alignment differs between profiles.
+``bench.drawdown`` (model, profile, window)
+    Deepest fall, a positive share; ``detail`` has ``tolerance``, ``stress`` and ``wanted``.
+``bench.sharpe`` (model, profile, window), ``bench.sharpe.contrast`` (the same: against equal weight)
+    With intervals over resampled histories.
+``bench.performance`` (model, profile, window, figure)
+    ``figure`` is total_return, volatility, sortino, calmar, turnover, holdings or largest_weight.
+``bench.baseline`` (baseline, window, figure)
+    The same figures, and sharpe and drawdown, of the five baselines.
+``bench.stress`` (model, profile)
+    Mean stress score of the stress windows.
+``bench.risk_safe`` (model, profile, scenario)
+    CEPS of a scenario; ``detail`` has the ``threshold`` and whether it is reached (``safe``).
+``bench.question`` (model, condition, and one of template, regime, kind, or none for all)
+    Mean score on questions. ``kind`` is formula or judgment.
+``bench.dissociation`` (board)
+    Rank correlation of questions and pipeline.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assaymark.claims.boards import Standing
+from assaymark.records import Measurement, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchModel:
+    """A model that was put through the benchmark; ``words`` say what a reference model does."""
+
+    name: str
+    model: str
+    family: str
+    words: str = ""
+
+    @property
+    def reference(self) -> bool:
+        """Whether it is one of ours, made to be known."""
+        return self.model.startswith("reference/")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProfileView:
+    """One investor profile with its limits (Table 7): shares, VaR negative."""
+
+    name: str
+    equity_cap: float
+    bond_floor: float
+    drawdown_tolerance: float
+    var_limit: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowView:
+    """One window: first and last day as ISO dates, how many decisions fall into it."""
+
+    name: str
+    title: str
+    first: str
+    last: str
+    stress: bool
+    decisions: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class NavPath:
+    """One history: net asset value on each trading day, 1.0 on the first. A baseline has no profile."""
+
+    model: str
+    profile: str
+    window: str
+    days: tuple[str, ...]
+    nav: NDArray[np.float64]
+    baseline: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageTrace:
+    """One stage on one date: what was asked and said (S1 to S3), what was true, and how the score came about.
+
+    ``prompt`` and ``reply`` are excerpts; ``cut`` says that there is more of either in the ledger under ``key``.
+    ``rows`` are lines of a table with a header in ``columns``; ``arithmetic`` are lines of plain text.
+    """
+
+    stage: str
+    score: float
+    state: str
+    reason: str = ""
+    prompt: str = ""
+    reply: str = ""
+    cut: bool = False
+    key: str = ""
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    arithmetic: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DateTrace:
+    """One decision date of an episode."""
+
+    day: str
+    ceps: float
+    pas: float
+    stages: tuple[StageTrace, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpisodeTrace:
+    """One model under one profile through one window, in the manner of figures 28 to 30."""
+
+    model: str
+    profile: str
+    window: str
+    dates: tuple[DateTrace, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionTrace:
+    """One question as it was asked, answered and scored; some of each template are shown."""
+
+    model: str
+    template: str
+    condition: str
+    regime: str
+    prompt: str
+    reply: str
+    truth: str
+    score: float
+    state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BenchRun:
+    """Everything the pages of a benchmark show.
+
+    ``replies`` counts the replies of the pipeline by how they could be read, ``answers`` those of the questions.
+    ``standings`` has a leaderboard per profile, one over all profiles, and one of the questions, as far as they were
+    run. ``notes`` are sentences about this run that a reader has to know. ``panel`` is the address of the pages on
+    which judges graded the rationales, relative to the report.
+    """
+
+    name: str
+    title: str
+    plan_hash: str
+    locked_at: str
+    convention: str
+    market: str
+    instruments: int
+    frequency: str
+    cost_bps: float
+    level: float
+    models: tuple[BenchModel, ...]
+    profiles: tuple[ProfileView, ...]
+    windows: tuple[WindowView, ...]
+    standings: tuple[Standing, ...]
+    verdicts: tuple[Verdict, ...]
+    measurements: tuple[Measurement, ...]
+    paths: tuple[NavPath, ...] = ()
+    episodes: tuple[EpisodeTrace, ...] = ()
+    questions: tuple[QuestionTrace, ...] = ()
+    replies: Mapping[str, int] = field(default_factory=dict)
+    answers: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    panel: str | None = None
