@@ -5,7 +5,8 @@ from __future__ import annotations
 from assaymark.engine.batching import BatchSummary, cancel_batches, run_batches
 from assaymark.engine.breaker import Patience, provider_of
 from assaymark.engine.calls import CallSpec, Finish, Message, Model, Reply, Role, Text
-from assaymark.engine.compute import beside
+from assaymark.engine.chunks import Chunk, ChunkError
+from assaymark.engine.compute import beside, map_chunks
 from assaymark.engine.ledger import Ledger
 from assaymark.engine.limits import Limits
 from assaymark.engine.models import Registry, resolve
@@ -17,6 +18,8 @@ __all__ = [
     "Attempt",
     "BatchSummary",
     "CallSpec",
+    "Chunk",
+    "ChunkError",
     "End",
     "Failure",
     "Finish",
@@ -36,6 +39,7 @@ __all__ = [
     "Text",
     "beside",
     "cancel_batches",
+    "map_chunks",
     "provider_of",
     "resolve",
     "run_batches",

@@ -19,6 +19,7 @@ from assaymark.engine import audit, commits, database, rows, tables
 from assaymark.engine import limits as limits_
 from assaymark.engine.batch_book import BatchBook
 from assaymark.engine.calls import CallSpec, Reply, Text
+from assaymark.engine.chunk_book import ChunkBook
 from assaymark.engine.commits import KEYS_A_QUERY, groups
 from assaymark.engine.database import SqliteStore, Store
 from assaymark.engine.leases import Leases
@@ -73,7 +74,8 @@ class Ledger:
     """Calls, attempts, replies and objects of one study, in one file or one database. Open it with `Ledger.open`.
 
     ``leases`` is there where several workers share the ledger, and None where one run holds it; see `Leases`.
-    ``batches`` knows which calls are in batches at a provider; see `BatchBook`.
+    ``batches`` knows which calls are in batches at a provider; see `BatchBook`. ``chunks`` keeps results of
+    computations; see `ChunkBook`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
@@ -89,6 +91,7 @@ class Ledger:
         self.leases = Leases(store) if store.shared else None
         self._has_windows = store.shared
         self.batches = BatchBook(store)
+        self.chunks = ChunkBook(store)
 
     # --- opening and closing ---
 

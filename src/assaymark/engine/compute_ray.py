@@ -1,0 +1,170 @@
+"""Chunks on a Ray cluster: driven from a process of its own, which can be cut off whatever Ray is doing."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import Any, Final
+
+from assaymark.engine.chunks import ChunkError, Defect, Ended, Failure, Task, Turns, answer
+from assaymark.engine.compute_processes import stop, watch_parent
+from assaymark.errors import AssayError
+
+_LOOK_S: Final = 1.0  # how often nodes and deadlines are looked at
+_END_S: Final = 10.0
+
+_FETCH_S: Final = 60.0
+_SAID: Final = 300  # characters of what Ray says
+
+_SETTINGS: Final = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # nothing is reported to anybody
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # the default of later versions, without the warning of this one
+}
+
+_GONE: Final = (
+    "the process that speaks to Ray has ended: the head node is gone, or does not let us in; "
+    "what was finished is kept where there is a ledger: run again when the cluster is there"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Over:
+    """All tasks have ended, or, with a reason, no more of them can."""
+
+    failure: Failure | None = None
+    reason: str | None = None
+
+
+def on_ray(
+    tasks: Sequence[Task],
+    *,
+    workers: int | None,
+    deadline_s: float,
+    stall_s: float,
+    attempts: int,
+    address: str | None,
+) -> Iterator[Ended]:
+    """Run tasks on a cluster and hand out how each ended, in the order in which they end.
+
+    Raises
+    ------
+    ChunkError
+        A task was lost ``attempts`` times: its node died, or it did not end within ``deadline_s``.
+    AssayError
+        Ray is not installed, the cluster cannot be reached, or nothing at all ended within ``stall_s``.
+    """
+    if importlib.util.find_spec("ray") is None:
+        raise AssayError("ray is not installed: pip install 'assaymark[ray]', or compute with processes")
+    context = get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    # Not a daemon: Ray starts processes of its own, which the system ends when this one does.
+    driver = context.Process(target=_drive, args=(theirs, list(tasks), workers, deadline_s, attempts, address))
+    driver.start()
+    theirs.close()
+    try:
+        while not isinstance(said := _next(ours, stall_s), _Over):
+            yield said
+        if said.failure is not None:
+            raise ChunkError([said.failure])
+        if said.reason is not None:
+            raise AssayError(said.reason)
+        driver.join(_END_S)
+    finally:
+        ours.close()
+        stop(driver)
+
+
+def _next(pipe: Connection, stall_s: float) -> Ended | _Over:
+    """What the driver says next."""
+    if not pipe.poll(stall_s):
+        raise AssayError(
+            f"no chunk ended on Ray within {stall_s:g} s; look at `ray status`: the cluster may have no free core, and "
+            "who has not the cluster's token is not let in"
+        )
+    try:
+        said: Ended | _Over = pipe.recv()
+    except (EOFError, OSError):
+        return _Over(reason=_GONE)
+    return said
+
+
+# --- in the driver ----------------------------------------------------------------------------------------------------
+
+
+def _drive(
+    pipe: Connection, tasks: list[Task], workers: int | None, deadline_s: float, attempts: int, address: str | None
+) -> None:
+    """Connect, run the tasks, and say over the pipe how each ended."""
+    watch_parent()
+    try:
+        ray = _connected(address, workers)
+    except Exception as exc:
+        where = address or os.environ.get("RAY_ADDRESS") or "a cluster of this machine"
+        said = " ".join(f"{type(exc).__name__}: {exc}".split())
+        pipe.send(_Over(reason=f"Ray at {where} cannot be used: {said[:_SAID]}"))
+        return
+    try:
+        for ended in _ends(ray, Turns(tasks, attempts), workers, deadline_s):
+            pipe.send(ended)
+        over = _Over()
+    except ChunkError as exc:
+        over = _Over(failure=exc.failures[0])
+    pipe.send(over)
+    ray.shutdown()
+
+
+def _connected(address: str | None, workers: int | None) -> Any:
+    for name, value in _SETTINGS.items():
+        os.environ.setdefault(name, value)
+    ray = importlib.import_module("ray")
+    named = address or os.environ.get("RAY_ADDRESS")
+    options = {"address": named} if named else {"address": "local", "num_cpus": workers, "include_dashboard": False}
+    ray.init(**options, log_to_driver=False, logging_level="ERROR", configure_logging=True)
+    return ray
+
+
+def _ends(ray: Any, turns: Turns, workers: int | None, deadline_s: float) -> Iterator[Ended]:
+    remote = ray.remote(num_cpus=1, max_retries=0)(answer)  # we count the attempts
+    flying: dict[Any, tuple[Task, float]] = {}
+    while turns.waiting or flying:
+        # Not more than there are cores, for as long as a task waits for one its time runs.
+        room = max(1, int(ray.cluster_resources().get("CPU", 1)))
+        room = room if workers is None else min(room, workers)
+        while turns.waiting and len(flying) < room:
+            task = turns.waiting.popleft()
+            flying[remote.remote(task)] = (task, time.monotonic() + deadline_s)
+        ready, _ = ray.wait(list(flying), num_returns=1, timeout=_LOOK_S)
+        for one in ready:
+            task, _ = flying.pop(one)
+            ended = _result(ray, one, task)
+            if isinstance(ended, str):
+                turns.lost(task, ended)
+            else:
+                yield ended
+        now = time.monotonic()
+        for one, (task, until) in list(flying.items()):
+            if until <= now:
+                del flying[one]
+                with suppress(ray.exceptions.RayError):
+                    ray.cancel(one, force=True)
+                turns.lost(task, f"it was not finished within {deadline_s:g} s")
+
+
+def _result(ray: Any, one: Any, task: Task) -> Ended | str:
+    """How a task ended, or how it was lost."""
+    try:
+        ended: Ended = ray.get(one, timeout=_FETCH_S)
+    except ray.exceptions.RayTaskError as exc:
+        # `answer` lets nothing out, so the node could not even call it.
+        said = " ".join(str(exc.cause if exc.cause is not None else exc).split())
+        return Defect(task.index, f"a node cannot run it ({said[:_SAID]}); install assaymark on every node", str(exc))
+    except ray.exceptions.RayError as exc:
+        return f"its worker or node was lost ({type(exc).__name__})"
+    return ended
