@@ -14,7 +14,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -22,7 +21,7 @@ import pytest
 
 from assaymark.engine import CallSpec, Ledger, run_calls
 from assaymark.engine.models.openai_models import OpenAIChatModel
-from make_calls import judge_calls
+from make_calls import one_judge
 
 openai = pytest.importorskip("openai", reason="openai is not installed (the extra [openai])")
 
@@ -38,12 +37,6 @@ def url() -> Iterator[str]:
         assert server.stdout is not None
         yield f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
         server.terminate()
-
-
-def calls_to(url: str, n: int) -> list[CallSpec]:
-    """The calls of the other benches, as one model over HTTP."""
-    args = {"base_url": url, "max_tokens": 2000}
-    return [replace(call, model=NAME, args=args, seed=n_, order=0) for n_, call in enumerate(judge_calls(n))]
 
 
 def bare(url: str, calls: list[CallSpec], headers: Mapping[str, str]) -> float:
@@ -80,7 +73,8 @@ def ours(ledger_at: Path, calls: list[CallSpec]) -> float:
 
 
 def test_against_the_bare_sdk(url: str, tmp_path: Path, note: Note) -> None:
-    calls, numbers = calls_to(url, CALLS), count()
+    calls = one_judge(CALLS, NAME, {"base_url": url, "max_tokens": 2000})
+    numbers = count()
     sides: dict[str, Callable[[], float]] = {
         "ours": lambda: ours(tmp_path / f"{next(numbers)}.db", calls),
         "connections used again": lambda: bare(url, calls, {}),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from assaymark.engine import CallSpec, Message, Reply, Text
+from assaymark.records import JSON
 
 JUDGES = 5
 
@@ -27,3 +29,8 @@ def judge_calls(n: int) -> Iterator[CallSpec]:
         messages = (system, Message("user", (rubric, Text.of(f"Trajectory {number}. I buy because it fell. " * 60))))
         for judge in range(min(JUDGES, n - number * JUDGES)):
             yield CallSpec(model=f"reference/judge{judge}", messages=messages, template=template, order=number)
+
+
+def one_judge(n: int, model: str, args: Mapping[str, JSON] | None = None) -> list[CallSpec]:
+    """The same prompts, all for one judge; a seed tells its calls apart."""
+    return [replace(call, model=model, seed=seed, args=args or {}) for seed, call in enumerate(judge_calls(n))]
