@@ -23,12 +23,13 @@ from assaymark.benchmark.snapshot import (
     asset_lines,
     class_lines,
     class_means,
+    class_regimes,
     macro_lines,
 )
 from assaymark.benchmark.universe import Universe
 from assaymark.benchmark.windows import HORIZONS, Pace, Window, decision_rows
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.market import CLASS_NAMES, AsOf, History, News, simple_returns
+from assaymark.market import AsOf, History, Listing, News, simple_returns
 from assaymark.market.history import CLOSE_OF_DAY
 from assaymark.portfolio.solution import Bools, Floats
 from assaymark.portfolio.strategies import CLASSES
@@ -86,6 +87,17 @@ class Known:
         found = np.zeros(size)
         found[self.part] = values
         return found
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """The view of a date, everything listed in it with its closes, and those of the universe that take part."""
+
+    view: AsOf
+    listings: tuple[Listing, ...]
+    all_closes: Floats
+    places: np.ndarray
+    closes: Floats
 
 
 class BenchMarket:
@@ -204,35 +216,36 @@ class BenchMarket:
 
     def _lacking(self, row: int) -> list[Problem]:
         """Classes of which nothing takes part on a date."""
-        classes = set(self._part(row)[0])
-        lacking = [name for name in CLASSES if name not in classes]
+        there = {self.universe.classes[at] for at in self._part(row).places.tolist()}
+        lacking = [name for name in CLASSES if name not in there]
         what = f"needs an instrument of each class with {self.lookback + 1} closes (none of: {', '.join(lacking)})"
         return [Problem(str(self.days[row]), what)] if lacking else []
 
-    def _part(self, row: int) -> tuple[list[str], np.ndarray, np.ndarray, AsOf]:
-        """Of those that take part: their classes, places in the universe and closes; and the view they are from."""
+    def _part(self, row: int) -> _Part:
+        """Those that take part on a date."""
         view = self.view(row)
-        prices = view.prices(LISTED_DAYS)
-        held = set(view.held())
-        column = {name: at for at, name in enumerate(prices.ids)}
-        places = [at for at, name in enumerate(self.universe.ids) if name in held]
-        closes = prices.values[:, [column[self.universe.ids[at]] for at in places]]
+        prices, listings = view.prices(LISTED_DAYS), view.instruments
+        day = self.days[row].astype(object)
+        column = {one.id: at for at, one in enumerate(listings) if one.trades_on(day)}
+        places = np.array([at for at, name in enumerate(self.universe.ids) if name in column], dtype=np.intp)
+        closes = prices.values[:, [column[self.universe.ids[at]] for at in places.tolist()]]
         whole = np.isfinite(closes[-self.lookback - 1 :]).all(axis=0) & (closes.shape[0] > self.lookback)
-        part = np.array(places, dtype=np.intp)[whole]
-        return [self.universe.classes[at] for at in part.tolist()], part, closes[:, whole], view
+        return _Part(view, listings, prices.values, places[whole], closes[:, whole])
 
     def _known(self, row: int) -> Known:
         """The knowable side of a date, from the as-of view at its close."""
-        classes, part, closes, view = self._part(row)
+        found = self._part(row)
+        view, part, closes = found.view, found.places, found.closes
         day = self.days[row].astype(object)
         if not part.size:
             raise InputError("market", [f"no instrument has {self.lookback + 1} closes up to {day}"])
+        classes = tuple(self.universe.classes[at] for at in part.tolist())
         tickers = tuple(self.universe.ids[at] for at in part.tolist())
         returns = simple_returns(closes[-self.lookback - 1 :])
         covariance = np.atleast_2d(np.cov(returns, rowvar=False))
         correlation = correlation_of(returns, covariance)
         names, between = class_means(correlation, classes)
-        labels = {CLASS_NAMES[one]: label for one, label in view.regimes().items()}
+        labels = class_regimes(found.all_closes, found.listings)
         shown = set(tickers)
         news = tuple(one for one in view.news(NEWS_DAYS) if not one.instruments or shown.intersection(one.instruments))
         for one in (part, returns, covariance, correlation, between):
@@ -242,7 +255,7 @@ class BenchMarket:
             day,
             part,
             tickers,
-            tuple(classes),
+            classes,
             returns,
             covariance,
             correlation,

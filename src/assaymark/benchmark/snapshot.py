@@ -12,7 +12,7 @@ from datetime import date
 
 import numpy as np
 
-from assaymark.market import AsOf, News
+from assaymark.market import CLASS_NAMES, AsOf, Listing, News, class_index
 from assaymark.market.regimes import UNDEFINED
 from assaymark.portfolio.solution import Floats
 from assaymark.portfolio.strategies import CLASSES
@@ -210,6 +210,13 @@ def class_means(correlation: Floats, classes: Sequence[str]) -> tuple[tuple[str,
     return names, np.asarray(sums / np.maximum(pairs, 1.0))
 
 
+def class_regimes(closes: Floats, listings: Sequence[Listing]) -> dict[str, str]:
+    """The regime of every class by the equal-weight index of all that is listed: `AsOf.regimes` on the last day."""
+    index = class_index(closes, listings)
+    labels = own_regimes(np.stack(list(index.values()), axis=1))
+    return {CLASS_NAMES[name]: str(label) for name, label in zip(index, labels, strict=True)}
+
+
 def class_lines(
     names: Sequence[str], between: Floats, classes: Sequence[str], regimes: dict[str, str]
 ) -> tuple[ClassLine, ...]:
@@ -250,7 +257,7 @@ def own_regimes(closes: Floats) -> np.ndarray:
     slow = paid[-_SLOW:].sum(axis=0) / np.maximum(counts, 1)
     ratio = fast / np.where(slow > 0, slow, 1.0)
     found = np.where(ratio > 1 + _BAND, "bull", np.where(ratio < 1 - _BAND, "bear", "sideways"))
-    found = np.where(counts < 0.9 * _SLOW, UNDEFINED, found)
+    found = np.where((closes.shape[0] < _SLOW) | (counts < 0.9 * _SLOW), UNDEFINED, found)
     fall = np.round(1.0 - paid[-1] / paid[-LISTED_DAYS:].max(axis=0), 12)
     return np.where(fall > _CRISIS, "crisis", found)
 

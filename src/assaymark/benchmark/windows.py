@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from assaymark.benchmark.gates import RISK_SAFE
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market import History, synthetic_market
 
@@ -47,9 +48,11 @@ class Window:
 
 SEED_WINDOWS: Final[tuple[Window, ...]] = (
     Window("normal", date(2024, 1, 1), date(2024, 12, 31), title="Normal year 2024"),
-    Window("china-2015", date(2015, 8, 1), date(2016, 2, 29), "stress", 0.40, "2015 China Shock"),
-    Window("covid-2020", date(2020, 2, 1), date(2020, 5, 31), "stress", 0.45, "2020 COVID Crash"),
-    Window("crypto-2022", date(2022, 5, 1), date(2022, 12, 31), "stress", 0.50, "2022 Crypto Collapse"),
+    Window("china-2015", date(2015, 8, 1), date(2016, 2, 29), "stress", RISK_SAFE["china-2015"], "2015 China Shock"),
+    Window("covid-2020", date(2020, 2, 1), date(2020, 5, 31), "stress", RISK_SAFE["covid-2020"], "2020 COVID Crash"),
+    Window(
+        "crypto-2022", date(2022, 5, 1), date(2022, 12, 31), "stress", RISK_SAFE["crypto-2022"], "2022 Crypto Collapse"
+    ),
 )
 """The windows of seed 002 for prices of real dates."""
 

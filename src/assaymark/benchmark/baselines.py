@@ -1,0 +1,131 @@
+"""The five baselines without a model, in the same windows and the same sandbox as the models (section C.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from types import MappingProxyType
+
+import numpy as np
+
+from assaymark.benchmark.market_window import MarketWindow
+from assaymark.benchmark.panel import Known
+from assaymark.benchmark.sandbox import COST_BPS, trade
+from assaymark.benchmark.stages import Convention
+from assaymark.errors import NotMeasurableError, UnknownNameError
+from assaymark.portfolio import STRATEGIES
+from assaymark.portfolio.solution import Floats
+
+BASELINES: Mapping[str, str] = MappingProxyType(
+    {
+        "EqW": "equal-weight",
+        "60/40": "60/40",
+        "RP": "inverse-volatility",
+        "CRP": "equal-risk-contribution",
+        "MinVar": "minimum-variance",
+    }
+)
+"""The seed's short names, and the strategy of `assaymark.portfolio` that each is."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BaselineResult:
+    """One baseline through one window.
+
+    Attributes
+    ----------
+    name, window : str
+    dates : tuple of date
+        The decisions.
+    weights : float array of shape (n_dates, n_assets)
+        Held after each trade.
+    turnover : float array of shape (n_dates,)
+        Two-sided, as a share of NAV.
+    statuses : tuple of str
+        How each choice was found (`assaymark.portfolio.Status`); ``held: ...`` where there was none, and the portfolio
+        was left as it was.
+    days, nav : arrays of shape (n_days,)
+        As in `EpisodeResult`: 1 on the first.
+    """
+
+    name: str
+    window: str
+    dates: tuple[date, ...]
+    weights: Floats
+    turnover: Floats
+    statuses: tuple[str, ...]
+    days: np.ndarray
+    nav: Floats
+
+
+def run_baselines(
+    windows: Sequence[MarketWindow],
+    *,
+    names: Sequence[str] = tuple(BASELINES),
+    cash: bool = False,
+    cost_bps: float = COST_BPS,
+    convention: Convention = "paper",
+) -> tuple[BaselineResult, ...]:
+    """Every baseline through every window.
+
+    Weights are estimated on the lookback of each decision date and traded at its close.
+
+    Parameters
+    ----------
+    windows : sequence of MarketWindow
+    names : sequence of str
+        Of `BASELINES`.
+    cash : bool
+        Whether instruments of the class cash can be held: with them minimum variance is little else.
+    cost_bps : float
+    convention : {"paper", "reference"}
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such baseline.
+    """
+    for name in names:
+        if name not in BASELINES:
+            raise UnknownNameError("baseline", name, tuple(BASELINES))
+    return tuple(
+        _run(name, one, cash=cash, cost_bps=cost_bps, convention=convention) for one in windows for name in names
+    )
+
+
+def baseline_weights(name: str, known: Known, size: int, *, cash: bool = False) -> tuple[Floats | None, str]:
+    """What a baseline wants to hold on a date, shape (n_assets,), and how it was found; None where it has no answer."""
+    eligible = np.array([cash or one != "cash" for one in known.classes])
+    classes = [one for one, kept in zip(known.classes, eligible.tolist(), strict=True) if kept]
+    try:
+        found = STRATEGIES[BASELINES[name]].choose(known.returns[:, eligible], classes)
+    except NotMeasurableError as exc:
+        return None, f"held: {exc}"
+    weights = np.zeros(size)
+    weights[known.part[eligible]] = found.weights
+    return weights, found.status
+
+
+def _run(name: str, window: MarketWindow, *, cash: bool, cost_bps: float, convention: Convention) -> BaselineResult:
+    """One baseline through one window."""
+    position = window.start()
+    path, held, turnover, statuses = [np.ones(1)], [], [], []
+    for day in window.decisions:
+        target, status = baseline_weights(name, window.known(day), position.weights.size, cash=cash)
+        done = trade(position, target, cost_bps=cost_bps)
+        held.append(done.after.weights)
+        turnover.append(done.turnover)
+        statuses.append(status)
+        position, nav = window.hold(day, done.after, convention=convention)
+        path.append(nav)
+    return BaselineResult(
+        name,
+        window.window,
+        window.decisions,
+        np.stack(held),
+        np.array(turnover),
+        tuple(statuses),
+        window.days,
+        np.concatenate(path),
+    )
