@@ -153,6 +153,11 @@ def test_what_is_not_invested_is_in_no_class():
     assert weight_accuracy([0.0] * 4, [0.25] * 4) == pytest.approx(0.5)
 
 
+def test_rounding_does_not_make_a_matrix_asymmetric():
+    w, rounded = [0.25] * 4, ALIKE + np.triu(np.full((4, 4), 1e-13), 1)
+    assert intra_class_score(w, rounded, TWO) == pytest.approx(intra_class_score(w, ALIKE, TWO))
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [

@@ -123,7 +123,7 @@ def profile_named(name: str) -> Profile:
     return PROFILES[name]
 
 
-def exposures(w: ArrayLike, classes: Sequence[ClassName], *, convention: Convention = "paper") -> tuple[float, float]:
+def exposures(w: ArrayLike, classes: Sequence[str], *, convention: Convention = "paper") -> tuple[float, float]:
     """Weight in equities and crypto together, and in bonds and cash together.
 
     Parameters
