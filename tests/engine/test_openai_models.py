@@ -254,6 +254,14 @@ def test_the_own_key_does_not_go_to_an_address_that_a_study_names():
     assert CANARY.encode() not in server.request.raw
 
 
+def test_an_administrators_key_goes_nowhere(monkeypatch):
+    monkeypatch.setenv("OPENAI_ADMIN_KEY", "sk-admin-canary-1")  # the SDK would take it from here
+    with serving(answer(RESPONSE)) as server:
+        spec = call(args={"base_url": f"{server.url}/v1"})
+        asked_at(server, spec)
+    assert "canary" not in str(server.request.headers)
+
+
 def test_the_key_that_a_study_names_goes_to_its_address():
     with serving(answer(COMPLETION)) as server:
         spec = chat_call(args={"base_url": f"{server.url}/v1", "api_key_env": "ROUTER_KEY"})

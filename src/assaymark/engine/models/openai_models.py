@@ -117,6 +117,7 @@ class _OpenAI:
     """What both APIs share: one client for each event loop, one request for each call, no retries of its own."""
 
     provider: Provider
+    path: str
 
     def __init__(self, name: str, *, environ: Mapping[str, str] | None = None) -> None:
         if _NAME.fullmatch(name) is None:
@@ -193,16 +194,20 @@ class _OpenAI:
 
     async def _sent(self, client: Any, body: dict[str, Any], at: Transport, call: CallSpec) -> bytes:
         """The body of the reply, or the start of one that is too long to be kept."""
+        sdk, form = load_sdk(self.provider), load_sdk(replace(self.provider, sdk="httpx2")).Response
         # The call key goes along as the id under which the provider and the caller both find the request.
         headers: dict[str, Any] = {"X-Client-Request-Id": call.key}
         if at.key is None:
-            headers["Authorization"] = load_sdk(self.provider).Omit()
+            headers["Authorization"] = sdk.Omit()
+        options = {"headers": headers, "security": {"bearer_auth": True}}
         try:
-            # As extra_body, which is sent as it is: the SDK takes a third of a call to go over fields of its own names.
-            async with self._create(client, extra_body=body, extra_headers=headers) as response:
-                return bytes(await response.read())
-        except TooLong as exc:
-            return exc.start
+            # By path: the SDK's own methods take a tenth of a call to go over fields that they leave as they are.
+            response = await client.post(self.path, cast_to=form, body=body, options=options)
+        except sdk.APIConnectionError as exc:
+            if isinstance(exc.__cause__, TooLong):
+                return exc.__cause__.start
+            raise
+        return bytes(response.content)
 
     def _failed(self, call: CallSpec, at: Transport, raw: str, found: dict[str, Any]) -> Reply:
         """A failure that came with status 200: blocked by a policy is an outcome, anything else an error."""
@@ -217,9 +222,6 @@ class _OpenAI:
     def _cannot(self, call: CallSpec) -> Iterator[str]:
         if call.effort is not None and call.effort not in EFFORTS:
             yield f"effort must be one of {', '.join(EFFORTS)} (got {call.effort!r})"
-
-    def _create(self, client: Any, **given: Any) -> Any:
-        raise NotImplementedError
 
     def _body(self, call: CallSpec, at: Transport) -> dict[str, Any]:
         raise NotImplementedError
@@ -253,14 +255,12 @@ class OpenAIModel(_OpenAI):
     """
 
     provider = RESPONSES
+    path = "/responses"
 
     def _cannot(self, call: CallSpec) -> Iterator[str]:
         yield from super()._cannot(call)
         if call.seed is not None:
             yield "the Responses API takes no seed; leave it out, or use openai-chat/NAME"
-
-    def _create(self, client: Any, **given: Any) -> Any:
-        return client.responses.with_streaming_response.create(**given)
 
     def _body(self, call: CallSpec, at: Transport) -> dict[str, Any]:
         body: dict[str, Any] = {"model": at.model, "input": _messages(call), "store": False}
@@ -313,10 +313,7 @@ class OpenAIChatModel(_OpenAI):
     """
 
     provider = CHAT
-
-    def _create(self, client: Any, **given: Any) -> Any:
-        # The SDK insists on these two; those of the body take their place.
-        return client.chat.completions.with_streaming_response.create(model="", messages=(), **given)
+    path = "/chat/completions"
 
     def _body(self, call: CallSpec, at: Transport) -> dict[str, Any]:
         body: dict[str, Any] = {"model": at.model, "messages": _messages(call)}
