@@ -147,10 +147,11 @@ class ClassMove:
 
 @dataclass(frozen=True, slots=True)
 class RegimeCall:
-    """T7: the equity index over ``days`` days, from 100 to ``end``, and the moves of all six classes."""
+    """T7: the index of the class asked about over ``days`` days, from 100 to ``end``, and the moves of all classes."""
 
     __pydantic_config__ = _STRICT
 
+    asset_class: str
     days: int
     end: float
     moves: tuple[ClassMove, ...]

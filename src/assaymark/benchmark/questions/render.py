@@ -100,9 +100,9 @@ def _parts(payload: Payload, condition: Condition) -> tuple[Iterator[str], str, 
         case SharpeAllocation():
             return _sharpe(payload, condition), _ask_sharpe(), _weights_form(payload.instruments)
         case Rebalancing():
-            return _holdings(payload), _ask_trade(payload), "no, or: yes; buy <size> of <instrument>, or sell"
+            return _holdings(payload), _ask_trade(payload), "no, or: yes; <buy or sell> <size> of <instrument>"
         case RegimeCall():
-            return _moves(payload), _ask_regime(), _regime_form(payload)
+            return _moves(payload), _ask_regime(payload), _regime_form(payload)
         case Printed():
             raise AssertionError("a published text has no parts")
 
@@ -208,14 +208,16 @@ def _ask_trade(payload: Rebalancing) -> str:
 
 
 def _moves(payload: RegimeCall) -> Iterator[str]:
-    yield f"Equity index over the last {payload.days} trading days: from 100.00 to {payload.end:.2f}"
+    named = payload.asset_class.replace("_", " ")
+    yield f"Index of {named} over the last {payload.days} trading days: from 100.00 to {payload.end:.2f}"
     yield "Class: return, annual volatility over these days"
     yield from (f"{one.asset_class}: {one.change:+.4f}, {one.volatility:.4f}" for one in payload.moves)
 
 
-def _ask_regime() -> str:
+def _ask_regime(payload: RegimeCall) -> str:
     return (
-        "Question: (A) Which regime is the equity market in: bull, bear, sideways or crisis?\n"
+        f"Question: (A) Which regime is the {payload.asset_class.replace('_', ' ')} market in: bull, bear, sideways or "
+        "crisis?\n"
         "(B) What should be done with each asset class: increase, decrease or hold?"
     )
 

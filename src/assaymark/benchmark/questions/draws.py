@@ -1,0 +1,180 @@
+"""One question of each template, drawn from a day: the payload with its numbers as they will be printed.
+
+Every draw may fail, because the instruments that were drawn do not give a question with one answer; the caller then
+draws again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from assaymark.benchmark.questions.days import Day, class_name, volatility
+from assaymark.benchmark.questions.formulas import unconstrained
+from assaymark.benchmark.questions.payloads import (
+    ClassMove,
+    PairAllocation,
+    PositionSize,
+    Rebalancing,
+    RegimeCall,
+    ReturnDirection,
+    SharpeAllocation,
+    TailRisk,
+)
+from assaymark.market import CLASSES, AssetClass
+from assaymark.portfolio.solution import Floats
+
+YEAR: Final = 252
+"""Trading days that annual numbers are scaled by."""
+
+RISK_FREE: Final = 0.04
+THRESHOLD: Final = 0.05
+"""How far a weight may be off before a portfolio is rebalanced (T6)."""
+
+CONFIDENCES: Final = (0.90, 0.95, 0.99)
+CAPPED: Final = 0.15
+"""Share of T3 in which the allowed loss is so large that the answer is the cap of 1."""
+
+_LEAST_RISK = 5e-4  # a tail that is smaller than this is rounding, not risk
+_UNITS = 10_000  # weights of T6 are whole numbers of these, so that they sum to 1 as printed
+
+
+class Unsuitable(Exception):
+    """These instruments give no question with one answer; draw others."""
+
+
+def one_instrument(rng: np.random.Generator, day: Day) -> int:
+    """A column: first a class, then one of its instruments."""
+    kinds = list(day.members)
+    return int(rng.choice(day.members[kinds[int(rng.integers(len(kinds)))]]))
+
+
+def several(rng: np.random.Generator, day: Day, count: int) -> list[int]:
+    """Columns of so many different classes."""
+    kinds = list(day.members)
+    if len(kinds) < count:
+        raise Unsuitable(f"{count} classes are needed")
+    chosen = rng.permutation(len(kinds))[:count]
+    return [int(rng.choice(day.members[kinds[int(one)]])) for one in chosen]
+
+
+def direction(day: Day, column: int, *, horizon: int, lookback: int) -> ReturnDirection:
+    """T1."""
+    closes = day.closes[-lookback - 1 :, column]
+    start, end = round(float(closes[0]), 2), round(float(closes[-1]), 2)
+    change = round(float(closes[-1] / closes[0]) - 1.0, 4)
+    spread = round(volatility(day.returns[-lookback:, column]), 4)
+    return ReturnDirection(day.ids[column], horizon, lookback, start, end, change, spread)
+
+
+def tail_risk(rng: np.random.Generator, day: Day, window: int) -> TailRisk:
+    """T2."""
+    column = one_instrument(rng, day)
+    level = CONFIDENCES[int(rng.integers(len(CONFIDENCES)))]
+    returns = day.returns[-window:, column]
+    if float(np.quantile(returns, 1.0 - level)) > -_LEAST_RISK:
+        raise Unsuitable("its tail is no loss")
+    return TailRisk(day.ids[column], level, tuple(returns.tolist()))
+
+
+def position_size(rng: np.random.Generator, day: Day, window: int) -> PositionSize:
+    """T3: the allowed loss is drawn as a share of the tail, so that most answers are below the cap."""
+    column = one_instrument(rng, day)
+    returns = day.returns[-window:, column]
+    tail = -float(np.quantile(returns, 0.01))
+    share = float(rng.uniform(1.1, 2.0) if rng.random() < CAPPED else rng.uniform(0.05, 0.95))
+    if tail < _LEAST_RISK:
+        raise Unsuitable("its tail is no loss")
+    return PositionSize(day.ids[column], max(round(share * tail, 5), 1e-5), tuple(returns.tolist()))
+
+
+def pair(rng: np.random.Generator, day: Day, window: int, *, binding: bool) -> PairAllocation:
+    """T4: the required return is drawn above or below what the weights of least variance earn."""
+    columns = several(rng, day, 2)
+    returns = day.returns[-window:, columns]
+    spreads = [round(volatility(one), 6) for one in returns.T]
+    first, second = (round(float(one) * YEAR, 6) for one in returns.mean(axis=0))
+    both = round(_covariance(returns)[0][1], 10)
+    free = PairAllocation(
+        (day.ids[columns[0]], day.ids[columns[1]]),
+        (spreads[0], spreads[1]),
+        (first, second),
+        both,
+        round(both / (spreads[0] * spreads[1]), 3) if min(spreads) > 0 else 0.0,
+        0.0,
+    )
+    if min(spreads) < 1e-4 or abs(free.correlation) > 0.999 or abs(first - second) < 0.005:
+        raise Unsuitable("the two are alike")
+    weight = unconstrained(free)
+    earned = weight * first + (1.0 - weight) * second
+    best = max(first, second)
+    low, high = (earned, best) if binding else (earned - 0.5 * abs(first - second), earned)
+    if high - low < 0.002:
+        raise Unsuitable("no return lies between")
+    floor = round(float(low + (high - low) * rng.uniform(0.1, 0.9)), 4)
+    if not (earned < floor <= best if binding else floor < earned):
+        raise Unsuitable("rounding moved the required return")
+    return PairAllocation(free.instruments, free.volatilities, free.means, both, free.correlation, floor)
+
+
+def sharpe(rng: np.random.Generator, day: Day, window: int) -> SharpeAllocation:
+    """T5: three to six instruments of different classes."""
+    columns = several(rng, day, int(rng.integers(3, 7)))
+    returns = day.returns[-window:, columns]
+    means = tuple(round(float(one) * YEAR, 6) for one in returns.mean(axis=0))
+    if max(means) <= RISK_FREE + 0.001:
+        raise Unsuitable("none earns more than the riskless rate")
+    covariance = tuple(tuple(round(one, 10) for one in row) for row in _covariance(returns))
+    return SharpeAllocation(tuple(day.ids[one] for one in columns), means, covariance, RISK_FREE)
+
+
+def rebalancing(rng: np.random.Generator, day: Day, *, due: bool, lookback: int) -> Rebalancing:
+    """T6: targets that drifted with the returns of the lookback, scaled so that the largest distance is as wanted."""
+    columns = several(rng, day, 4)
+    target = _whole(rng.dirichlet(np.full(len(columns), 5.0)))
+    grown = target * (day.closes[-1, columns] / day.closes[-1 - lookback, columns])
+    drift = grown / grown.sum() - target / _UNITS
+    size = float(rng.uniform(THRESHOLD + 0.002, 0.15) if due else rng.uniform(0.005, THRESHOLD - 0.002))
+    largest = int(np.abs(drift).argmax())
+    if abs(drift[largest]) < 1e-3:
+        raise Unsuitable("nothing drifted")
+    off = np.rint(drift * (size / abs(drift[largest])) * _UNITS).astype(int)
+    off[(largest + 1) % off.size] -= off.sum()
+    current = target + off
+    furthest = np.sort(np.abs(off))[::-1]
+    if current.min() < 100 or target.min() < 100 or furthest[0] - furthest[1] < 20:
+        raise Unsuitable("a weight is too small, or two are equally far off")
+    if (furthest[0] > THRESHOLD * _UNITS) != due:
+        raise Unsuitable("rounding moved it over the threshold")
+    ids = tuple(day.ids[one] for one in columns)
+    return Rebalancing(ids, tuple((current / _UNITS).tolist()), tuple((target / _UNITS).tolist()), THRESHOLD)
+
+
+def regime_call(day: Day, asked: AssetClass, *, lookback: int) -> RegimeCall:
+    """T7."""
+    moves = []
+    for kind in CLASSES:
+        if kind in day.index:
+            path = day.index[kind][-lookback - 1 :]
+            moved = volatility(path[1:] / path[:-1] - 1.0)
+            moves.append(ClassMove(class_name(kind), round(float(path[-1] / path[0]) - 1.0, 4), round(moved, 4)))
+    path = day.index[asked][-lookback - 1 :]
+    end = round(100.0 * float(path[-1] / path[0]), 2)
+    return RegimeCall(class_name(asked), lookback, end, tuple(moves))
+
+
+def _covariance(returns: Floats) -> list[list[float]]:
+    """Annual covariances. Summed in a fixed order, because a matrix product may differ in its last digit elsewhere."""
+    centred = returns - returns.mean(axis=0)
+    columns: Sequence[Floats] = centred.T
+    scale = YEAR / (returns.shape[0] - 1)
+    return [[float((one * other).sum()) * scale for other in columns] for one in columns]
+
+
+def _whole(shares: Floats) -> np.ndarray:
+    """Shares as whole units that sum to all of them."""
+    found = np.floor(shares * _UNITS).astype(int)
+    found[int(shares.argmax())] += _UNITS - found.sum()
+    return found
