@@ -50,3 +50,17 @@ class Scripted:
 def echo() -> Scripted:
     """Repeats the last message."""
     return Scripted(lambda call: call.messages[-1].text)
+
+
+class Places:
+    """A model behind several addresses and keys; ``answer`` is told the arguments of a call."""
+
+    def __init__(self, answer):
+        self.answer, self.asked = answer, []
+
+    async def complete(self, call):
+        self.asked.append(dict(call.args))
+        answer = self.answer(call.args)
+        if isinstance(answer, Exception):
+            raise answer
+        return Reply(text=answer, model=call.model)

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from batch_house import House, failure, reply_to
@@ -228,6 +229,14 @@ def test_without_money_nothing_more_is_sent_and_every_call_is_left(ledger, house
     assert (done.made, done.failed, done.left, house.remotes()) == (0, (), 10, [])
     assert done.stopped == ("no money is left (402); every reply so far is kept, run the same command to go on",)
     assert run(ledger, house).made == 10
+
+
+def test_without_money_behind_one_key_the_other_key_is_used(ledger, house):
+    others = [replace(spec, args={"api_key_env": "OTHER_KEY"}) for spec in ASKED]
+    house.submit_errors = [(ModelError("no money is left (402)", retryable=False, quota=True), False)]
+    done = run(ledger, house, asked=[*ASKED, *others])
+    assert (done.made, done.left, len(done.stopped)) == (10, 10, 1)
+    assert set(house.bills()) == {spec.key for spec in others}
 
 
 def test_a_provider_that_cannot_be_reached_is_asked_again(ledger, house):

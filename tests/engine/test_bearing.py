@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import time
 from collections import Counter
+from dataclasses import replace
 
 import pytest
-from engine_calls import Scripted, call, calls, echo
+from engine_calls import Places, Scripted, call, calls, echo
 
-from assaymark.engine import Ledger, Patience, run_calls
+from assaymark.engine import Ledger, Limits, Patience, run_calls
+from assaymark.engine.breaker import door_of
 from assaymark.errors import ModelError
 
 NAME = "reference/echo"
@@ -119,3 +123,53 @@ def test_without_credit_nothing_more_is_sent(ledger):
     summary = run_calls(ledger, [*calls(50, model="acme/x"), *calls(9)], models, concurrency=3, **QUICK)
     assert (summary.made, len(broke.asked), len(summary.failed), summary.left) == (9, 3, 3, 47)
     assert summary.stopped[0].startswith("acme: the account is empty; stopped asking it")
+
+
+# --- several addresses of one provider ------------------------------------------------------------------------------
+
+
+def at(address, n, **more):
+    return [replace(one, args={"base_url": f"http://{address}/v1"} | more) for one in calls(n)]
+
+
+def down(args):
+    return ModelError("no connection", retryable=True) if "dead" in args["base_url"] else "fine"
+
+
+def test_a_dead_address_does_not_stop_another_of_the_same_model(ledger):
+    model = Places(down)
+    asked = [*at("dead:1", 60), *at("alive:1", 60)]
+    summary = run_calls(ledger, asked, {NAME: model}, concurrency=4, patience=Patience(5, 0.3), **QUICK)
+    assert summary.made == 60
+    (line,) = summary.stopped
+    assert line.startswith("reference at http://dead:1/v1: ")
+    assert "dead" in model.asked[-1]["base_url"]  # all others had their turn before it was tried once more
+    assert run_calls(ledger, asked, {NAME: echo()}, **QUICK).made == 60
+
+
+def test_a_wrong_key_does_not_stop_another_key_at_the_same_address(ledger):
+    wrong = ModelError("wrong key (401)", retryable=False, quota=True)
+    model = Places(lambda args: wrong if args["api_key_env"] == "OLD_KEY" else "fine")
+    asked = [*at("one:1", 30, api_key_env="OLD_KEY"), *at("one:1", 30, api_key_env="NEW_KEY")]
+    summary = run_calls(ledger, asked, {NAME: model}, concurrency=4, **QUICK)
+    assert summary.made == 30
+    assert [line.partition(";")[0] for line in summary.stopped] == ["reference at http://one:1/v1: wrong key (401)"]
+
+
+def test_a_limit_is_kept_over_all_addresses_of_a_provider(ledger):
+    model, limits = Places(lambda _args: "fine"), {"reference": Limits(requests_per_minute=4)}
+
+    def stop(done, _planned):
+        if done == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    asked = [*at("a:1", 4), *at("b:1", 4)]
+    summary = run_calls(ledger, asked, {NAME: model}, limits=limits, progress=stop, **QUICK)
+    assert summary.interrupted
+    assert summary.made == len(model.asked) == 4
+
+
+def test_no_address_that_is_none_is_shown():
+    door = door_of(replace(call(), args={"base_url": "http://me:word@host/v1", "api_key_env": ["x"]}))
+    assert str(door) == "reference at another address"
+    assert door_of(replace(call(), args={"base_url": 7})).address == "7"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from dataclasses import replace
 
 import pytest
-from engine_calls import Scripted, calls, echo
+from engine_calls import Places, Scripted, calls, echo
 
-from assaymark.engine import Ledger, Reply, run_calls, run_worker
+from assaymark.engine import Ledger, Patience, Reply, run_calls, run_worker
 from assaymark.errors import LedgerError, ModelError
 
 NAME = "reference/echo"
@@ -47,6 +48,17 @@ def test_a_worker_asks_what_was_planned_for_its_models(either):
     assert either.reply(calls(70)[69].key).text == "I buy fund 69."
     assert run_worker(either, {NAME: model}, **QUICK).planned == 0
     assert run_worker(either, {"other/x": model}, **QUICK).made == 5
+
+
+def test_a_worker_that_meets_a_dead_address_goes_on_with_the_others_of_the_model(either):
+    dead, alive = "http://dead:1/v1", "http://alive:1/v1"
+    asked = [replace(one, args={"base_url": address}) for address in (dead, alive) for one in calls(60)]
+    model = Places(lambda args: ModelError("down", retryable=True) if args["base_url"] == dead else "fine")
+    either.plan(asked)
+    summary = run_worker(either, {NAME: model}, concurrency=16, patience=Patience(5, 0.01), **QUICK)
+    assert (summary.made, summary.left) == (60, 60 - len(summary.failed))
+    assert [line.partition(":")[0] for line in summary.stopped] == ["reference at http"]
+    assert run_worker(either, {NAME: echo()}, **QUICK).made == 60
 
 
 def test_what_fails_for_good_is_given_up_and_asked_by_the_next(either):

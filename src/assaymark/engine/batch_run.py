@@ -22,6 +22,7 @@ from assaymark.engine.models.batches import BatchMaker, BatchProvider, BatchStat
 from assaymark.engine.rows import Attempt, End
 from assaymark.engine.run import Failure, Progress
 from assaymark.errors import LedgerError, ModelError
+from assaymark.records import canonical_json
 
 Say = Callable[[str], None]
 """Told in a line what happens to a batch."""
@@ -150,7 +151,7 @@ class BatchRun:
 
     def _in_reach(self) -> list[Batch]:
         """The batches under way whose provider can be asked."""
-        return [batch for batch in self._book.under_way() if provider_of(_model(batch)) not in self.halted]
+        return [batch for batch in self._book.under_way() if _door(batch.lane) not in self.halted]
 
     def _look_at(self, batch: Batch) -> None:
         provider = None if self._stopping.is_set() else self._provider(batch)
@@ -233,7 +234,7 @@ class BatchRun:
             self._give_up(batch, self._book.attempts(batch.label), reason)
             return
         advice = "set the key and the address that it was handed over with"
-        self._halt(provider_of(_model(batch)), f"{reason}, which is at most {_KEPT_S / 3600:g} h old; {advice}")
+        self._halt(_door(batch.lane), f"{reason}, which is at most {_KEPT_S / 3600:g} h old; {advice}")
 
     def _too_old(self, batch: Batch) -> bool:
         return self._book.now() - batch.begun_at > _KEPT_S
@@ -311,14 +312,14 @@ class BatchRun:
     def _hand_over(self) -> None:
         lanes: dict[str, list[str]] = {}
         for key in self._waiting:
-            call = self._asked[key]
-            if provider_of(call.model) not in self.halted:
-                lanes.setdefault(lane_of(call), []).append(key)
+            lane = lane_of(self._asked[key])
+            if _door(lane) not in self.halted:
+                lanes.setdefault(lane, []).append(key)
         for lane, keys in lanes.items():
             if lane in self._full or self._rests(lane):
                 continue
             for group in self._groups(lane, keys):
-                if self._stopping.is_set() or provider_of(_model_of(lane)) in self.halted:
+                if self._stopping.is_set() or _door(lane) in self.halted:
                     break
                 self._submit(lane, group)
                 if lane in self._full or self._rests(lane):
@@ -415,30 +416,30 @@ class BatchRun:
         name = provider_of(like.model)
         if lane not in self._providers:
             if name not in self._makers:
-                self._halt(name, f"{name}: takes no batches, but has some under way; it is left as it is")
+                self._halt(_door(lane), f"{name}: takes no batches, but has some under way; it is left as it is")
                 return None
             try:
                 self._providers[lane] = self._makers[name](like)
             except ModelError as exc:
-                self._halt(name, str(exc))
+                self._halt(_door(lane), str(exc))
                 return None
         return self._providers[lane]
 
     def _trouble(self, batch: Batch, exc: ModelError) -> None:
         if exc.quota or not exc.retryable:
-            self._halt(provider_of(_model(batch)), str(exc))
+            self._halt(_door(batch.lane), str(exc))
         else:
             self._say(f"{_model(batch)}: {exc}; looking again in {self._terms.poll_s:g} s")
 
-    def _halt(self, provider: str, reason: str) -> None:
+    def _halt(self, door: str, reason: str) -> None:
         line = f"{reason}; every reply so far is kept, run the same command to go on"
-        if self.halted.setdefault(provider, line) is line:
+        if self.halted.setdefault(door, line) is line:
             self._say(line)
 
     def _pause(self, until: float | None) -> float | None:
         """Seconds until the next look; None when there is nothing to look for, or no time."""
         batches = self._in_reach()
-        waiting = any(provider_of(self._asked[key].model) not in self.halted for key in self._waiting)
+        waiting = any(_door(lane_of(self._asked[key])) not in self.halted for key in self._waiting)
         if not batches and not waiting:
             return None
         pause = self._terms.poll_s
@@ -458,3 +459,9 @@ def _model(batch: Batch) -> str:
 
 def _model_of(lane: str) -> str:
     return str(json.loads(lane)[0])
+
+
+def _door(lane: str) -> str:
+    """The provider, address and key of a lane: what stops its calls stops those of every model behind it."""
+    model, place = json.loads(lane)
+    return canonical_json([provider_of(model), place])

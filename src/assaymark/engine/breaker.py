@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from assaymark.engine.calls import CallSpec
 from assaymark.errors import ModelError
 
 _KEPT = "stopped asking it; every reply so far is kept, run the same command to go on"
 _WITH_ADDRESS = ("http", "https")
 _LONGEST_WAIT_S = 300.0
+_ADDRESS = re.compile(r"https?://[A-Za-z0-9.:_\[\]-]+(/[A-Za-z0-9._~/-]*)?")
 
 
 def provider_of(model: str) -> str:
@@ -22,6 +26,30 @@ def provider_of(model: str) -> str:
     if provider in _WITH_ADDRESS:
         return f"{provider}/{rest.partition('/')[0]}"
     return model if provider == "python" else provider
+
+
+class Door(NamedTuple):
+    """Where calls go and with which key: what fails behind one door says nothing about another of the same provider."""
+
+    provider: str
+    address: str | None = None
+    key: str | None = None
+
+    def __str__(self) -> str:
+        if self.address is None:
+            return self.provider
+        # An address that is none may hold a secret.
+        return f"{self.provider} at {self.address if _ADDRESS.fullmatch(self.address) else 'another address'}"
+
+
+def door_of(call: CallSpec) -> Door:
+    """The door of a call: its provider, with the ``base_url`` and ``api_key_env`` that its arguments name.
+
+    >>> str(door_of(CallSpec(model="openai-chat/m", messages=(), template="", args={"base_url": "http://gpu-1/v1"})))
+    'openai-chat at http://gpu-1/v1'
+    """
+    address, key = call.args.get("base_url"), call.args.get("api_key_env")
+    return Door(provider_of(call.model), None if address is None else str(address), None if key is None else str(key))
 
 
 @dataclass(frozen=True, slots=True)

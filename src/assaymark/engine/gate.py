@@ -24,7 +24,7 @@ _LONGEST_S = 3600.0
 
 
 class Gate:
-    """What every attempt at one provider passes first. One for each provider of a run.
+    """What every attempt at one provider passes first. One for each `Door` of a run.
 
     Parameters
     ----------

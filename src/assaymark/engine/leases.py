@@ -46,7 +46,8 @@ _NOT_GIVEN_UP: Final = sa.text(
     "SELECT key FROM queue WHERE key = ANY(:keys) AND (failed_at IS NULL OR failed_at < :since)"
 )
 _ANY_LEFT: Final = sa.text(
-    "SELECT EXISTS (SELECT 1 FROM queue WHERE model = :model AND (failed_at IS NULL OR failed_at < :since)) AS any_left"
+    "SELECT EXISTS (SELECT 1 FROM queue WHERE model = :model AND worker IS DISTINCT FROM :worker "
+    "AND (failed_at IS NULL OR failed_at < :since)) AS any_left"
 )
 # One statement for the call and its place in the queue: a call that has its reply never gets a place again.
 _ENQUEUE: Final = sa.text("""
@@ -135,9 +136,9 @@ class Leases:
             found.update(row["key"] for row in self._read(_NOT_GIVEN_UP, keys=group, since=since))
         return found
 
-    def any_left(self, model: str, since: float) -> bool:
-        """Whether a call of this model has no reply and was not given up at ``since`` or later."""
-        (found,) = self._read(_ANY_LEFT, model=rows.plain(model), since=since)
+    def any_left(self, model: str, since: float, *, worker: str | None = None) -> bool:
+        """Whether a call of this model has no reply, was not given up at ``since`` or later, and is not held by us."""
+        (found,) = self._read(_ANY_LEFT, model=rows.plain(model), since=since, worker=worker)
         return bool(found["any_left"])
 
     def now(self) -> float:

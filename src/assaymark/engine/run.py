@@ -12,8 +12,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from assaymark.engine.attempt import Attempts, Trouble
-from assaymark.engine.breaker import Patience, asked_wait_s, provider_of
-from assaymark.engine.calls import Model, Reply
+from assaymark.engine.breaker import Door, Patience, asked_wait_s, door_of
+from assaymark.engine.calls import CallSpec, Model, Reply
 from assaymark.engine.gate import Gate, Permit
 from assaymark.engine.journal import Journal
 from assaymark.engine.ledger import Ledger
@@ -94,8 +94,8 @@ class Run:
         self._purse = purse
         self._planned, self._already = planned, already
         self._attempts, self._room = Attempts(manner.deadline_s), Room()
-        self._gates: dict[str, Gate] = {}
-        self._stopping = False
+        self._gates: dict[Door, Gate] = {}
+        self._over = asyncio.Event()
         self._defect: BaseException | None = None
         self.made = self.retried = self.put_off = self.in_flight_bound = 0
         self.failed: list[Failure] = []
@@ -116,8 +116,8 @@ class Run:
             workers: list[asyncio.Task[None]] = []
             for name, size in self._work.sizes().items():
                 n = min(self._manner.concurrency, size)
-                feed = _Feed(self._work, thread, name, n, self._gate(name, thread), self._look)
-                workers += [asyncio.create_task(self._work_on(feed, models[name])) for _ in range(n)]
+                feed = _Feed(self._work, thread, name, n, partial(self._gate, thread), self._over, self._look)
+                workers += [asyncio.create_task(self._work_on(feed, models)) for _ in range(n)]
             self.in_flight_bound = len(workers)
             renewing = asyncio.create_task(self._renew(thread))
             try:
@@ -140,16 +140,16 @@ class Run:
         await writer
         await crew
 
-    async def _work_on(self, feed: _Feed, model: Model) -> None:
+    async def _work_on(self, feed: _Feed, models: Mapping[str, Model]) -> None:
         try:
-            while not feed.gate.shut and (due := await feed.next()) is not None:
-                await self._answer(feed, due, model)
+            while (due := await feed.next()) is not None:
+                await self._answer(feed, due, models[due.call.model])
             await feed.put_back()
         except Exception as exc:
             self._halt(exc)
 
     async def _answer(self, feed: _Feed, due: Due, model: Model) -> None:
-        gate, sent, turned_away = feed.gate, 0, 0
+        gate, sent, turned_away = feed.gate(due), 0, 0
         while (leave := await self._leave(gate, due)) is not None:
             attempt = await self._journal.begin(due)
             if attempt is None:
@@ -172,7 +172,7 @@ class Run:
             self.put_off += _turned_away(result)
             if not await gate.pause(max(asked_wait_s(result.error), self._manner.pause(due.key, sent))):
                 break
-        await feed.put_back(due)
+        feed.set_aside(due)
 
     async def _leave(self, gate: Gate, due: Due) -> _Leave | None:
         """Wait until an attempt may be paid and sent. None: it may not, now or later in this run."""
@@ -205,13 +205,15 @@ class Run:
         if trouble.defect is not None:
             self._halt(trouble.defect)
 
-    def _gate(self, model: str, thread: Executor) -> Gate:
-        provider = provider_of(model)
-        if provider not in self._gates:
-            limits = self._manner.limits.get(provider)
-            reserve = None if limits is None else partial(_in, thread, self._ledger.reserve, provider, limits)
-            self._gates[provider] = Gate(provider, self._manner.patience, reserve)
-        return self._gates[provider]
+    def _gate(self, thread: Executor, call: CallSpec) -> Gate:
+        door = door_of(call)
+        if door not in self._gates:
+            limits = self._manner.limits.get(door.provider)
+            reserve = None if limits is None else partial(_in, thread, self._ledger.reserve, door.provider, limits)
+            self._gates[door] = Gate(str(door), self._manner.patience, reserve)
+            if self._over.is_set():
+                self._gates[door].close()
+        return self._gates[door]
 
     async def _renew(self, thread: Executor) -> None:
         if self._work.renew_every_s is None:
@@ -242,6 +244,7 @@ class Run:
         self._stop()
 
     def _stop(self) -> None:
+        self._over.set()
         for gate in self._gates.values():
             gate.close()
         if self._purse is not None:
@@ -263,50 +266,76 @@ class _Leave:
 
 
 class _Feed:
-    """The calls of one model, fetched when its workers have run out of them; ``look`` is called after each fetch."""
+    """The calls of one lane, fetched when its workers have run out of them; ``look`` is called after each fetch."""
 
     def __init__(
         self,
         work: Work,
         thread: Executor,
-        model: str,
+        lane: str,
         n: int,
-        gate: Gate,
+        gate_of: Callable[[CallSpec], Gate],
+        over: asyncio.Event,
         look: Callable[[Executor], Awaitable[None]],
     ) -> None:
-        self.gate, self._look = gate, look
-        self._work, self._thread, self._model, self._n = work, thread, model, n
-        self._dues = deque(work.at_hand(model))
+        self._gate_of, self._over, self._look = gate_of, over, look
+        self._work, self._thread, self._lane, self._n = work, thread, lane, n
+        self._dues = deque(work.at_hand(lane))
+        self._aside: list[Due] = []  # held, so that they do not come again, until nothing more is asked
+        self._gates: set[Gate] = set()
         self._fetching = asyncio.Lock()
         self._empty = False
 
-    async def next(self) -> Due | None:
-        """The next call; None when there is none left, or nothing more may be sent."""
-        while not self._dues:
-            async with self._fetching:  # one fetches, the others wait for what it brings
-                if not self._dues and not await self._fetch():
-                    return None
-        return self._dues.popleft()
+    @property
+    def _shut(self) -> bool:
+        """Whether nothing more may be sent, as far as the doors of its calls are known."""
+        return self._over.is_set() or (bool(self._gates) and all(gate.shut for gate in self._gates))
 
-    async def put_back(self, *dues: Due) -> None:
-        """These calls are not asked now, and when nothing more may be sent, those that wait are not either."""
-        given_back = [*dues, *self._dues] if self.gate.shut else list(dues)
-        if self.gate.shut:
+    def gate(self, due: Due) -> Gate:
+        """What an attempt at a call passes first."""
+        gate = self._gate_of(due.call)
+        self._gates.add(gate)
+        return gate
+
+    async def next(self) -> Due | None:
+        """The next call whose door is not shut; None when there is none left, or nothing more may be sent."""
+        while not self._shut:
+            if not self._dues:
+                async with self._fetching:  # one fetches, the others wait for what it brings
+                    if not self._dues and not await self._fetch():
+                        return None
+                continue
+            due = self._dues.popleft()
+            if not self.gate(due).shut:
+                return due
+            self.set_aside(due)
+        return None
+
+    def set_aside(self, due: Due) -> None:
+        """This call is not asked in this run."""
+        self._aside.append(due)
+
+    async def put_back(self) -> None:
+        """What was set aside is for others to ask; and when nothing more may be sent, what waits is too."""
+        given_back, self._aside = self._aside, []
+        if self._shut:
+            given_back += self._dues
             self._dues.clear()
         if given_back:
             await _in(self._thread, self._work.put_back, given_back)
 
     async def _fetch(self) -> bool:
         wait = _LOOK_AGAIN_S[0]
-        while not self._empty and not self.gate.shut:
-            found = await _in(self._thread, self._work.more, self._model, self._n)
+        while not self._empty and not self._shut:
+            found = await _in(self._thread, self._work.more, self._lane, self._n)
             self._empty = found is None
             self._dues.extend(found or ())
             if found:
                 await self._look(self._thread)
                 return True
             if found is not None:
-                await self.gate.pause(min(wait, self._work.renew_every_s or wait))
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._over.wait(), min(wait, self._work.renew_every_s or wait))
                 wait = min(2 * wait, _LOOK_AGAIN_S[1])
         return False
 

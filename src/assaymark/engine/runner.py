@@ -81,7 +81,7 @@ def run_calls(
     models : mapping of model name to Model
         Who answers; every ``call.model`` needs an entry.
     concurrency : int
-        Calls under way at once, for each model.
+        Calls under way at once, for each model (behind each address and key, where its calls name several).
     deadline_s : float
         Seconds that one attempt may take. A model that blocks the thread instead of awaiting cannot be stopped.
     attempts : int

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 from uuid import uuid4
 
+from assaymark.engine.breaker import door_of
 from assaymark.engine.calls import CallSpec, Text
 from assaymark.engine.commits import groups
 from assaymark.engine.leases import Leases
@@ -34,13 +35,13 @@ class Work(Protocol):
     """How often `renew` is to be called; None: never."""
 
     def sizes(self) -> Mapping[str, int]:
-        """How many calls each model has to answer, at most."""
+        """How many calls each lane has, at most: each model, or each model behind each door where that is known."""
 
-    def at_hand(self, model: str) -> list[Due]:
-        """The calls of a model that need not be fetched."""
+    def at_hand(self, lane: str) -> list[Due]:
+        """The calls of a lane that need not be fetched."""
 
-    def more(self, model: str, n: int) -> list[Due] | None:
-        """Some more calls of a model, about ``n``. Empty: others hold them, look again; None: nothing is left."""
+    def more(self, lane: str, n: int) -> list[Due] | None:
+        """Some more calls of a lane, about ``n``. Empty: others hold them, look again; None: nothing is left."""
 
     def commit(self, begins: Sequence[Due], ends: Sequence[End]) -> Committed:
         """Write down how attempts ended and which begin."""
@@ -68,9 +69,9 @@ class Held:
         begun = self._ledger.commit([due.key for due in begins], ends)
         return Committed(list(begun), sum(end.reply is not None for end in ends))
 
-    def at_hand(self, model: str) -> list[Due]:
+    def at_hand(self, lane: str) -> list[Due]:
         """None: they are read as they are needed."""
-        del model
+        del lane
         return []
 
     def renew(self) -> None:
@@ -90,18 +91,18 @@ class Listed(Held):
         super().__init__(ledger)
         self._dues: dict[str, list[Due]] = {}
         for key, call in calls:
-            self._dues.setdefault(call.model, []).append(Due(key, call))
-        self._sizes = {model: len(dues) for model, dues in self._dues.items()}
+            self._dues.setdefault(_lane(call), []).append(Due(key, call))
+        self._sizes = {lane: len(dues) for lane, dues in self._dues.items()}
 
     def sizes(self) -> Mapping[str, int]:
         """See `Work`."""
         return self._sizes
 
-    def at_hand(self, model: str) -> list[Due]:
+    def at_hand(self, lane: str) -> list[Due]:
         """All of them."""
-        return self._dues.pop(model)
+        return self._dues.pop(lane)
 
-    def more(self, model: str, n: int) -> list[Due] | None:
+    def more(self, lane: str, n: int) -> list[Due] | None:
         """There are no others."""
 
 
@@ -118,9 +119,9 @@ class Planned(Held):
         """See `Work`."""
         return self._sizes
 
-    def more(self, model: str, n: int) -> list[Due] | None:
+    def more(self, lane: str, n: int) -> list[Due] | None:
         """See `Work`."""
-        for keys in groups(self._keys[model], n):
+        for keys in groups(self._keys[lane], n):
             return [Due(key, call) for key, call in zip(keys, self._loader.load(keys), strict=True)]
         return None
 
@@ -136,8 +137,8 @@ class Shared:
         How long it takes until another worker may ask what this one was asking when it died.
     calls : mapping of key to CallSpec, optional
         The calls to ask; without it all that are planned and have a model of ``sizes``.
-    sizes : mapping of model to int
-        How many calls each model has to answer.
+    sizes : mapping of lane to int
+        How many calls each lane has.
     """
 
     def __init__(
@@ -159,7 +160,7 @@ class Shared:
         self._todo: dict[str, list[str]] = {}
         self._later: dict[str, list[str]] = {}
         for key, call in (calls or {}).items():
-            self._todo.setdefault(call.model, []).append(key)
+            self._todo.setdefault(_lane(call), []).append(key)
         for keys in self._todo.values():
             keys.reverse()  # taken from the end
 
@@ -167,20 +168,20 @@ class Shared:
         """See `Work`."""
         return self._sizes
 
-    def at_hand(self, model: str) -> list[Due]:
+    def at_hand(self, lane: str) -> list[Due]:
         """None: each has to be claimed first."""
-        del model
+        del lane
         return []
 
-    def more(self, model: str, n: int) -> list[Due] | None:
+    def more(self, lane: str, n: int) -> list[Due] | None:
         """See `Work`."""
         if self._calls is not None:
-            return self._listed(model, n, self._calls)
-        claims = self._claim(n, model=model)
+            return self._listed(lane, n, self._calls)
+        claims = self._claim(n, model=lane)
         if claims:
             calls = self._loader.load([claim.key for claim in claims])
             return [Due(claim.key, call, claim.fence) for claim, call in zip(claims, calls, strict=True)]
-        return [] if self._leases.any_left(model, self.since) else None
+        return [] if self._leases.any_left(lane, self.since, worker=self.worker) else None
 
     def commit(self, begins: Sequence[Due], ends: Sequence[End]) -> Committed:
         """See `Work`."""
@@ -198,8 +199,8 @@ class Shared:
         """See `Work`."""
         self._leases.release(self.worker)
 
-    def _listed(self, model: str, n: int, calls: Mapping[str, CallSpec]) -> list[Due] | None:
-        todo, later = self._todo.get(model, []), self._later.setdefault(model, [])
+    def _listed(self, lane: str, n: int, calls: Mapping[str, CallSpec]) -> list[Due] | None:
+        todo, later = self._todo.get(lane, []), self._later.setdefault(lane, [])
         while todo:
             keys = [todo.pop() for _ in range(min(len(todo), max(n, 1), _KEYS_A_CLAIM))]
             claims = self._claim(len(keys), keys=keys)
@@ -232,5 +233,11 @@ class _Loader:
 
 
 def sizes_of(calls: Iterable[CallSpec]) -> Mapping[str, int]:
-    """How many calls there are of each model."""
-    return Counter(call.model for call in calls)
+    """How many calls there are in each lane."""
+    return Counter(_lane(call) for call in calls)
+
+
+def _lane(call: CallSpec) -> str:
+    """The model and the door of a call: calls of one model that go elsewhere must not wait for each other."""
+    door = door_of(call)
+    return call.model if door.address is None and door.key is None else f"{call.model} {door.address} {door.key}"
