@@ -1,0 +1,258 @@
+"""What a model is shown: made of nothing that became known later, and each field by its slow definition."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assaymark.benchmark.market_window import MarketWindow
+from assaymark.benchmark.panel import BenchMarket, Known
+from assaymark.benchmark.snapshot import PortfolioState, class_means, own_regimes
+from assaymark.benchmark.universe import choose_universe
+from assaymark.benchmark.windows import window_named, windows_of
+from assaymark.errors import InputError
+from assaymark.market import (
+    CLASS_NAMES,
+    CLASSES,
+    History,
+    Listing,
+    class_correlations,
+    pairwise_correlation,
+    regimes,
+    synthetic_history,
+)
+from assaymark.portfolio import max_drawdown
+
+YEAR = 252
+
+
+@cache
+def market(size: int = 81) -> BenchMarket:
+    history = synthetic_history(0)
+    return BenchMarket(history, choose_universe(history, size))
+
+
+@cache
+def window(name: str) -> MarketWindow:
+    return MarketWindow(market(), window_named(name, windows_of(synthetic_history(0))), "monthly")
+
+
+def later_replaced(history: History, t: datetime) -> History:
+    """The same store with everything that became known after t replaced, and all delistings put just behind it."""
+    at = int(t.timestamp())
+    rng = np.random.default_rng(1)
+    later = history.known_at > at
+    bars = {name: np.where(later, rng.choice([np.nan, 1.0, 1e6], one.shape), one) for name, one in history.bars.items()}
+    macro = tuple(
+        dataclasses.replace(one, values=np.where(one.released > at, -999.0, one.values)) for one in history.macro
+    )
+    news = tuple(
+        one if one.published_at <= t else dataclasses.replace(one, text="changed", facts=()) for one in history.news
+    )
+    gone = t.date() + timedelta(days=1)
+    listings = tuple(
+        dataclasses.replace(one, delisted=gone) if one.delisted is None or one.delisted > gone else one
+        for one in history.listings
+    )
+    return dataclasses.replace(history, bars=bars, macro=macro, news=news, listings=listings)
+
+
+def shown(known: Known) -> str:
+    """Every byte that a prompt can be made of."""
+    arrays = [known.part, known.returns, known.covariance, known.correlation, known.between]
+    return repr((known.day, known.lines, known.lines_by_class, known.macro, known.news, [a.tobytes() for a in arrays]))
+
+
+@settings(max_examples=8)
+@given(st.integers(400, 2800))
+def test_nothing_that_becomes_known_later_is_in_a_snapshot(row):
+    history, universe = synthetic_history(0), choose_universe(synthetic_history(0), 24)
+    day = history.days[row].astype(object)
+    close = datetime(day.year, day.month, day.day, 21, tzinfo=UTC)
+    before = BenchMarket(history, universe).known(row)
+    after = BenchMarket(later_replaced(history, close), universe).known(row)
+    assert shown(after) == shown(before)
+
+
+def test_the_day_itself_is_in_its_snapshot():
+    """The decision is at the close: a change of that day's bars must show, or the test above would prove nothing."""
+    history, universe = synthetic_history(0), choose_universe(synthetic_history(0), 24)
+    changed = later_replaced(history, datetime(2024, 2, 29, 21, tzinfo=UTC))
+    row = market().row_of(date(2024, 3, 1))
+    known = market(24).known(row)
+    assert known.lines[0].close == history.bars["close"][row, 0]
+    assert shown(BenchMarket(changed, universe).known(row)) != shown(known)
+
+
+def test_a_date_without_a_lookback_is_refused():
+    with pytest.raises(InputError, match="no instrument has 61 closes up to 2015-02-12"):
+        market().known(30)
+
+
+@pytest.mark.parametrize("name", ["normal", "china-2015", "covid-2020", "crypto-2022"])
+def test_the_eight_fields_by_their_definitions(name):
+    day = window(name).decisions[-1]
+    known = window(name).known(day)
+    closes = market().view(known.row).prices(252)
+    equities = known.returns[:, [one == "equity" for one in known.classes]].mean(axis=1)
+    assert len(known.lines) == known.part.size > 60
+    for at, line in enumerate(known.lines):
+        path = closes.values[:, closes.ids.index(line.ticker)]
+        moves = path[-60:] / path[-61:-1] - 1
+        nav = path[-61:] / path[-61]
+        assert moves == pytest.approx(known.returns[:, at])
+        assert line.close == path[-1]
+        assert line.return_20 == pytest.approx(path[-1] / path[-21] - 1)
+        assert line.return_60 == pytest.approx(path[-1] / path[-61] - 1)
+        assert line.volatility == pytest.approx(moves.std(ddof=1) * np.sqrt(YEAR))
+        assert line.max_drawdown == pytest.approx(max_drawdown(nav).depth, abs=1e-12)
+        assert line.sharpe == pytest.approx(moves.mean() / moves.std(ddof=1) * np.sqrt(YEAR))
+        interest = line.asset_class in ("bond", "cash")
+        assert (line.beta is None) is interest
+        assert (line.duration is None) is not interest
+        if not interest:
+            slope = np.cov(moves, equities)[0, 1] / equities.var(ddof=1)
+            assert line.beta == pytest.approx(slope)
+        if np.isfinite(path).all():
+            assert line.regime == regimes(path)[-1]
+
+
+def test_the_duration_of_a_bond_is_the_slope_on_the_yields_that_are_out():
+    """Yields are published the day after, so that of the decision date itself is not among them."""
+    day = window("normal").decisions[2]
+    known = window("normal").known(day)
+    series = next(one for one in synthetic_history(0).macro if one.id == "yield_10y")
+    days = market().days[known.row - 60 : known.row]
+    path = series.values[np.searchsorted(series.periods, days)]
+    at = known.classes.index("bond")
+    slope = np.polyfit(np.diff(path), known.returns[:-1, at], 1)[0]
+    assert known.lines[at].duration == pytest.approx(-100 * slope)
+    assert known.lines[at].duration > 2
+
+
+def test_without_a_yield_there_is_no_duration():
+    history = dataclasses.replace(synthetic_history(0), macro=())
+    bench = BenchMarket(history, choose_universe(history, 12))
+    known = bench.known(2000)
+    assert all(one.duration is None for one in known.lines)
+    assert known.macro == ()
+
+
+@pytest.mark.parametrize("name", ["normal", "covid-2020"])
+def test_the_correlation_interface_is_the_market_s_own(name):
+    known = window(name).known(window(name).decisions[0])
+    listings = [one for one in synthetic_history(0).listings if one.id in known.tickers]
+    found = pairwise_correlation(known.returns)
+    assert known.correlation == pytest.approx(found.values, abs=1e-9)
+    means = class_correlations(found, listings)
+    short = {CLASS_NAMES[one]: one for one in CLASSES}
+    labels = market().view(known.row).regimes()
+    for line in known.lines_by_class:
+        own = short[line.asset_class]
+        assert line.members == known.classes.count(line.asset_class)
+        assert line.regime == labels[own]
+        assert line.intra == (None if line.members == 1 else pytest.approx(means[own, own]))
+        assert line.with_equities == (None if own == "EQ" else pytest.approx(means[own, "EQ"]))
+
+
+@given(st.lists(st.sampled_from(["equity", "bond", "cash"]), min_size=2, max_size=9), st.integers(0, 2**32 - 1))
+def test_class_means_by_the_slow_definition(classes, seed):
+    n = len(classes)
+    corr = np.corrcoef(np.random.default_rng(seed).normal(size=(n, 30)))
+    names, means = class_means(corr, classes)
+    for i, a in enumerate(names):
+        for j, b in enumerate(names):
+            pairs = [corr[k, m] for k in range(n) for m in range(n) if k != m and classes[k] == a and classes[m] == b]
+            assert means[i, j] == pytest.approx(np.mean(pairs) if pairs else 0.0, abs=1e-12)
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0.001, 0.03))
+def test_own_regimes_are_those_of_the_market(seed, size):
+    moves = np.random.default_rng(seed).normal(0.0, size, (252, 6))
+    closes = 100 * np.cumprod(1 + moves, axis=0)
+    assert own_regimes(closes).tolist() == [regimes(closes[:, at])[-1] for at in range(6)]
+
+
+def test_a_regime_needs_history_unless_it_is_a_crisis():
+    closes = np.linspace(100, 101, 150)[:, None].repeat(2, axis=1)
+    closes[-1, 1] = 50.0
+    assert own_regimes(closes).tolist() == ["undefined", "crisis"]
+    holes = np.full((252, 1), 100.0)
+    holes[100:125] = np.nan
+    assert own_regimes(holes).tolist() == ["undefined"]
+
+
+def test_an_asset_that_does_not_move_has_no_sharpe_ratio_and_no_correlation():
+    history = synthetic_history(0)
+    column = next(at for at, one in enumerate(history.listings) if one.asset_class == "CA")
+    still = history.bars["close"].copy()
+    still[:, column] = 100.0
+    frozen = dataclasses.replace(history, bars={**history.bars, "close": still})
+    known = BenchMarket(frozen, choose_universe(frozen, 24)).known(2000)
+    at = known.tickers.index(history.listings[column].id)
+    assert known.lines[at].sharpe is None
+    assert known.lines[at].volatility == 0.0
+    assert np.delete(known.correlation[at], at).tolist() == [0.0] * (known.part.size - 1)
+
+
+def test_one_that_lists_late_has_a_gap_or_is_gone_takes_no_part():
+    history = synthetic_history(0)
+    late = next(one for one in history.listings if one.asset_class == "EQ" and one.listed > date(2018, 1, 1))
+    gone = next(one for one in history.listings if one.delisted is not None)
+    ids = {late.id, gone.id, *choose_universe(history, 12).ids}
+    bench = BenchMarket(history, choose_universe(history, tuple(ids)))
+    first = int(np.searchsorted(history.days, np.datetime64(late.listed)))
+    assert late.id not in bench.known(first + 50).tickers
+    assert late.id in bench.known(first + 75).tickers
+    last = int(np.searchsorted(history.days, np.datetime64(gone.delisted)))
+    assert gone.id in bench.known(last).tickers
+    assert gone.id not in bench.known(last + 1).tickers
+    at = bench.universe.ids.index(gone.id)
+    assert (bench.returns[last + 1 :, at] == 0).all()
+    assert bench.closes[-1, at] == bench.closes[last, at]
+
+
+def test_the_portfolio_is_shown_as_it_is():
+    state = PortfolioState(0.949, np.full(81, 1 / 81), -0.051)
+    found = market().snapshot(market().row_of(date(2024, 3, 1)), state)
+    assert found.portfolio is state
+    assert found.day == date(2024, 3, 1)
+    assert len(found.macro) == 12
+    assert found.taking_part.size == len(found.assets)
+    assert found.between.shape == (6, 6)
+
+
+def test_news_is_of_the_month_before_and_about_what_is_shown():
+    for day in window("normal").decisions[:4]:
+        known = window("normal").known(day)
+        close = datetime(day.year, day.month, day.day, 21, tzinfo=UTC)
+        assert known.news
+        for one in known.news:
+            assert close - timedelta(days=30) <= one.published_at <= close
+            assert not one.instruments or set(one.instruments) & set(known.tickers)
+
+
+def test_returns_of_the_panel_are_of_the_closes_that_were():
+    bench = market()
+    raw = synthetic_history(0).bars["close"][:, [bench.history.listings.index(one) for one in _listings()]]
+    there = np.isfinite(raw[1:]) & np.isfinite(raw[:-1])
+    assert bench.returns[1:][there] == pytest.approx((raw[1:] / raw[:-1] - 1)[there])
+    assert np.isfinite(bench.returns).all()
+    total = np.prod(1 + bench.returns[:, 0])
+    assert total == pytest.approx(raw[-1, 0] / raw[np.isfinite(raw[:, 0])][0, 0])
+
+
+def _listings() -> list[Listing]:
+    by_id = {one.id: one for one in synthetic_history(0).listings}
+    return [by_id[one] for one in market().universe.ids]
+
+
+def test_a_day_that_is_none_is_refused():
+    with pytest.raises(InputError, match="2024-03-02 is no weekday from 2015-01-01 to 2025-12-31"):
+        market().row_of(date(2024, 3, 2))
