@@ -36,6 +36,7 @@ from assaymark.workflow.asking import prices_of
 from assaymark.workflow.bare_tables import measure_table
 from assaymark.workflow.exporting import export_arrow, export_inspect
 from assaymark.workflow.folder import RunFolder, read_text
+from assaymark.workflow.partitions import computing_of
 from assaymark.workflow.progress import Progress, bars
 
 app = typer.Typer(
@@ -249,10 +250,21 @@ def judge(run: Run, budget: Budget = None, prices: PriceFile = None, dry_run: Dr
 def measure(
     run: Annotated[Path | None, typer.Argument(help="Run folder.", metavar="RUN")] = None,
     judgments: Annotated[
-        Path | None, typer.Option("--judgments", help="A table of scores made elsewhere: CSV, JSONL, Parquet, Arrow.")
+        Path | None,
+        typer.Option("--judgments", help="Scores made elsewhere: CSV, JSONL, Parquet, Arrow, a folder of partitions."),
     ] = None,
     study: Annotated[Path | None, typer.Option("--study", help="For --judgments: the plan; default: defaults.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="For --judgments: where to write.", metavar="RUN")] = None,
+    compute: Annotated[
+        str | None, typer.Option("--compute", help="For a folder: serial, processes or ray.", metavar="HOW")
+    ] = None,
+    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Partitions at once; default: cores.")] = None,
+    ray: Annotated[
+        str | None, typer.Option("--ray", help="Cluster; default: RAY_ADDRESS, or one here.", metavar="ADDRESS")
+    ] = None,
+    deadline: Annotated[
+        float | None, typer.Option("--deadline", help="Seconds that a partition may take; default: 3600.")
+    ] = None,
 ) -> None:
     """Measure the judges, the agents and the evidence of a run, or a bare table of scores."""
     if (run is None) == (judgments is None):
@@ -260,7 +272,10 @@ def measure(
     if judgments is not None:
         plan = None if study is None else parse_study(read_text(study, "study file"), source=str(study))
         with _progress() as progress:
-            found = measure_table(judgments, plan, None if out is None else RunFolder(out), progress=progress)
+            found = measure_table(
+                judgments, plan, None if out is None else RunFolder(out),
+                computing=computing_of(compute, workers, ray, deadline), progress=progress,
+            )  # fmt: skip
         for line in found.lines():
             _say(line)
     elif run is not None:

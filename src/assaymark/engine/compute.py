@@ -12,7 +12,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from multiprocessing import get_context
-from typing import Any, Final, Literal, TypeVar, get_args
+from typing import Any, Final, Literal, TypeVar, cast, get_args
 
 from assaymark.engine.chunks import (
     Chunk,
@@ -156,14 +156,26 @@ def _run(
         )
 
 
+def way(name: str) -> How:
+    """The way to compute with this name.
+
+    Raises
+    ------
+    UnknownNameError
+        There is none.
+    """
+    if name not in HOWS:
+        raise UnknownNameError("way to compute", name, HOWS)
+    return cast(How, name)
+
+
 def usable_cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _require(how: str, workers: int | None, deadline_s: float, stall_s: float | None, attempts: int) -> None:
-    if how not in HOWS:
-        raise UnknownNameError("way to compute", how, HOWS)
+    way(how)
     for name, value, least in (("workers", workers, 1), ("attempts", attempts, 1)):
         if value is not None and value < least:
             raise ValueError(f"{name} must be {least} or more (got {value})")

@@ -23,11 +23,13 @@ from assaymark.metrology.pooled import analyse_sums
 from assaymark.metrology.score_files import is_parquet, read_table
 from assaymark.metrology.stability import gated
 from assaymark.metrology.streaming import score_sums
+from assaymark.metrology.sums import ScoreSums
 from assaymark.metrology.table import ScoreTable
 from assaymark.protocol import HUMAN_FAMILY, HUMAN_MODEL, JudgeSpec, Records, RubricChoice, Study, plan_hash
 from assaymark.records import AGGREGATE, DerivationKind, Measurement, Verdict, measurement_id
 from assaymark.workflow.claiming import tally_of, verdict_file
 from assaymark.workflow.folder import RunFolder, write_atomic, write_json
+from assaymark.workflow.partitions import Computing, folder_sums
 from assaymark.workflow.progress import Progress, counted, silent
 from assaymark.workflow.tables import MEASUREMENTS, Store
 
@@ -119,18 +121,27 @@ class MeasuredTable:
 
 
 def measure_table(
-    path: Path, study: Study | None = None, out: RunFolder | Path | None = None, *, progress: Progress = silent
+    path: Path,
+    study: Study | None = None,
+    out: RunFolder | Path | None = None,
+    *,
+    computing: Computing | None = None,
+    progress: Progress = silent,
 ) -> MeasuredTable:
     """Measure a table of scores made elsewhere, and decide every candidate claim on it.
 
     Parameters
     ----------
     path : Path
-        CSV, JSON lines, Parquet or Arrow IPC with the columns of `read_scores`.
+        CSV, JSON lines, Parquet or Arrow IPC with the columns of `read_scores`; or a folder of Parquet partitions, in
+        which every cycle lies in one file (``*.parquet`` or ``part=*/*.parquet``).
     study : Study, optional
         The plan. Its judges and families have to be those of the table. Default: `default_study`.
     out : RunFolder or Path, optional
-        Where to write ``tables/measurements.parquet``, ``verdicts.json`` and ``plan.toml``.
+        Where to write ``tables/measurements.parquet``, ``verdicts.json`` and ``plan.toml``. The sums of partitions are
+        kept there too, and not made again.
+    computing : Computing, optional
+        For a folder: where its partitions are summed. Default: here, one after the other.
     progress : Progress
         Told how far the work is.
 
@@ -148,7 +159,13 @@ def measure_table(
     folder = RunFolder(out) if isinstance(out, Path) else out
     if folder is not None and (folder.lock.exists() or folder.has_ledger):
         raise PlanError(f"{folder.path} is the folder of a run; give a bare table a folder of its own")
-    found = _streamed(path, study, progress) if _is_large(path, study) else _in_memory(path, study, progress)
+    if path.is_dir():
+        kept = None if folder is None else folder.path / "partitions"
+        found = _of_folder(path, study, computing or Computing(), kept, progress)
+    elif computing is not None:
+        raise PlanError(f"{path} is one file, which is measured here; only a folder of partitions can be spread")
+    else:
+        found = _streamed(path, study, progress) if _is_large(path, study) else _in_memory(path, study, progress)
     if folder is None:
         return found
     found = replace(found, out=folder.path)
@@ -235,6 +252,21 @@ def _streamed(path: Path, study: Study | None, progress: Progress) -> MeasuredTa
             sums = score_sums(path, weights=weights, scratch=Path(scratch), progress=progress)
     except NotStreamableError as reason:
         return _in_memory(path, study, progress, (f"read whole into memory, because {reason}",))
+    return _of_sums(path, sums, study, progress)
+
+
+def _of_folder(
+    folder: Path, study: Study | None, computing: Computing, kept: Path | None, progress: Progress
+) -> MeasuredTable:
+    if study is not None and _needs_rows(study):
+        raise PlanError(
+            f"{folder}: records.agents and [contamination] need the rows of a table; measure it as one file"
+        )
+    weights = None if study is None else study.rubric.weights
+    return _of_sums(folder, folder_sums(folder, weights, computing, kept, progress), study, progress)
+
+
+def _of_sums(path: Path, sums: ScoreSums, study: Study | None, progress: Progress) -> MeasuredTable:
     layout = sums.layout
     plan = default_study(layout) if study is None else study
     _require_fit(path, plan, layout, (AGGREGATE, *layout.dimensions), sums.agents)
@@ -254,12 +286,17 @@ def _streamed(path: Path, study: Study | None, progress: Progress) -> MeasuredTa
 
 
 def _is_large(path: Path, study: Study | None) -> bool:
-    """Whether a table is read in parts. A choice of agents needs its rows, and so does the contamination probe."""
-    if study is not None and (study.records.agents is not None or study.contamination is not None):
+    """Whether a table is read in parts."""
+    if study is not None and _needs_rows(study):
         return False
     if not is_parquet(path):
         return False
     return bool(pq.read_metadata(path).num_rows >= STREAMED_FROM)
+
+
+def _needs_rows(study: Study) -> bool:
+    """A choice of agents needs the rows of a table, and so does the contamination probe."""
+    return study.records.agents is not None or study.contamination is not None
 
 
 def _decided(

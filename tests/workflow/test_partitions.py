@@ -1,0 +1,155 @@
+"""A folder of partitions measured as the one table that it is, and every way in which it can fall short."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from test_bare_tables import PANEL, agree, make_rows, study_of, written
+
+from assaymark.cli import main
+from assaymark.engine import Ledger
+from assaymark.errors import InputError, PlanError, UnknownNameError
+from assaymark.workflow import bare_tables, partitions
+from assaymark.workflow.bare_tables import MeasuredTable, measure_table
+from assaymark.workflow.partitions import Computing, computing_of
+
+
+@pytest.fixture(autouse=True)
+def large(monkeypatch):
+    """Every Parquet file counts as large, so that both sides are sums."""
+    monkeypatch.setattr(bare_tables, "STREAMED_FROM", 1)
+
+
+def spread(
+    folder: Path, rows: list[dict[str, object]], parts: int = 3, form: str = "part={:04}/scores.parquet"
+) -> Path:
+    for k in range(parts):
+        path = folder / form.format(k)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.Table.from_pylist([row for row in rows if row["cycle"] % parts == k]), path)
+    return folder
+
+
+def same(one: MeasuredTable, other: MeasuredTable) -> None:
+    """Equal in everything but the name of the source."""
+    assert replace(one, source="", out=None) == replace(other, source="", out=None)
+
+
+@pytest.fixture
+def table(tmp_path) -> MeasuredTable:
+    return measure_table(written(tmp_path, make_rows(), "one.parquet"))
+
+
+@pytest.mark.parametrize("form", ["part={:04}/scores.parquet", "{}.parquet"])
+def test_partitions_are_measured_as_the_one_table_they_are(tmp_path, table, form):
+    same(measure_table(spread(tmp_path / "many", make_rows(), form=form)), table)
+
+
+def test_wherever_they_are_summed(tmp_path, table):
+    folder = spread(tmp_path / "many", make_rows())
+    same(measure_table(folder, computing=Computing("processes", workers=2)), table)
+
+
+def test_also_where_the_rows_of_one_file_are_held_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(bare_tables, "STREAMED_FROM", 10**9)
+    rows = make_rows()
+    rows[5]["risk"] = None
+    agree(measure_table(spread(tmp_path / "many", rows)), measure_table(written(tmp_path, rows)))
+
+
+def test_without_cycles_and_in_any_order(tmp_path):
+    rows = [{**row, "cycle": row["cycle"]} for row in make_rows()]
+    folder = spread(tmp_path / "many", rows[::-1])
+    for path in folder.rglob("*.parquet"):
+        pq.write_table(pq.read_table(path).drop_columns("cycle"), path)
+    bare = [{k: v for k, v in row.items() if k != "cycle"} for row in rows]
+    same(measure_table(folder), measure_table(written(tmp_path, bare, "one.parquet")))
+
+
+def test_with_a_plan(tmp_path):
+    folder, one = spread(tmp_path / "many", make_rows()), written(tmp_path, make_rows(), "one.parquet")
+    weighted = study_of(extra='[rubric]\nname = "elsewhere"\nweights = {clarity = 2.0, risk = 1.0}')
+    same(measure_table(folder, weighted), measure_table(one, weighted))
+    for extra in ('[records]\nagents = ["ash", "cedar"]', '[records]\nderivations = ["honest", "cell_a"]'):
+        with pytest.raises(PlanError, match=r"measure it as one file|cells that the table lacks"):
+            measure_table(folder, study_of(extra=extra))
+
+
+def test_what_is_summed_is_kept_and_a_changed_file_is_summed_again(tmp_path, table, monkeypatch):
+    folder, out = spread(tmp_path / "many", make_rows()), tmp_path / "out"
+    same(measure_table(folder, out=out), table)
+    summed: list[int] = []
+    of_chunks = partitions.map_chunks
+    monkeypatch.setattr(
+        partitions,
+        "map_chunks",
+        lambda *a, **k: of_chunks(*a, **{**k, "progress": lambda _, done, n: summed.append(n - done)}),
+    )
+    folder = folder.rename(tmp_path / "moved")
+    same(measure_table(folder, out=out), table)
+    assert summed == [0]
+    path = folder / "part=0001" / "scores.parquet"
+    pq.write_table(pq.read_table(path).slice(9), path)
+    changed = measure_table(folder, out=out)
+    assert summed == [0, 1, 0]
+    assert changed.size.trajectories == table.size.trajectories - 3
+    with Ledger.open(out / "partitions" / "ledger.db") as ledger:
+        assert ledger.verify() > 0
+
+
+def test_everything_wrong_is_told_at_once(tmp_path):
+    folder = spread(tmp_path / "many", make_rows(), parts=7)
+    files = sorted(folder.rglob("*.parquet"))
+    tables = [pq.read_table(path) for path in files]
+    files[1].write_bytes(files[1].read_bytes()[:-9])
+    files[2].write_bytes(b"no table")
+    pq.write_table(tables[3].drop_columns("risk"), files[3])
+    pq.write_table(pa.concat_tables([tables[0].slice(0, 9), tables[4]]), files[4])
+    only = [k for k, judge in enumerate(tables[5].column("judge").to_pylist()) if judge != "reader"]
+    pq.write_table(tables[5].take(only), files[5])
+    pq.write_table(tables[6].set_column(8, "risk", pa.array([9] * tables[6].num_rows)), files[6])
+    with pytest.raises(InputError) as caught:
+        measure_table(folder, out=tmp_path / "out")
+    told = {problem.where.split("/")[0]: problem.what for problem in caught.value.problems if problem.where}
+    assert set(told) == {f"part={k:04}" for k in range(1, 7)}
+    for k, what in enumerate(
+        ("cannot be read", "cannot be read", "not here: risk", "cycle 0 is in part=0000", "not here: reader of south"),
+        1,
+    ):
+        assert what in told[f"part={k:04}"]
+    assert "risk: usable scores lie in 1..5 (got 9)" in str(caught.value)
+    assert not (tmp_path / "out" / "verdicts.json").exists()
+
+
+def test_a_folder_without_partitions(tmp_path):
+    (tmp_path / "_metadata.parquet").write_bytes(b"")
+    with pytest.raises(InputError, match="no partitions here"):
+        measure_table(tmp_path)
+
+
+def test_one_file_is_not_spread(tmp_path):
+    with pytest.raises(PlanError, match="only a folder of partitions can be spread"):
+        measure_table(written(tmp_path, make_rows(), "one.parquet"), computing=Computing("processes"))
+
+
+def test_options_that_do_not_go_together():
+    assert computing_of(None, None, None, None) is None
+    assert computing_of(None, None, "auto", None) == Computing("ray", None, "auto")
+    with pytest.raises(UnknownNameError, match="Did you mean 'processes'"):
+        computing_of("process", None, None, None)
+    with pytest.raises(InputError) as caught:
+        computing_of("serial", 2, "auto", float("nan"))
+    assert [problem.where for problem in caught.value.problems] == ["--workers", "--ray", "--deadline"]
+
+
+def test_the_command_line(tmp_path, capsys):
+    folder = spread(tmp_path / "many", make_rows(clusters=3), parts=2)
+    assert main(["measure", "--judgments", str(folder), "--workers", "2", "--out", str(tmp_path / "out")]) == 0
+    assert f"scored by {len(PANEL)} judges" in capsys.readouterr().out
+    assert (tmp_path / "out" / "verdicts.json").is_file()
+    assert main(["measure", "--judgments", str(folder), "--compute", "raj"]) == 1
+    assert capsys.readouterr().err.startswith("assaymark: unknown way to compute 'raj'. Did you mean 'ray'?")
