@@ -47,6 +47,8 @@ class Day:
     index : mapping of class to float array of shape (window,)
         Equal-weight indices.
     macro : tuple of str
+    companies : frozenset of str
+        The instruments that file: equities and real estate.
     """
 
     day: date
@@ -56,6 +58,7 @@ class Day:
     members: Mapping[AssetClass, np.ndarray]
     index: Mapping[AssetClass, Floats]
     macro: tuple[str, ...]
+    companies: frozenset[str]
     view: AsOf
     news: tuple[News, ...]
 
@@ -68,7 +71,7 @@ class Day:
         about = set(ids)
         chosen = [one for one in self.news if not about or not one.instruments or about.intersection(one.instruments)]
         news = tuple(f"[{one.source}, {self._ago(one.published_at.date())}] {one.text}" for one in chosen[-most:])
-        filings = tuple(line for name in ids for line in self._filings(name))
+        filings = tuple(line for name in ids if name in self.companies for line in self._filings(name))
         return Context(regime, self.macro, news, filings)
 
     def _filings(self, name: str) -> list[str]:
@@ -101,6 +104,7 @@ def day_of(history: History, row: int, *, window: int, instruments: frozenset[st
         members={name: kept for name, at in class_members(view.instruments).items() if (kept := at[usable[at]]).size},
         index=index,
         macro=tuple(f"{one.id}: {one.value:.2f} {one.unit}" for one in view.all_macro() if one.value is not None),
+        companies=frozenset(one.id for one in view.instruments if one.asset_class in ("EQ", "RE")),
         view=view,
         news=view.news(NEWS_DAYS),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -58,6 +59,7 @@ def _kept(lines: tuple[str, ...], told: np.ndarray) -> tuple[str, ...]:
     return tuple([line for line in lines if not _near(_said(line), told, _FOUR)])
 
 
+@lru_cache(maxsize=4096)  # the same lines surround many questions
 def _said(line: str) -> np.ndarray:
     """The numbers of a line, percentages as shares."""
     found = [float(one.rstrip(" %")) / (100.0 if one.endswith("%") else 1.0) for one in _NUMBER.findall(line)]
