@@ -6,18 +6,42 @@ hands each reply back; an episode that is begun again is led to where it stood b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
-from typing import Protocol
+from typing import cast
 
-from assaymark.benchmark.stages import Convention, EpisodeResult, Stage
-from assaymark.engine.calls import CallSpec, Reply
+import numpy as np
+
+from assaymark.benchmark.market_window import MarketWindow
+from assaymark.benchmark.panel import Known
+from assaymark.benchmark.profiles import ClassName, Profile, exposures, profile_alignment
+from assaymark.benchmark.reply_forms import reply_text
+from assaymark.benchmark.sandbox import COST_BPS, Position, trade
+from assaymark.benchmark.scores import ceps, s1_score, s2_score, s3_score, s4_score, s5_score
+from assaymark.benchmark.stage_prompts import market_text, signals_call, views_call, weights_call
+from assaymark.benchmark.stage_replies import parse_signals, parse_views, parse_weights
+from assaymark.benchmark.stages import (
+    Answers,
+    Convention,
+    DateResult,
+    EpisodeResult,
+    Signal,
+    Stage,
+    StageState,
+    Truths,
+)
+from assaymark.benchmark.truths import DRIFT_LIMIT, Risk
+from assaymark.engine.calls import CallSpec, Reply, Text
+from assaymark.portfolio.solution import Bools, Floats
 from assaymark.protocol import AgentSpec
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeRules:
     """What a plan sets for every episode; the defaults are those of seed 002, sections C.1 and C.3.
+
+    The pace is the window's (`MarketWindow`) and the lookback the market's (`BenchMarket`).
 
     Attributes
     ----------
@@ -30,19 +54,13 @@ class EpisodeRules:
         Cost of trading in basis points of the traded value.
     drift_limit : float
         Largest change of one weight that passes without a flag, as a share of NAV.
-    lookback : int
-        Trading days of covariance, VaR, drawdown and correlations.
-    horizon : int
-        Trading days after a decision that its truths look at: 5, 21 or 63.
     """
 
     convention: Convention = "paper"
     alpha: float = 0.5
     penalty: float = 0.1
-    cost_bps: float = 15.0
-    drift_limit: float = 0.05
-    lookback: int = 60
-    horizon: int = 21
+    cost_bps: float = COST_BPS
+    drift_limit: float = DRIFT_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,62 +72,80 @@ class Asked:
     key: str
 
 
-class Investor(Protocol):
-    """Whom the portfolio is for."""
+@dataclass(slots=True)
+class _Today:
+    """Where an episode stands on one decision date; arrays are of the whole universe.
 
-    @property
-    def name(self) -> str:
-        """The name of the profile."""
-        ...
+    ``said`` are the signals of those that take part, None until S2 is answered, and where its reply names none.
+    """
 
-
-class World(Protocol):
-    """The market through one window, shared by all episodes in it."""
-
-    @property
-    def window(self) -> str:
-        """The name of the window."""
-        ...
-
-    @property
-    def tickers(self) -> tuple[str, ...]:
-        """The instruments, in the order of every array."""
-        ...
-
-    @property
-    def decisions(self) -> tuple[date, ...]:
-        """The decision dates."""
-        ...
+    known: Known
+    views: Floats
+    said: tuple[Signal, ...] | None = None
+    stage: Stage = "S1"
+    pending: CallSpec | None = None
+    market: Text | None = None
+    states: dict[Stage, StageState] = field(default_factory=dict)
 
 
 class EpisodeState:
     """One episode: (model, profile, window).
 
     ``next_call`` gives the pending call until ``take`` has been handed its reply, then the one after it; None when
-    the window is over, and then ``result`` has everything. The same replies always lead to the same calls.
+    the window is over, and then ``result`` has everything. The same replies always lead to the same calls, and a call
+    shows nothing that was not known at the close of its day.
 
     Parameters
     ----------
     agent : AgentSpec
         Who is asked: model, arguments, temperature, seed.
     profile : Profile
-    world : World
-    rules : EpisodeRules
+    world : MarketWindow
+        Shared by all episodes in it.
+    rules : EpisodeRules, optional
     """
 
-    def __init__(self, agent: AgentSpec, profile: Investor, world: World, rules: EpisodeRules | None = None) -> None:
+    def __init__(
+        self, agent: AgentSpec, profile: Profile, world: MarketWindow, rules: EpisodeRules | None = None
+    ) -> None:
         self.agent, self.profile, self.world = agent, profile, world
         self.rules = rules or EpisodeRules()
-        self.asked: tuple[Asked, ...] = ()
+        self._days = world.decisions
+        self._position = world.start()
+        self._nav: list[Floats] = [np.ones(1)]
+        self._dates: list[DateResult] = []
+        self._asked: list[Asked] = []
+        self._today = self._open(self._days[0])
 
     @property
     def name(self) -> str:
         """``agent/profile/window``."""
         return f"{self.agent.name}/{self.profile.name}/{self.world.window}"
 
+    @property
+    def asked(self) -> tuple[Asked, ...]:
+        """Every call that was given out so far, the pending one last."""
+        return tuple(self._asked)
+
+    @property
+    def calls(self) -> int:
+        """How many calls the whole episode makes: three a decision."""
+        return 3 * len(self._days)
+
+    @property
+    def over(self) -> bool:
+        """Whether every decision is made."""
+        return len(self._dates) == len(self._days)
+
     def next_call(self) -> CallSpec | None:
         """The call that the episode waits for; None when it is over."""
-        raise NotImplementedError
+        if self.over:
+            return None
+        today = self._today
+        if today.pending is None:
+            today.pending = self._call()
+            self._asked.append(Asked(today.known.day, today.stage, today.pending.key))
+        return today.pending
 
     def take(self, reply: Reply) -> None:
         """Hand in the reply to the pending call, whatever it is: what cannot be read is scored by the seed's rule.
@@ -119,11 +155,39 @@ class EpisodeState:
         ValueError
             No call is pending.
         """
-        raise NotImplementedError
+        today, tickers = self._today, self._today.known.tickers
+        if self.over or today.pending is None:
+            raise ValueError(f"episode {self.name} waits for no reply")
+        today.pending = None
+        if today.stage == "S1":
+            views, today.states["S1"] = parse_views(reply, tickers)
+            today.views, today.stage = self._spread(views), "S2"
+        elif today.stage == "S2":
+            today.said, today.states["S2"] = parse_signals(reply, tickers)
+            today.stage = "S3"
+        else:
+            weights, today.states["S3"] = parse_weights(reply, tickers)
+            self._settle(None if weights is None else self._spread(weights))
 
     def true_reply(self) -> str:
-        """What somebody who knows what happened next would reply to the pending call: the ceiling of every score."""
-        raise NotImplementedError
+        """What somebody who knows what happened next would reply to the pending call: the ceiling of every score.
+
+        S3's is the oracle's book under the signals that were given in S2.
+
+        Raises
+        ------
+        ValueError
+            The episode is over.
+        """
+        if self.over:
+            raise ValueError(f"episode {self.name} is over")
+        truths, today = self._truths(), self._today
+        values: Sequence[float | str]
+        if today.stage == "S2":
+            values = truths.signals
+        else:
+            values = (truths.views if today.stage == "S1" else truths.weights).tolist()
+        return reply_text(today.stage, {self.world.tickers[at]: values[at] for at in today.known.part.tolist()})
 
     def result(self) -> EpisodeResult:
         """Everything that came of the episode.
@@ -133,4 +197,159 @@ class EpisodeState:
         ValueError
             It is not over.
         """
-        raise NotImplementedError
+        if not self.over:
+            raise ValueError(f"episode {self.name} is not over: {len(self._dates)} of {len(self._days)} decisions")
+        return EpisodeResult(
+            model=self.agent.name,
+            profile=self.profile.name,
+            window=self.world.window,
+            dates=tuple(self._dates),
+            days=self.world.days,
+            nav=np.concatenate(self._nav),
+        )
+
+    def _open(self, day: date) -> _Today:
+        """Stand at the close of a decision date, with nothing said yet."""
+        return _Today(self.world.known(day), np.zeros(len(self.world.tickers)))
+
+    def _call(self) -> CallSpec:
+        """The call of the stage that is next."""
+        today, rules = self._today, self.rules
+        shown = self.world.snapshot(today.known.day, self._position)
+        if today.stage == "S2":
+            return signals_call(self.agent, shown, today.views, convention=rules.convention)
+        if today.market is None:  # S1 and S3 show the same one
+            today.market = market_text(shown)
+        if today.stage == "S1":
+            horizon, convention = self.world.horizon, rules.convention
+            return views_call(self.agent, today.market, shown, horizon=horizon, convention=convention)
+        return weights_call(
+            self.agent,
+            today.market,
+            shown,
+            self.world.tickers,
+            self.profile,
+            today.views,
+            self._signals(),
+            horizon=self.world.horizon,
+            cost_bps=rules.cost_bps,
+        )
+
+    def _spread(self, values: Floats) -> Floats:
+        """Values of those that take part as values of the universe, 0 for the others."""
+        return self._today.known.spread(values, len(self.world.tickers))
+
+    def _signals(self) -> tuple[Signal, ...]:
+        """The signals of the universe: hold for what does not take part, and for all where none were given."""
+        every: list[Signal] = ["hold"] * len(self.world.tickers)
+        for at, one in zip(self._today.known.part.tolist(), self._today.said or (), strict=False):
+            every[at] = one
+        return tuple(every)
+
+    def _truths(self) -> Truths:
+        """The truths of this date under the signals that were given.
+
+        Where none were, the oracle buys what truly is to be bought. With nothing to buy it would hold all alike, and
+        a model that never answers would keep its first, equal portfolio and score 1 for it.
+        """
+        if self._today.said is None:
+            buys = self._truths_with(np.zeros(len(self.world.tickers), dtype=bool)).signals
+        else:
+            buys = self._signals()
+        return self._truths_with(np.array([one == "buy" for one in buys]))
+
+    def _truths_with(self, buys: Bools) -> Truths:
+        return self.world.truths(
+            self._today.known.day,
+            buys=buys,
+            held=self._position.weights,
+            profile=self.profile,
+            drift_limit=self.rules.drift_limit,
+            convention=self.rules.convention,
+        )
+
+    def _settle(self, target: Floats | None) -> None:
+        """Trade, score the date, and drift to the next one or to the end of the window."""
+        today, before = self._today, self._position
+        done = trade(before, target, cost_bps=self.rules.cost_bps)
+        answers = Answers(today.views, self._signals(), target, today.states)
+        self._dates.append(self._scored(answers, before.weights if target is None else target, done.turnover))
+        self._position, nav = self._drift(done.after)
+        self._nav.append(nav)
+        if not self.over:
+            self._today = self._open(self._days[len(self._dates)])
+
+    def _drift(self, after: Position) -> tuple[Position, Floats]:
+        return self.world.hold(self._today.known.day, after, convention=self.rules.convention)
+
+    def _scored(self, answers: Answers, executed: Floats, turnover: float) -> DateResult:
+        """The scores of one date, of the assets that take part in it."""
+        known, rules, truths = self._today.known, self.rules, self._truths()
+        risk = self._risk(executed)
+        scores = _stage_scores(answers, truths, executed, turnover, risk, known, rules)
+        classes = cast("tuple[ClassName, ...]", self.world.classes)
+        risky, safe = exposures(executed, classes, convention=rules.convention)
+        return DateResult(
+            day=known.day,
+            answers=answers,
+            truths=truths,
+            executed=executed,
+            turnover=turnover,
+            var=risk.var,
+            drawdown=risk.drawdown,
+            drift=risk.drift,
+            rebalance=risk.rebalance,
+            scores=scores,
+            ceps=ceps(scores, penalty=rules.penalty),
+            pas=profile_alignment(risky, safe, risk.var, self.profile),
+        )
+
+    def _risk(self, executed: Floats) -> Risk:
+        """S5 of what is held after the trade."""
+        limit, convention = self.rules.drift_limit, self.rules.convention
+        return self.world.risk(self._today.known.day, executed, self.profile, drift_limit=limit, convention=convention)
+
+
+def advance(episode: EpisodeState, replies: Mapping[str, Reply]) -> CallSpec | None:
+    """Lead an episode as far as the replies reach, and give the first call that has none; None when it is over.
+
+    Parameters
+    ----------
+    episode : EpisodeState
+    replies : mapping of call key to Reply
+        Of a ledger, for instance.
+    """
+    while (call := episode.next_call()) is not None:
+        reply = replies.get(call.key)
+        if reply is None:
+            return call
+        episode.take(reply)
+    return None
+
+
+def _stage_scores(
+    answers: Answers,
+    truths: Truths,
+    executed: Floats,
+    turnover: float,
+    risk: Risk,
+    known: Known,
+    rules: EpisodeRules,
+) -> dict[Stage, float]:
+    """S1 to S5 of one date; S3 to S5 are of what is held, which a reply that cannot be read leaves as it was."""
+    part = known.part
+    said, true = ([signals[at] for at in part.tolist()] for signals in (answers.signals, truths.signals))
+    return {
+        "S1": s1_score(answers.views[part], truths.views[part]),
+        "S2": s2_score(said, true),
+        "S3": s3_score(
+            executed[part],
+            truths.weights[part],
+            known.correlation,
+            known.classes,
+            alpha=rules.alpha,
+            convention=rules.convention,
+        ),
+        "S4": s4_score(turnover, truths.turnover),
+        "S5": s5_score(risk.rebalance, truths.rebalance, risk.var, truths.var, risk.drawdown, truths.drawdown),
+    }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
+from assaymark.benchmark.stages import Stage
 from assaymark.prompting.strict_json import Rejected, shown, strict_json
 from assaymark.records import JSON
 
@@ -16,6 +18,13 @@ MOST_CHARACTERS: Final = 200_000
 
 TICKER: Final = "ticker"
 """The key of the ticker in a row of JSON."""
+
+FORMS: Final[Mapping[Stage, tuple[str, str]]] = {
+    "S1": ("views", "view"),
+    "S2": ("signals", "signal"),
+    "S3": ("weights", "weight"),
+}
+"""Where the JSON of a stage keeps its rows, and the key of the value in a row."""
 
 # Every repetition below is bounded or cannot overlap its neighbour: a reply is hostile, 200,000 stars must not hang.
 _FENCED = re.compile(r"```[a-zA-Z]*[^\S\n]*\n(.*?)```", re.DOTALL)
@@ -171,3 +180,14 @@ def named(tickers: list[str]) -> str:
     """
     few = ", ".join(one if one.isascii() and one.isprintable() and len(one) < 20 else shown(one) for one in tickers[:3])
     return few + (f" and {len(tickers) - 3} more" if len(tickers) > 3 else "")
+
+
+def reply_text(stage: Stage, values: Mapping[str, float | str], *, rationale: str = "") -> str:
+    """A reply in the form that is asked for.
+
+    >>> reply_text("S1", {"SPY": 0.5})
+    '{"views": [{"ticker": "SPY", "view": 0.5}]}'
+    """
+    key, column = FORMS[stage]
+    rows: list[JSON] = [{TICKER: name, column: value} for name, value in values.items()]
+    return json.dumps({key: rows, "rationale": rationale} if stage == "S3" else {key: rows})

@@ -73,14 +73,14 @@ def parse_views(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats, StageSt
     return np.array([read.get(ticker, 0.0) for ticker in tickers], dtype=float), state
 
 
-def parse_signals(reply: Reply, tickers: tuple[str, ...]) -> tuple[tuple[Signal, ...], StageState]:
-    """S2: a signal for each asset, hold where nothing usable was said.
+def parse_signals(reply: Reply, tickers: tuple[str, ...]) -> tuple[tuple[Signal, ...] | None, StageState]:
+    """S2: a signal for each asset, hold where nothing usable was said of it; None where none was said of any.
 
     >>> parse_signals(Reply(text="SPY: buy or hold\\nTLT: Sell", model="m"), ("SPY", "TLT"))[0]
     ('hold', 'sell')
     """
     read, state = _read(reply, tickers, _signal, key="signals", column="signal", neutral="hold")
-    return tuple(read.get(ticker, "hold") for ticker in tickers), state
+    return tuple(read.get(ticker, "hold") for ticker in tickers) if read else None, state
 
 
 def parse_weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None, StageState]:

@@ -1,0 +1,311 @@
+"""The prompts of S1, S2 and S3: versioned templates, filled from a snapshot, a profile and the answers before.
+
+S1 and S2 ask about the market alone and S3 about a portfolio for one investor, so only S3 shows the portfolio and the
+profile: the stages that must obey a profile are told it. Calls of S1 and S2 are then the same for all profiles, and
+whoever runs three asks and pays for them once. Every asset that takes part is in the table.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+from string import Template
+from typing import Final
+
+import numpy as np
+
+from assaymark.benchmark.profiles import PROFILE_WORDS, Profile
+from assaymark.benchmark.reply_forms import FORMS, TICKER
+from assaymark.benchmark.snapshot import AssetLine, ClassLine, MarketSnapshot
+from assaymark.benchmark.stages import SIGNALS, Convention, Signal, Stage
+from assaymark.engine.calls import CallSpec, Message, Text
+from assaymark.portfolio.solution import Floats
+from assaymark.prompting.fences import fence, row
+from assaymark.prompting.texts import token_count
+from assaymark.protocol import AgentSpec
+from assaymark.records import JSON
+
+TEMPLATE: Final = "stages-v1.txt"
+"""The prompt templates in use."""
+
+THRESHOLD: Final[dict[Convention, str]] = {"paper": "0.2", "reference": "0.15"}
+"""From which view on S2 is told to buy. The authors' prompt said 0.15 and was scored by 0.2 (section C.1)."""
+
+FIRST_NAV: Final = 100_000
+"""The net asset value that every episode begins with, as prompts show it (figure 25)."""
+
+ASKED: Final[tuple[Stage, ...]] = ("S1", "S2", "S3")
+"""The stages that ask the model; S4 and S5 are arithmetic."""
+
+COLUMNS: Final = ("ticker", "class", "close", "ret20_pct", "ret60_pct", "vol_pct", "maxdd_pct", "sharpe", "beta",
+                  "duration", "regime")  # fmt: skip
+"""The columns of the table of assets."""
+
+ABSENT: Final = "n/a"
+"""What stands for a number that is not defined."""
+
+MOST_NAMED: Final = 8
+"""A piece of news names so many assets; of more it counts them, because a review of a class is about all of it."""
+
+MONEY: Final = "money"
+"""The row of the portfolio for what is in no asset."""
+
+_PART = re.compile(r"^=== ([A-Za-z0-9]+) ===\n", re.MULTILINE)
+
+
+@cache
+def template_text() -> str:
+    """The prompt templates, as they enter the plan hash."""
+    return (files("assaymark.benchmark") / "templates" / TEMPLATE).read_text(encoding="utf-8")
+
+
+@cache
+def _template(part: str) -> Template:
+    found = _PART.split(template_text())[1:]
+    return Template(dict(zip(found[::2], found[1::2], strict=True))[part].rstrip("\n"))
+
+
+def stage_texts() -> dict[str, str]:
+    """Every text that the prompts of the pipeline are made from, by name: what a plan hash has to cover.
+
+    >>> list(stage_texts())
+    ['stages-v1.txt', 'schema of S1', 'schema of S2', 'schema of S3', 'investor profile']
+    """
+    schemas = {f"schema of {stage}": _schema(stage).text for stage in ASKED}
+    return {TEMPLATE: template_text(), **schemas, "investor profile": PROFILE_WORDS}
+
+
+def reply_schema(stage: Stage) -> dict[str, JSON]:
+    """The JSON schema of a reply, in the subset that providers with structured output accept.
+
+    >>> list(reply_schema("S3")["properties"])
+    ['weights', 'rationale']
+    """
+    word: dict[str, JSON] = {"type": "string"}
+    value: dict[str, JSON] = {"type": "string", "enum": list(SIGNALS)} if stage == "S2" else {"type": "number"}
+    key, column = FORMS[stage]
+    rows: dict[str, JSON] = {"type": "array", "items": _object({TICKER: word, column: value})}
+    return _object({key: rows, "rationale": word} if stage == "S3" else {key: rows})
+
+
+def _object(properties: dict[str, JSON]) -> dict[str, JSON]:
+    """The schema of an object with exactly these keys."""
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+@cache
+def _schema(stage: Stage) -> Text:
+    return Text.of(json.dumps(reply_schema(stage), indent=1))
+
+
+@cache
+def _system() -> Message:
+    return Message("system", (Text.of(_template("system").template),))
+
+
+@cache
+def template_digest() -> str:
+    """The sha256 of the templates: ``CallSpec.template`` of every call of the pipeline."""
+    return Text.of(template_text()).sha256
+
+
+def market_text(snapshot: MarketSnapshot) -> Text:
+    """The market as every stage that looks at it reads it; the same text whoever is asked.
+
+    Parameters
+    ----------
+    snapshot : MarketSnapshot
+        Its portfolio is not looked at.
+    """
+    return Text.of(
+        _template("market").substitute(
+            day=snapshot.day.isoformat(),
+            lookback=snapshot.lookback,
+            assets=fence("assets", _table(COLUMNS, (_asset(one) for one in snapshot.assets))),
+            macro=fence("macro", _table(("series", "value", "unit", "state"), _macro(snapshot))),
+            correlations=fence("correlations", _correlations(snapshot.classes, snapshot.between)),
+            news=fence("news", _table(("published", "source", "about", "text"), _news(snapshot))),
+        )
+    )
+
+
+def views_call(
+    agent: AgentSpec, market: Text, snapshot: MarketSnapshot, *, horizon: int, convention: Convention = "paper"
+) -> CallSpec:
+    """S1: the call that asks for a view of every asset.
+
+    Parameters
+    ----------
+    agent : AgentSpec
+    market : Text
+        `market_text` of the snapshot, made once for every stage and model.
+    snapshot : MarketSnapshot
+    horizon : int
+        Trading days that a view is about. The authors' truths are of the past, so ``reference`` names none.
+    convention : {"paper", "reference"}
+    """
+    scale = _template("scale").substitute(horizon=horizon) if convention == "paper" else ""
+    return _call(agent, "S1", market, Text.of(_template("S1").substitute(count=len(snapshot.assets), scale=scale)))
+
+
+def signals_call(
+    agent: AgentSpec, snapshot: MarketSnapshot, views: Floats, *, convention: Convention = "paper"
+) -> CallSpec:
+    """S2: the call that asks for a signal for every asset.
+
+    Parameters
+    ----------
+    agent : AgentSpec
+    snapshot : MarketSnapshot
+        For the day and the assets.
+    views : float array of shape (n_assets,)
+        The answers of S1 in the order of the universe.
+    convention : {"paper", "reference"}
+        Decides the threshold (`THRESHOLD`).
+    """
+    pairs = zip(snapshot.assets, views[snapshot.taking_part].tolist(), strict=True)
+    rows = ((one.ticker, f"{view:.6g}") for one, view in pairs)
+    filled = _template("S2").substitute(
+        count=len(snapshot.assets),
+        day=snapshot.day.isoformat(),
+        views=fence("views", _table(("ticker", "view"), rows)),
+        threshold=THRESHOLD[convention],
+    )
+    return _call(agent, "S2", Text.of(filled))
+
+
+def weights_call(
+    agent: AgentSpec,
+    market: Text,
+    snapshot: MarketSnapshot,
+    tickers: Sequence[str],
+    profile: Profile,
+    views: Floats,
+    signals: Sequence[Signal],
+    *,
+    horizon: int,
+    cost_bps: float,
+) -> CallSpec:
+    """S3: the call that asks for the weights of the portfolio.
+
+    Parameters
+    ----------
+    agent : AgentSpec
+    market : Text
+        `market_text` of the snapshot.
+    snapshot : MarketSnapshot
+    tickers : sequence of n_assets str
+        The universe, which the portfolio is in the order of.
+    profile : Profile
+    views, signals : float array, sequence, of n_assets
+        The answers of S1 and S2 in the order of the universe.
+    horizon : int
+        Trading days to the next decision.
+    cost_bps : float
+    """
+    part = snapshot.taking_part.tolist()
+    rows = ((one.ticker, f"{views[at]:.6g}", signals[at]) for one, at in zip(snapshot.assets, part, strict=True))
+    filled = _template("S3").substitute(
+        day=snapshot.day.isoformat(),
+        portfolio=fence("portfolio", _portfolio(snapshot, tickers)),
+        profile=profile.text,
+        signals=fence("signals", _table(("ticker", "view", "signal"), rows)),
+        horizon=horizon,
+        cost=f"{cost_bps:g}",
+    )
+    return _call(agent, "S3", market, Text.of(filled))
+
+
+def prompt_tokens(call: CallSpec) -> int:
+    """The length of a prompt in whitespace tokens, the same for every model; a provider's own count is in its reply."""
+    return sum(token_count(message.text) for message in call.messages)
+
+
+def _call(agent: AgentSpec, stage: Stage, *parts: Text) -> CallSpec:
+    return CallSpec(
+        model=agent.model,
+        messages=(_system(), Message("user", parts)),
+        template=template_digest(),
+        seed=agent.seed,
+        temperature=agent.temperature,
+        effort=agent.effort,
+        schema=_schema(stage),
+        args=dict(agent.args),
+    )
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    return "\n".join([row(head), *(row(cells) for cells in rows)])
+
+
+def _asset(one: AssetLine) -> tuple[str, ...]:
+    return (
+        one.ticker,
+        one.asset_class,
+        f"{one.close:.6g}",
+        _percent(one.return_20),
+        _percent(one.return_60),
+        _percent(one.volatility),
+        _percent(one.max_drawdown),
+        _fixed(one.sharpe),
+        _fixed(one.beta),
+        _fixed(one.duration),
+        one.regime,
+    )
+
+
+def _percent(value: float | None) -> str:
+    return ABSENT if value is None else f"{100 * value:.2f}"
+
+
+def _fixed(value: float | None) -> str:
+    return ABSENT if value is None else f"{value:.2f}"
+
+
+def _macro(snapshot: MarketSnapshot) -> Iterable[tuple[str, ...]]:
+    for one in snapshot.macro:
+        yield one.title, ABSENT if one.value is None else f"{one.value:.6g}", one.unit, one.state
+
+
+def _correlations(classes: Sequence[ClassLine], between: Floats) -> str:
+    names = [one.asset_class for one in classes]
+    rows = (
+        (
+            one.asset_class,
+            str(one.members),
+            one.regime,
+            _fixed(one.intra),
+            _fixed(one.with_equities),
+            *(
+                ABSENT if at == other and one.intra is None else _fixed(float(value))
+                for other, value in enumerate(between[at])
+            ),
+        )
+        for at, one in enumerate(classes)
+    )
+    return _table(("class", "assets", "regime", "within", "with_equities", *names), rows)
+
+
+def _news(snapshot: MarketSnapshot) -> Iterable[tuple[str, ...]]:
+    """The news, each with those of the assets above that it is about; a long list of them is only counted."""
+    shown = {one.ticker for one in snapshot.assets}
+    for one in snapshot.news:
+        about = [name for name in one.instruments if name in shown]
+        named = " ".join(about) if len(about) <= MOST_NAMED else f"{len(about)} assets"
+        yield one.published_at.date().isoformat(), one.source, named or ABSENT, one.text
+
+
+def _portfolio(snapshot: MarketSnapshot, tickers: Sequence[str]) -> str:
+    """Net asset value, drawdown and the weights that are held."""
+    held = snapshot.portfolio
+    rows = [
+        ("net_asset_value", f"{held.nav * FIRST_NAV:.0f}"),
+        ("net_asset_value_at_the_start", str(FIRST_NAV)),
+        ("drawdown_from_peak_pct", f"{100 * held.drawdown:.2f}"),
+        *((tickers[at], f"{held.weights[at]:.4f}") for at in np.flatnonzero(held.weights > 0).tolist()),
+    ]
+    money = 1.0 - float(held.weights.sum())
+    return _table(("what", "value"), [*rows, (MONEY, f"{money:.4f}")] if money > 5e-5 else rows)

@@ -1,0 +1,162 @@
+"""Episodes: the oracle scores 1, nonsense is held and recorded, and the same replies lead to the same calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from bench_worlds import AGENT, world
+
+from assaymark.benchmark.episode import EpisodeRules, EpisodeState, advance
+from assaymark.benchmark.profiles import BALANCED, CONSERVATIVE, PROFILES
+from assaymark.benchmark.reply_forms import reply_text
+from assaymark.benchmark.stages import CONVENTIONS, STAGES, EpisodeResult
+from assaymark.engine.calls import Finish, Reply
+from assaymark.portfolio import backtest
+
+
+def run(episode: EpisodeState, answer: Callable[[EpisodeState], str], finish: Finish = "stop") -> EpisodeResult:
+    while episode.next_call() is not None:
+        episode.take(Reply(text=answer(episode), model="m", finish=finish))
+    return episode.result()
+
+
+def oracle(episode: EpisodeState) -> str:
+    return episode.true_reply()
+
+
+@pytest.mark.parametrize("convention", CONVENTIONS)
+@pytest.mark.parametrize("window", ["normal", "china-2015", "covid-2020", "crypto-2022"])
+def test_who_knows_what_happens_next_scores_one(window, convention):
+    found = run(EpisodeState(AGENT, BALANCED, world(window), EpisodeRules(convention=convention)), oracle)
+    for day in found.dates:
+        assert {state.state for state in day.answers.states.values()} == {"ok"}
+        assert [day.scores[stage] for stage in ("S1", "S2", "S4", "S5")] == pytest.approx([1, 1, 1, 1], abs=1e-9)
+        assert day.executed == pytest.approx(day.truths.weights, abs=1e-12)
+    accurate = run(EpisodeState(AGENT, BALANCED, world(window), EpisodeRules(convention=convention, alpha=1)), oracle)
+    assert [day.ceps for day in accurate.dates] == pytest.approx([1.0] * len(accurate.dates), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("text", "finish", "state"),
+    [
+        ("As I see it, markets go up.", "stop", "invalid"),
+        ("", "refusal", "refused"),
+        ("ALBIX", "length", "truncated"),
+        ("it was not there", "failed", "invalid"),
+    ],
+)
+def test_replies_that_cannot_be_read_hold_what_is_held(text, finish, state):
+    place = world()
+    found = run(EpisodeState(AGENT, BALANCED, place), lambda _: text, finish)
+    drifted = place.start().weights
+    for day in found.dates:
+        assert {one.state for one in day.answers.states.values()} == {state}
+        assert day.answers.weights is None
+        assert set(day.answers.signals) == {"hold"}
+        assert not day.answers.views.any()
+        assert day.turnover == 0
+        assert day.scores["S4"] == 0
+        assert day.scores["S1"] == pytest.approx(1 - np.abs(day.truths.views[day.truths.views != 0]).sum() / 2 / 24)
+    rows = place.market.returns[place.rows[0] + 1 : place.rows[0] + len(place.days)]
+    assert found.nav[1:] == pytest.approx(np.cumprod(1 + rows, axis=0) @ drifted)
+
+
+def test_the_nav_is_that_of_the_backtest():
+    """`assaymark.portfolio.backtest` holds the same targets its own way; it buys the start out of cash, for nothing."""
+    place = world(pace="monthly")
+    at = np.searchsorted(place.days, np.array(place.decisions, dtype="datetime64[D]"))
+    free = run(EpisodeState(AGENT, BALANCED, place, EpisodeRules(cost_bps=0)), oracle)
+    targets = np.full((len(place.days), 24), np.nan)
+    targets[at] = [day.executed for day in free.dates]
+    returns = place.market.returns[place.rows[0] : place.rows[0] + len(place.days)].copy()
+    returns[0] = 0
+    assert free.nav == pytest.approx(backtest(targets, returns, cost_bps=0).nav)
+    paid = run(EpisodeState(AGENT, BALANCED, place), oracle)
+    kept = 1 - 15e-4 * np.array([day.turnover for day in paid.dates])
+    assert paid.dates[0].turnover == pytest.approx(np.abs(paid.dates[0].executed - place.start().weights).sum())
+    assert paid.nav[at[1]] == pytest.approx(free.nav[at[1]] * kept[0])
+    assert paid.nav[-1] == pytest.approx(free.nav[-1] * kept.prod())
+
+
+def test_the_convention_of_the_authors_loses_the_return_of_rebalance_days():
+    place = world()
+    silent = run(EpisodeState(AGENT, BALANCED, place, EpisodeRules(convention="reference")), lambda _: "")
+    at = np.searchsorted(silent.days, np.array([day.day for day in silent.dates[1:]], dtype="datetime64[D]"))
+    assert silent.nav[at] == pytest.approx(silent.nav[at - 1])
+    kept = run(EpisodeState(AGENT, BALANCED, place), lambda _: "")
+    assert (np.abs(kept.nav[at] / kept.nav[at - 1] - 1) > 0).all()
+
+
+def test_replies_of_a_ledger_lead_an_episode_to_where_it_stood():
+    replies: dict[str, Reply] = {}
+    first = EpisodeState(AGENT, BALANCED, world())
+    while (call := advance(first, replies)) is not None:
+        again = EpisodeState(AGENT, BALANCED, world())
+        found = advance(again, replies)
+        assert found is not None
+        assert found.key == call.key
+        assert again.asked == first.asked
+        replies[call.key] = Reply(text=first.true_reply(), model="m")
+    last = EpisodeState(AGENT, BALANCED, world())
+    assert advance(last, replies) is None
+    assert last.result().nav.tolist() == first.result().nav.tolist()
+    assert [one.key for one in last.asked] == list(replies)
+    assert len(last.asked) == last.calls == 3 * len(last.result().dates)
+    assert [one.stage for one in last.asked[:4]] == ["S1", "S2", "S3", "S1"]
+
+
+def test_one_market_view_serves_all_profiles():
+    keys = []
+    for profile in PROFILES.values():
+        episode = EpisodeState(AGENT, profile, world())
+        run(episode, oracle)
+        keys.append([one.key for one in episode.asked])
+    assert len({tuple(one[:2]) for one in keys}) == 1
+    assert len({one[2] for one in keys}) == 3
+
+
+def test_the_pending_call_does_not_change_until_it_is_answered():
+    episode = EpisodeState(AGENT, CONSERVATIVE, world())
+    assert episode.next_call() is episode.next_call()
+    assert len(episode.asked) == 1
+    assert not episode.over
+    with pytest.raises(ValueError, match="is not over: 0 of 4 decisions"):
+        episode.result()
+
+
+def test_what_is_asked_for_too_much_is_refused():
+    fresh = EpisodeState(AGENT, CONSERVATIVE, world())
+    with pytest.raises(ValueError, match="one/conservative/normal waits for no reply"):
+        fresh.take(Reply(text="", model="m"))
+    run(fresh, oracle)
+    assert fresh.next_call() is None
+    for act in (fresh.true_reply, lambda: fresh.take(Reply(text="", model="m"))):
+        with pytest.raises(ValueError, match=r"is over|waits for no reply"):
+            act()
+
+
+@pytest.mark.parametrize("window", ["normal", "covid-2020"])
+def test_scores_are_shares_and_paths_have_their_days(window):
+    place = world(window, "monthly", 81)
+    rng = np.random.default_rng(5)
+
+    def drawn(episode: EpisodeState) -> str:
+        known = place.known(episode.asked[-1].day)
+        stage, n = episode.asked[-1].stage, len(known.tickers)
+        if stage == "S2":
+            return reply_text(stage, dict(zip(known.tickers, rng.choice(["buy", "hold", "sell"], n), strict=True)))
+        drawn = rng.dirichlet(np.ones(n)) if stage == "S3" else rng.uniform(-1, 1, n)
+        return reply_text(stage, dict(zip(known.tickers, drawn.tolist(), strict=True)))
+
+    found = run(EpisodeState(AGENT, BALANCED, place), drawn)
+    assert found.nav.shape == found.days.shape
+    assert found.nav[0] == 1
+    assert found.days[0] == np.datetime64(found.dates[0].day)
+    for day in found.dates:
+        assert tuple(day.scores) == STAGES
+        assert all(0 <= score <= 1 for score in (*day.scores.values(), day.ceps, day.pas))
+        assert day.executed.sum() == pytest.approx(1)
+        bought = [at for at, one in enumerate(day.answers.signals) if one == "buy"]
+        assert day.truths.weights[bought].sum() == pytest.approx(1)
