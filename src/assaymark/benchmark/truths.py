@@ -181,7 +181,9 @@ def risk_of(
         drift = float(np.abs(weights - 1.0 / weights.size).max())
         return Risk(var, drawdown, drift, drift > drift_limit or -drawdown > profile.drawdown_tolerance)
     grown = weights * np.prod(1.0 + returns, axis=0)
-    total = float(grown.sum()) + 1.0 - float(weights.sum())
+    money = 1.0 - float(weights.sum())
+    # what rounding leaves of a sum must not outweigh assets that have lost nearly everything
+    total = float(grown.sum()) + (money if money > 1e-12 else 0.0)
     drift = float(np.abs(grown / total - weights).max()) if total > 0 else float(weights.max())
     return Risk(var, drawdown, drift, drift > drift_limit or var < profile.var_limit)
 
