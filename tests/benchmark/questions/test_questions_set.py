@@ -1,0 +1,272 @@
+"""A generated set: its composition (D.2), that prompts hold what is needed and nothing of the answer, no look-ahead."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from datetime import UTC, date, datetime
+
+import numpy as np
+import pytest
+
+from assaymark.benchmark.questions import TEMPLATES, draws, generate_questions, score_answer
+from assaymark.benchmark.questions.days import day_of
+from assaymark.benchmark.questions.formulas import answer_of, binds
+from assaymark.benchmark.questions.guesser import guess
+from assaymark.benchmark.questions.payloads import Direction, Number, RegimeView, Trade, Weights
+from assaymark.benchmark.questions.schedule import COUNTS, shared_out, split_of
+from assaymark.benchmark.questions.solver import solve
+from assaymark.errors import InputError
+from assaymark.market import History
+
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?: ?%)?")
+SMALL = {"T1": 20, "T2": 20, "T3": 20, "T4": 20, "T5": 20, "T6": 20, "T7": 20}
+
+
+def of(questions, template):
+    return [one for one in questions if one.template == template]
+
+
+# --- composition ------------------------------------------------------------------------------------------------------
+
+
+def test_there_are_as_many_as_the_paper_has(whole):
+    assert Counter(one.template for one in whole.questions) == dict(COUNTS)
+    assert len(whole.questions) == 6269
+    assert len({one.id for one in whole.questions}) == 6269
+
+
+def test_no_question_is_asked_twice(whole):
+    assert len({(one.day, one.payload) for one in whole.questions}) == 6269
+
+
+def test_splits_go_by_year_end(whole):
+    for one in whole.questions:
+        assert one.split == split_of(one.day.year)
+        assert {"train": one.day.year <= 2022, "val": one.day.year in (2023, 2024), "test": one.day.year >= 2025}[
+            one.split
+        ]
+
+
+def test_every_template_has_enough_in_the_test_split(whole):
+    found = Counter(one.template for one in whole.questions if one.split == "test")
+    assert all(found[name] >= 50 for name in TEMPLATES)
+
+
+def test_rebalancing_is_balanced_exactly_in_every_split(whole):
+    for split in ("train", "val", "test"):
+        labels = [one.answer.rebalance for one in of(whole.questions, "T6") if one.split == split]
+        assert sum(labels) * 2 == len(labels) > 0
+
+
+def test_about_half_of_the_required_returns_bind(whole):
+    for split in ("train", "val", "test"):
+        found = [binds(one.payload) for one in of(whole.questions, "T4") if one.split == split]
+        assert abs(sum(found) - len(found) / 2) <= 1
+
+
+def test_no_required_return_is_out_of_reach(whole):
+    for one in of(whole.questions, "T4"):
+        assert one.payload.floor <= max(one.payload.means)
+        assert all(0 <= weight <= 1 for weight in one.answer.weights.values())
+
+
+def test_most_position_sizes_are_not_the_cap(whole):
+    capped = [one.answer.value == 1.0 for one in of(whole.questions, "T3")]
+    assert 0.05 < np.mean(capped) < 0.25
+
+
+def test_regimes_are_ensured_where_there_are_any(whole):
+    regimes = {}
+    for one in of(whole.questions, "T7"):
+        regimes.setdefault(one.split, Counter())[one.regime] += 1
+    assert set(regimes["train"]) == set(regimes["val"]) == {"bull", "bear", "sideways", "crisis"}
+    assert all(min(found.values()) >= 0.08 * found.total() for found in regimes.values())
+    # Equities of this market are only ever sideways in 2025; other classes stand in.
+    assert len(regimes["test"]) >= 3
+
+
+def test_context_is_there_and_a_regime_question_does_not_name_its_regime(whole):
+    share = np.mean([bool(one.context.news or one.context.filings) for one in whole.questions])
+    assert share > 0.7
+    assert all(one.context.regime == "" for one in of(whole.questions, "T7"))
+    assert all(one.context.regime == one.regime for one in whole.questions if one.template != "T7")
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 778])
+def test_counts_are_kept_whatever_they_are(count):
+    assert sum(shared_out({"T1": count}).values()) == count
+    assert all(value % 2 == 0 for value in shared_out({"T6": count}).values())
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+def test_every_answer_follows_from_its_own_prompt(whole):
+    """The solver shares no code with the generator and gets the prompt only."""
+    for one in whole.questions:
+        if one.template not in ("T1", "T7"):
+            assert score_answer(one, solve(one.prompt("full"))).score == pytest.approx(1.0, abs=1e-6), one.id
+
+
+def test_the_solver_needs_what_the_restricted_prompt_leaves_out(whole):
+    lost = {}
+    for one in whole.questions[::3]:
+        if one.template in ("T4", "T5"):
+            lost.setdefault(one.template, []).append(score_answer(one, solve(one.prompt("restricted"))).score)
+    assert np.mean(lost["T4"]) < 0.999
+    assert np.mean(lost["T5"]) < 0.7
+
+
+def test_the_guesser_does_not_reach_the_solver(whole):
+    for name in TEMPLATES:
+        scores = [score_answer(one, guess(one.prompt("full"))).score for one in of(whole.questions, name)[::5]]
+        assert 0.2 < np.mean(scores) < 0.75, name
+
+
+def told(answer):
+    """The numbers of an answer that would give it away."""
+    values = {
+        Number: lambda: [answer.value],
+        Weights: lambda: answer.weights.values(),
+        Trade: lambda: [answer.size or 0.0],
+    }
+    found = values.get(type(answer), list)()
+    return [abs(one) for one in found if min(abs(one), abs(1 - abs(one))) > 5e-5]
+
+
+@pytest.mark.parametrize("condition", ["full", "restricted"])
+def test_no_number_of_an_answer_stands_in_its_prompt(whole, condition):
+    for one in whole.questions:
+        tolerance = 5e-7 if one.template == "T2" else 5e-5
+        values = told(one.answer)
+        if not values:
+            continue
+        shown = [
+            abs(float(text.rstrip(" %"))) / (100 if "%" in text else 1)
+            for text in _NUMBER.findall(one.prompt(condition))
+        ]
+        # The question's own constants are not data: "above +1%", "at 95% confidence", the example of a loss.
+        near = np.abs(np.array(shown)[:, None] - np.array(values)) < tolerance
+        inside = {shown[at] for at in np.flatnonzero(near.any(axis=1))}
+        assert inside <= {0.01, 0.05, 0.1, 0.9, 0.95, 0.99, 0.0213}, one.id
+
+
+def test_no_word_of_an_answer_stands_before_the_question(whole):
+    for one in whole.questions:
+        data = one.prompt("full").split("\nQuestion: ")[0].lower()
+        if isinstance(one.answer, Direction):
+            assert not re.search(r"\b(positive|negative|flat)\b", data)
+        if isinstance(one.answer, RegimeView):
+            assert not re.search(r"\b(bull|bear|sideways|crisis|increase|decrease|hold)\b", data)
+        if isinstance(one.answer, Trade):
+            assert not re.search(r"\b(yes|no|buy|sell|deviation)\b", data)
+
+
+def test_the_restricted_prompt_lacks_exactly_the_covariances(whole):
+    for one in whole.questions:
+        full, restricted = (one.prompt(condition).splitlines() for condition in ("full", "restricted"))
+        gone = [line for line in full if line not in restricted]
+        assert [line for line in full if line in restricted] == restricted
+        if one.template == "T4":
+            assert [line.split(" of ")[0] for line in gone] == ["Annual covariance", "Correlation"]
+        elif one.template == "T5":
+            assert len(gone) == len(one.instruments) + 1
+            assert not re.search(r"covariance|^\[", "\n".join(restricted), re.MULTILINE)
+        else:
+            assert gone == []
+
+
+def test_answers_are_those_of_the_payload(whole):
+    for one in whole.questions[::7]:
+        if one.template in ("T2", "T3"):
+            assert one.answer.value == pytest.approx(answer_of(one.payload).value, abs=1e-9)
+
+
+def test_directions_are_what_happened(whole, market):
+    closes = market.as_of(datetime(2026, 1, 1, tzinfo=UTC)).prices(market.days.size)
+    for one in of(whole.questions, "T1"):
+        row = int(np.searchsorted(closes.days, np.datetime64(one.day)))
+        column = closes.ids.index(one.payload.instrument)
+        moved = closes.values[row + 21, column] / closes.values[row, column] - 1
+        assert one.answer.way == ("positive" if moved > 0.01 else "negative" if moved < -0.01 else "flat")
+
+
+# --- no look-ahead, the same everywhere -------------------------------------------------------------------------------
+
+
+def shaken(history: History, after: date) -> History:
+    """The same market up to a day, and another one after it."""
+    later = history.days > np.datetime64(after)
+    noise = np.random.default_rng(5).uniform(0.5, 2.0, (int(later.sum()), len(history.listings)))
+    bars = {name: values.copy() for name, values in history.bars.items()}
+    for values in bars.values():
+        values[later] *= noise
+    macro = tuple(
+        replace(one, values=np.where(one.periods > np.datetime64(after), one.values + 9.0, one.values))
+        for one in history.macro
+    )
+    news = tuple(
+        replace(one, text="Nobody could know this.") if one.published_at.date() > after else one for one in history.news
+    )
+    return replace_history(history, bars, macro, news)
+
+
+def replace_history(history, bars, macro, news):
+    return History(
+        history.listings, history.days, bars, history.known_at, macro, news, history.source, history.snapshot,
+        fundamentals=history.fundamentals,
+    )  # fmt: skip
+
+
+def test_nothing_after_a_day_changes_its_prompt(market):
+    before = generate_questions(market, counts=SMALL)
+    # Days of the train split end in 2022, and their answers look a month ahead.
+    other = generate_questions(shaken(market, date(2023, 2, 15)), counts=SMALL)
+    train = [[one for one in made.questions if one.split == "train"] for made in (before, other)]
+    assert train[0] == train[1] != []
+    for row in (400, 1500, 2700):
+        later = shaken(market, market.days[row].astype(object))
+        one, two = (day_of(found, row, window=252, instruments=None) for found in (market, later))
+        assert np.array_equal(one.returns, two.returns, equal_nan=True)
+        assert one.regime("CR") == two.regime("CR")
+        for draw in (lambda day: draws.rebalancing(np.random.default_rng(8), day, due=True, lookback=60),
+                     lambda day: draws.regime_call(day, "RE", lookback=60)):  # fmt: skip
+            assert draw(one) == draw(two)
+        assert one.context(one.ids, regime="", most=50) == two.context(two.ids, regime="", most=50)
+
+
+def test_the_same_seed_is_the_same_set_and_another_is_not(market):
+    first, again = (generate_questions(market, counts=SMALL) for _ in range(2))
+    assert first == again
+    other = generate_questions(market, counts=SMALL, seed=1)
+    assert {one.day for one in other.questions} != {one.day for one in first.questions}
+
+
+def test_window_and_instruments_are_parameters(market):
+    few = tuple(one.id for one in market.listings if one.id < "D" or one.asset_class != "EQ")
+    made = generate_questions(market, counts={"T2": 10, "T4": 10}, window=60, instruments=few)
+    assert all(len(one.payload.returns) == 60 for one in of(made.questions, "T2"))
+    assert all(set(one.instruments) <= set(few) for one in made.questions)
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+
+def cut(history, last):
+    kept = history.days <= np.datetime64(last)
+    bars = {name: values[kept] for name, values in history.bars.items()}
+    return History(history.listings, history.days[kept], bars, history.known_at[kept], source="short")
+
+
+def test_a_market_that_is_too_short_is_refused_with_what_is_needed(market):
+    with pytest.raises(InputError, match="split val: needs 43 days in 2023 and 2024 with 252 days before") as caught:
+        generate_questions(cut(market, "2016-06-01"), counts={"T1": 100, "T7": 100})
+    assert len(caught.value.problems) == 2
+
+
+def test_too_few_classes_are_refused(market):
+    equities = [one.id for one in market.listings if one.asset_class == "EQ"]
+    with pytest.raises(InputError, match="could not make 3 of 3 T4 in train"):
+        generate_questions(market, counts={"T4": 10}, instruments=equities)
