@@ -34,8 +34,8 @@ from assaymark.market.history import CLOSE_OF_DAY
 from assaymark.portfolio.solution import Bools, Floats
 from assaymark.portfolio.strategies import CLASSES
 
-KEPT = 64
-"""Dates whose knowable side is kept; a window of a year has fewer, weekly ones included."""
+KEPT = 160
+"""Dates whose knowable side is kept; the four windows have fewer together, weekly ones included."""
 
 _YIELDS = ("yield_10y", "DGS10")
 _END = datetime(9999, 1, 1, tzinfo=UTC)
@@ -173,7 +173,8 @@ class BenchMarket:
         ------
         InputError
             No trading day lies in the window; the prices begin too late for the first lookback, or end too early for
-            the last horizon; a class has no instrument that takes part on a date. Says what is needed.
+            the last horizon; a class has no instrument that takes part on the first date (on a later one it may have
+            none: a gap is no reason to stop). Says what is needed.
         """
         rows = decision_rows(self.days, self.open_days, window, pace)
         first, last = int(rows[0]), int(rows[-1])
@@ -186,7 +187,7 @@ class BenchMarket:
             what = f"{ahead} days of prices after {self.days[last]}, the last decision"
             problems.append(Problem("history", f"must have {what} (got {self.days.size - 1 - last})"))
         if not problems:
-            problems = [one for row in rows.tolist() for one in self._lacking(row)]
+            problems = self._lacking(first)
         if problems:
             raise InputError(f"window {window.name}", problems)
         return rows
