@@ -1,0 +1,272 @@
+"""The reference models: what is planted in them is what is measured, and the prompt is all that they know."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bench_worlds import AGENT, world
+from hypothesis import given
+from hypothesis import strategies as st
+
+import assaymark.benchmark.reference
+from assaymark.benchmark.answer_key import NAME, AnswerKey
+from assaymark.benchmark.episode import EpisodeRules, EpisodeState
+from assaymark.benchmark.profiles import BALANCED, CONSERVATIVE, PROFILES
+from assaymark.benchmark.questions.guesser import guess
+from assaymark.benchmark.questions.solver import solve
+from assaymark.benchmark.reference import PREFIX, SKILLS, ReferenceBenchmarkModel, reference_benchmark_models
+from assaymark.benchmark.reference.garbling import FAULTS
+from assaymark.benchmark.reference.reading import Limits, Sheet, sheet_of
+from assaymark.benchmark.reference.rules import BOOKS, VIEWS, within
+from assaymark.benchmark.stage_prompts import market_text
+from assaymark.benchmark.stage_replies import parse_signals, parse_views, parse_weights, rationale_of
+from assaymark.benchmark.stages import EpisodeResult
+from assaymark.engine.calls import CallSpec, Message, Model, Reply, Text
+from assaymark.errors import InputError, ModelError
+from assaymark.metrology import wilson
+
+
+def answered(model: Model, call: CallSpec) -> Reply:
+    return asyncio.run(model.complete(call))
+
+
+def run(word: str, window: str = "normal", profile=BALANCED, rules: EpisodeRules | None = None) -> EpisodeResult:
+    model, episode = ReferenceBenchmarkModel(word), EpisodeState(AGENT, profile, world(window), rules)
+    while (call := episode.next_call()) is not None:
+        text, finish = model.answer(tuple(part.text for part in call.messages[1].parts), call.seed)
+        episode.take(Reply(text=text, model="m", finish=finish))
+    return episode.result()
+
+
+def asked(text: str, **more) -> CallSpec:
+    return CallSpec(model="m", messages=(Message("user", (Text.of(text),)),), template="", **more)
+
+
+def test_ten_models_and_what_each_is():
+    models = reference_benchmark_models()
+    assert len(models) == 10
+    assert list(SKILLS) == list(VIEWS) == list(BOOKS)
+    listed = re.findall(r"^(\w+) .* (\d\.\d\d)$", assaymark.benchmark.reference.models.__doc__ or "", re.MULTILINE)
+    assert {word: float(skill) for word, skill in listed} == dict(SKILLS)
+
+
+def test_they_can_reach_nothing_but_the_prompt():
+    """What came next is known by truths, panel, window and market; none of these may be imported here."""
+    folder = Path(assaymark.benchmark.reference.__file__).parent
+    for file in sorted(folder.glob("*.py")):
+        assert not re.search(
+            r"import .*\b(truths|sandbox|panel|market_window|market)\b|benchmark\.(truths|sandbox|panel|market_window)|"
+            r"assaymark\.market|questions\.generate",
+            file.read_text(encoding="utf-8"),
+        ), file.name
+
+
+@pytest.mark.parametrize("window", ["normal", "covid-2020"])
+def test_the_sheet_is_the_snapshot(window):
+    place = world(window)
+    shown = place.snapshot(place.decisions[0], place.start())
+    sheet = sheet_of((market_text(shown).text,))
+    assert sheet.tickers == tuple(one.ticker for one in shown.assets)
+    assert sheet.numbers["ret60_pct"] == pytest.approx([one.return_60 for one in shown.assets], abs=5.1e-5)
+    assert sheet.numbers["vol_pct"] == pytest.approx([one.volatility for one in shown.assets], abs=5.1e-5)
+    names = [one.asset_class for one in shown.classes]
+    first, last = names.index(sheet.classes[0]), names.index(sheet.classes[-1])
+    assert sheet.correlation[0, -1] == pytest.approx(shown.between[first, last], abs=0.0051)
+    assert np.diag(sheet.correlation) == pytest.approx(1.0)
+
+
+# --- questions --------------------------------------------------------------------------------------------------------
+
+
+def question(number: int) -> str:
+    rng = np.random.default_rng(number)
+    returns = " ".join(f"{one:.4f}" for one in rng.normal(0, 0.02, 30))
+    lines = f"Daily returns of the last 30 trading days, oldest first:\n{returns}\n\n"
+    return lines + "Question: what is the 1-day value at risk (VaR) of SPY at 95% confidence?"
+
+
+@pytest.mark.parametrize("word", SKILLS)
+def test_the_planted_skill_is_the_share_that_is_solved(word):
+    prompts = [question(number) for number in range(300)]
+    replies = [ReferenceBenchmarkModel(word).answer((prompt,), 0)[0] for prompt in prompts]
+    solved = sum(reply == solve(prompt) for reply, prompt in zip(replies, prompts, strict=True))
+    guessed = sum(reply == guess(prompt) for reply, prompt in zip(replies, prompts, strict=True))
+    assert solved + guessed == 300
+    low, high = wilson(solved, 300, level=0.999)
+    assert low <= SKILLS[word] <= high
+
+
+def test_the_same_prompt_and_seed_are_answered_alike():
+    model = ReferenceBenchmarkModel("contrarian")
+    first, again = (answered(model, asked(question(4), seed=1)) for _ in range(2))
+    assert first == again
+    assert first.fingerprint == f"{PREFIX}contrarian@1"
+    others = {answered(model, asked(question(4), seed=seed)).text for seed in range(20)}
+    assert len(others) == 2
+
+
+def test_what_is_none_of_the_pipeline_but_looks_like_it_is_a_failed_attempt():
+    with pytest.raises(ModelError, match="portbench-bold cannot read the prompt: prompt: it shows no table of assets"):
+        answered(ReferenceBenchmarkModel("bold"), asked("TASK S1, views."))
+    with pytest.raises(ModelError, match="argument style is unknown"):
+        answered(ReferenceBenchmarkModel("bold"), asked("TASK S1, views.", args={"style": "oak"}))
+    with pytest.raises(InputError, match="no table of assets"):
+        sheet_of(())
+
+
+# --- the pipeline -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", [word for word in SKILLS if word != "garbled"])
+def test_every_model_but_one_keeps_to_the_form(word):
+    found = run(word)
+    for day in found.dates:
+        assert {one.state for one in day.answers.states.values()} == {"ok"}
+        assert all(0 <= score <= 1 for score in (*day.scores.values(), day.ceps, day.pas))
+
+
+def test_momentum_has_the_views_that_the_authors_take_for_true():
+    found = run("momentum", rules=EpisodeRules(convention="reference"))
+    # The trailing return is printed to a hundredth of a percent, a view to a thousandth.
+    assert [day.scores["S1"] for day in found.dates] == pytest.approx([1.0] * 4, abs=1e-3)
+    assert all(day.scores["S1"] < 0.9 for day in run("momentum").dates)
+
+
+def test_contrarian_is_its_opposite():
+    for one, other in zip(run("momentum").dates, run("contrarian").dates, strict=True):
+        assert other.answers.views == pytest.approx(-one.answers.views)
+
+
+def test_stubborn_only_trades_its_drift_away():
+    found, place = run("stubborn", "crypto-2022"), world("crypto-2022")
+    for day in found.dates:
+        part = place.known(day.day).part
+        assert day.executed[part] == pytest.approx(1 / part.size, abs=1e-5)
+    assert found.dates[0].turnover == pytest.approx(0, abs=1e-4)
+    assert all(0 < day.turnover < 0.6 for day in found.dates[1:])
+
+
+def test_cautious_is_the_one_that_adapts():
+    """Cap and floor are kept under each profile; the book of a model that ignores the profile is the same for all."""
+    caps = {"equity", "crypto"}
+    for profile in PROFILES.values():
+        for day in run("cautious", profile=profile).dates:
+            risky = sum(day.executed[at] for at, name in enumerate(world().classes) if name in caps)
+            assert risky <= profile.equity_cap + 1e-6
+    ignoring = [run("momentum", profile=profile).dates[0].executed.tolist() for profile in PROFILES.values()]
+    assert ignoring[0] == ignoring[1] == ignoring[2]
+    assert run("cautious", profile=CONSERVATIVE).dates[0].pas > run("momentum", profile=CONSERVATIVE).dates[0].pas
+
+
+def test_one_buy_signal_or_none_makes_the_oracle_agree():
+    """Equation 7 lets the oracle hold only what the model says to buy.
+
+    So who buys one asset, or none and holds all alike, always holds the oracle's book: S3's accuracy, S4 and S5 are 1
+    whatever the market does. The convention ``reference`` asks what truly is to be bought, and neither gains.
+    """
+    for word in ("bold", "stubborn"):
+        for day in run(word, rules=EpisodeRules(alpha=1.0)).dates:
+            assert [day.scores[stage] for stage in ("S3", "S4", "S5")] == pytest.approx([1, 1, 1], abs=1e-3)
+        other = run(word, rules=EpisodeRules(alpha=1.0, convention="reference"))
+        assert np.mean([day.scores["S4"] for day in other.dates]) < 0.9
+
+
+def test_a_rationale_comes_with_the_weights():
+    model, episode = ReferenceBenchmarkModel("steady"), EpisodeState(AGENT, BALANCED, world())
+    said = []
+    for _ in range(3):
+        call = episode.next_call()
+        assert call is not None
+        reply = answered(model, call)
+        said.append(rationale_of(reply.text))
+        episode.take(reply)
+    assert said[:2] == ["", ""]
+    assert said[2].startswith("The rule 'steady' gives weight to")
+
+
+# --- faults -----------------------------------------------------------------------------------------------------------
+
+TICKERS = ("SPY", "TLT", "BIL", "BTC")
+MEANT = {
+    "S1": dict(zip(TICKERS, (0.5, -0.3, 0.0, 0.9), strict=True)),
+    "S2": dict(zip(TICKERS, ("buy", "sell", "hold", "buy"), strict=True)),
+    "S3": dict(zip(TICKERS, (0.4, 0.3, 0.2, 0.1), strict=True)),
+}
+STATES = {
+    "none": ("ok", "ok", "ok"),
+    "lines": ("ok", "ok", "ok"),
+    "fence": ("ok", "ok", "ok"),
+    "missing": ("partial", "partial", "partial"),
+    "extra": ("partial", "partial", "partial"),
+    "out of range": ("partial", "partial", "invalid"),
+    "no number": ("partial", "partial", "invalid"),
+    "cut": ("truncated", "truncated", "truncated"),
+    "refusal": ("refused", "refused", "refused"),
+    "prose": ("invalid", "invalid", "invalid"),
+    "code": ("invalid", "invalid", "invalid"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_every_fault_has_its_state(fault):
+    parsers = {"S1": parse_views, "S2": parse_signals, "S3": parse_weights}
+    seen = []
+    for stage, parse in parsers.items():
+        text, finish = FAULTS[fault](stage, MEANT[stage])
+        found, state = parse(Reply(text=text, model="m", finish=finish), TICKERS)
+        seen.append(state.state)
+        if state.state == "ok":
+            assert list(found) == pytest.approx(list(MEANT[stage].values())) if stage != "S2" else True
+    assert tuple(seen) == STATES[fault]
+
+
+def test_garbled_shows_every_state_in_a_few_windows():
+    states = Counter(
+        one.state
+        for window in ("normal", "china-2015", "crypto-2022")
+        for profile in PROFILES.values()
+        for day in run("garbled", window, profile).dates
+        for one in day.answers.states.values()
+    )
+    assert set(states) == {"ok", "partial", "invalid", "refused", "truncated"}
+
+
+# --- the limits -------------------------------------------------------------------------------------------------------
+
+CLASSES = ("equity", "crypto", "bond", "cash", "commodity", "real_estate")
+
+
+@given(
+    st.lists(st.floats(0, 1), min_size=6, max_size=6).filter(lambda parts: sum(parts) > 0.01),
+    st.sampled_from([(one.equity_cap, one.bond_floor) for one in PROFILES.values()] + [(0.0, 1.0), (0.3, 0.96)]),
+)
+def test_weights_are_brought_within_any_limits(parts, limits):
+    sheet = Sheet(tuple("ABCDEF"), CLASSES, {}, np.eye(6))
+    weights = np.array(parts) / sum(parts)
+    found = within(weights, sheet, Limits(*limits))
+    assert found.min() >= 0
+    assert found.sum() == pytest.approx(1)
+    assert found[:2].sum() <= limits[0] + 1e-9
+    assert found[2:4].sum() >= limits[1] - 1e-9
+    if weights[:2].sum() <= limits[0] and weights[2:4].sum() >= limits[1]:
+        assert found == pytest.approx(weights)
+
+
+# --- the answer key ---------------------------------------------------------------------------------------------------
+
+
+def test_the_answer_key_answers_what_it_was_told_and_nothing_else():
+    episode, key = EpisodeState(AGENT, BALANCED, world("covid-2020")), AnswerKey()
+    with pytest.raises(ModelError, match="no answer to call"):
+        answered(key, asked("anything"))
+    while (call := episode.next_call()) is not None:
+        key.add(call.key, episode.true_reply())
+        episode.take(answered(key, call))
+    assert len(key) == episode.calls
+    assert answered(AnswerKey({asked("x").key: "y"}), asked("x")).model == NAME
+    assert all(day.scores["S4"] == pytest.approx(1) for day in episode.result().dates)
