@@ -12,12 +12,13 @@ from assaymark.benchmark.questions.payloads import Answer, Number, Weights
 _NUMBER = r"[-+]?(?:\d{1,15}(?:,\d{3})*(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][-+]?\d{1,3})?"
 _SAID = re.compile(rf"(?<![\w.])({_NUMBER})\s?(%|percent\b|bps\b|basis points\b)?", re.IGNORECASE)
 # Numbers that name something else: 95% confidence, VaR99, the 5th percentile, 1-day, 252 returns.
+_DIGITS = r"(?<![\d.])[\d.]{1,8}(?![\d.])"
 _NAMES_ELSE = re.compile(
-    r"(?:\bat|\bat the)\s+[\d.]+\s?%?(?=\s*(?:is\b|=|:|,|confidence|level|$|equals))"
-    r"|[\d.]+\s?%?[- ]+(?:confidence|quantile|var\b|value[- ]at[- ]risk|percentile)"
-    r"|(?:confidence|quantile|level|percentile)\s*(?:of|=|:)?\s*[\d.]+\s?%?"
-    r"|\bc?var\s*[_({\[]*\s*\d[\d.]*\s?%?\s*[)}\]]*"
-    r"|\d+(?:st|nd|rd|th)\b|\d+[- ](?:day|days|trading|returns|observations)\b",
+    r"\bat(?: the| a)?\s+(?:9\d(?:\.\d{1,2})?\s?%|0?\.9\d{0,2}\b)"
+    rf"|{_DIGITS}\s?%?[- ]{{1,3}}(?:confidence|quantile|var\b|value[- ]at[- ]risk|percentile)"
+    rf"|(?:confidence|quantile|level|percentile)\s?(?:of|=|:)?\s?{_DIGITS}\s?%?"
+    rf"|\bc?var\s?[_({{\[]{{0,3}}\s?{_DIGITS}\s?%?\s?[)}}\]]{{0,3}}"
+    r"|\b\d{1,4}(?:st|nd|rd|th)\b|\b\d{1,4}[- ](?:day|days|trading|returns|observations)\b",
     re.IGNORECASE,
 )
 _LEADS = re.compile(r"=|:|\bis\b|\bbe\b|\bequals\b")

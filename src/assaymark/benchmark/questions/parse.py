@@ -30,6 +30,7 @@ _REFUSAL = re.compile(
 )
 _DECORATION = re.compile(r"[*`$\\]|</?\w+>")
 _PLAIN = str.maketrans({"−": "-", "–": "-", "—": "-", "‑": "-", "’": "'", "\u00a0": " ", "≈": "=", "→": "="})
+_ARROW = re.compile(r"[-=]>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ def read_answer(question: Question, text: str, *, finish: str = "stop") -> Read:
         return Read(None, "refused", "the provider reports a refusal")
     if finish == "failed":
         return Read(None, "invalid", "there was no answer")
-    plain = _DECORATION.sub("", text[-LONGEST:].translate(_PLAIN)).strip()
+    plain = _ARROW.sub("=", _DECORATION.sub("", text[-LONGEST:].translate(_PLAIN))).strip()
     if not plain:
         return Read(None, "invalid", "the reply is empty")
     marks = list(_MARK.finditer(plain))

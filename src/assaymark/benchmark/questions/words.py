@@ -58,7 +58,7 @@ def direction_said(said: str, marked: bool) -> Reading:
     """
     named = "|".join(_WAYS)
     whole = rf"\b({named})\b"
-    for part in [said.splitlines()[0]] if marked else [said, *reversed(said.splitlines())]:
+    for part in said.splitlines()[:1] if marked else [said, *reversed(said.splitlines())]:
         found = {
             _WAYS[match[1].lower()]
             for match in re.finditer(whole, part, re.I)
@@ -115,7 +115,7 @@ def regime_said(said: str, _marked: bool) -> Reading:
     regime = _regime(said)
     changes: dict[str, Change] = {}
     for name, words in _CLASSES.items():
-        after = rf"(?:\b|_)(?:{words})\b['\"]?\W{{0,6}}(?:is|should be|to|allocation)?\W{{0,3}}{_CHANGE}"
+        after = rf"(?:\b|_)(?:{words})\b[^\w,;.\n]{{0,6}}(?:is|should be|to|allocation)?[^\w,;.\n]{{0,3}}{_CHANGE}"
         beside = re.search(after, said, re.I) or re.search(rf"\b{_CHANGE}\w*\s+(?:{words})\b", said, re.I)
         if beside:
             changes[name] = _CHANGES[beside[1].lower()]

@@ -1,0 +1,286 @@
+"""Replies are read strictly by meaning and leniently by form, and scored by rule whatever they hold."""
+
+from __future__ import annotations
+
+import math
+from datetime import date
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assaymark.benchmark.questions import Question, read_answer, score_answer
+from assaymark.benchmark.questions.formulas import CHANGES
+from assaymark.benchmark.questions.payloads import (
+    Context,
+    Direction,
+    Number,
+    PairAllocation,
+    PositionSize,
+    Rebalancing,
+    RegimeCall,
+    RegimeView,
+    ReturnDirection,
+    SharpeAllocation,
+    TailRisk,
+    Trade,
+    Weights,
+)
+
+RETURNS = (-0.02, 0.01, 0.03)
+PAYLOADS = {
+    "T1": (ReturnDirection("ETH-USD", 21, 60, 320.88, 441.72, 0.377, 0.796), Direction("positive")),
+    "T2": (TailRisk("XLV", 0.95, RETURNS), Number(-0.02)),
+    "T3": (PositionSize("VCIT", 0.1, RETURNS), Number(0.5)),
+    "T4": (
+        PairAllocation(("XLY", "STIP"), (0.195, 0.033), (0.202, 0.05), 0.001, 0.15, 0.1224),
+        Weights({"XLY": 0.476, "STIP": 0.524}),
+    ),
+    "T5": (
+        SharpeAllocation(("VLUE", "XRP-USD", "DBC"), (0.1, 0.2, 0.3), ((1.0, 0, 0), (0, 1.0, 0), (0, 0, 1.0)), 0.04),
+        Weights({"VLUE": 0.2, "XRP-USD": 0.3, "DBC": 0.5}),
+    ),
+    "T6": (
+        Rebalancing(("IVV", "BNB-USD"), (0.435, 0.565), (0.5, 0.5), 0.05),
+        Trade(True, "buy", "IVV", 0.065),
+    ),
+    "T7": (RegimeCall("equity", 60, 103.1, ()), RegimeView("sideways", CHANGES["sideways"])),
+}
+
+
+def question(template, answer=None):
+    payload, truth = PAYLOADS[template]
+    return Question(f"{template}-1", template, "test", "bull", date(2025, 3, 3), payload, Context(), answer or truth)
+
+
+@pytest.mark.parametrize(
+    ("reply", "way"),
+    [
+        ("ANSWER: positive", "positive"),
+        ("**Answer:** Negative.", "negative"),
+        ("I expect momentum to fade.\nFinal answer: flat", "flat"),
+        ("It could be positive or negative.\nANSWER: negative", "negative"),
+        ("Not positive, negative", "negative"),
+        ('{"answer": "positive"}', "positive"),
+        ("positive or negative", None),
+        ("ANSWER: positive, negative or flat", None),
+        ("The sky is blue.", None),
+    ],
+)
+def test_directions(reply, way):
+    answer = read_answer(question("T1"), reply).answer
+    assert (answer.way if answer else None) == way
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("ANSWER: -0.0200", -0.02),
+        ("VaR at 95% is -0.0200", -0.02),
+        ("The 95% VaR is −2.00%", -0.02),
+        ("VaR95 = -0.02", -0.02),
+        ("VaR(95%) ≈ -2%", -0.02),
+        ("1-day 95% confidence VaR: -0.02", -0.02),
+        ("The 5th percentile of 252 returns is -0.02", -0.02),
+        ("ANSWER: -0.02 (that is, -2.00%)", -0.02),
+        ("ANSWER: a loss of 2%", -0.02),
+        ("Step 1: sort. Step 2: pick.\nANSWER: -2e-2", -0.02),
+        ("-200 bps", -0.02),
+        ("ANSWER: $-0.02$", -0.02),
+        ("0.02", 0.02),
+        ("ANSWER: -0.02 or -0.03", None),
+        ("ANSWER: NaN", None),
+        ("ANSWER: infinity", None),
+        ("ANSWER: none", None),
+    ],
+)
+def test_numbers(reply, value):
+    answer = read_answer(question("T2"), reply).answer
+    assert (answer.value if answer else None) == (pytest.approx(value) if value is not None else None)
+
+
+def test_the_last_step_of_a_calculation_counts():
+    assert read_answer(question("T3"), "f = 0.10/0.2 = 0.5").answer == Number(0.5)
+    assert read_answer(question("T3"), "ANSWER: f = 0.10/0.0034 = 29.4 -> capped at 1.0").answer == Number(1.0)
+    assert read_answer(question("T3"), "ANSWER: f = min(1, 29.4) = 1.0").answer == Number(1.0)
+
+
+@pytest.mark.parametrize(
+    ("reply", "weights", "state"),
+    [
+        ("ANSWER: XLY=0.476, STIP=0.524", (0.476, 0.524), "ok"),
+        ("w_XLY = 47.6%, w_STIP = 52.4%", (0.476, 0.524), "ok"),
+        ("XLY: 47.6\nSTIP: 52.4", (0.476, 0.524), "ok"),
+        ("47.6% in XLY and 52.4% in STIP", (0.476, 0.524), "ok"),
+        ('```json\n{"weights": {"XLY": 0.476, "STIP": 0.524}}\n```', (0.476, 0.524), "ok"),
+        ("$w_{XLY} = 0.476$, $w_{STIP} = 0.524$", (0.476, 0.524), "ok"),
+        ("ANSWER: [0.476, 0.524]", (0.476, 0.524), "ok"),
+        ("ANSWER: XLY=1.0", (1.0, 0.0), "partial"),
+        ("ANSWER: XLY=0.5, STIP=0.45", (0.5 / 0.95, 0.45 / 0.95), "partial"),
+        ("ANSWER: XLY=1.3, STIP=-0.3", None, "invalid"),
+        ("ANSWER: XLY=0.9, STIP=0.9", None, "invalid"),
+        ("ANSWER: XLY=NaN, STIP=0.2", None, "invalid"),
+        ("ANSWER: XLY=0.2, XLY=0.8, STIP=0.2", None, "invalid"),
+        ("", None, "invalid"),
+        ("def solve(): return weights", None, "invalid"),
+        ("I cannot give investment advice.", None, "refused"),
+        ("I'm sorry, but I can't help with that.", None, "refused"),
+    ],
+)
+def test_weights(reply, weights, state):
+    read = read_answer(question("T4"), reply)
+    assert read.state == state
+    assert (read.reason != "") == (state != "ok")
+    if weights is None:
+        assert read.answer is None
+        assert score_answer(question("T4"), reply).score == 0.0
+    else:
+        assert tuple(read.answer.weights.values()) == pytest.approx(weights)
+
+
+def test_a_name_inside_of_another_is_not_that_name():
+    read = read_answer(question("T5"), "ANSWER: VLUE=0.2, XRP-USD=0.3, DBC=0.5")
+    assert read.answer.weights == pytest.approx({"VLUE": 0.2, "XRP-USD": 0.3, "DBC": 0.5})
+    other = Weights({"USD": 0.4, "XRP-USD": 0.6})
+    assert read_answer(question("T4", other), "ANSWER: XRP-USD=0.6, STIP=0.4").state == "partial"
+
+
+def test_weights_of_instruments_that_were_not_asked_for_cost_what_they_take():
+    score = score_answer(question("T4"), "ANSWER: XLY=0.476, STIP=0.324, GLD=0.2")
+    assert score.state == "partial"
+    assert "GLD" in score.reason
+    assert score.score == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize(
+    ("reply", "trade"),
+    [
+        ("No, do not rebalance.", Trade(False)),
+        ("ANSWER: no", Trade(False)),
+        ("Rebalancing is not needed.", Trade(False)),
+        ("The portfolio should not be rebalanced", Trade(False)),
+        ("There is no need to trade.", Trade(False)),
+        ("ANSWER: yes; buy 0.065 of IVV", Trade(True, "buy", "IVV", 0.065)),
+        ("(A) Yes. (B) Sell 6.5% of BNB-USD", Trade(True, "sell", "BNB-USD", 0.065)),
+        ("Yes. IVV is too low: buy 0.065", Trade(True, "buy", "IVV", 0.065)),
+        ("The portfolio should be rebalanced: buy 0.0650 of IVV.", Trade(True, "buy", "IVV", 0.065)),
+        ("Yes", Trade(True)),
+        ("Maybe.", None),
+    ],
+)
+def test_trades(reply, trade):
+    assert read_answer(question("T6"), reply).answer == trade
+
+
+@pytest.mark.parametrize(
+    ("reply", "regime", "changes"),
+    [
+        ("ANSWER: regime=bull; equity=increase, cash=decrease", "bull", {"equity": "increase", "cash": "decrease"}),
+        ("Regime: Sideways\n- Equities: maintain\n- Bonds: neutral", "sideways", {"equity": "hold", "bond": "hold"}),
+        ("Regime is crisis. Reduce stocks, raise cash.", "crisis", {"equity": "decrease", "cash": "increase"}),
+        ('{"regime": "bear", "real_estate": "lower"}', "bear", {"real_estate": "decrease"}),
+        ("Not a bull market but a bear market.", "bear", {}),
+        ("It is a bull or a bear market. Bonds: hold", None, {"bond": "hold"}),
+        ("Real Estate: overweight; Crypto: reduce", None, {"real_estate": "increase", "crypto": "decrease"}),
+    ],
+)  # fmt: skip
+def test_regimes(reply, regime, changes):
+    answer = read_answer(question("T7"), reply).answer
+    assert (answer.regime, dict(answer.changes)) == (regime, changes)
+
+
+@pytest.mark.parametrize("template", PAYLOADS)
+def test_a_cut_off_reply_counts_only_with_its_mark(template):
+    cut = read_answer(question(template), "So far -0.02, yes, buy, positive, XLY=1", finish="length")
+    assert (cut.answer, cut.state) == (None, "truncated")
+    assert read_answer(question(template), "ANSWER: yes", finish="refusal").state == "refused"
+    assert read_answer(question(template), "", finish="failed").state == "invalid"
+
+
+# --- scores -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "score"), [("-0.02", 1.0), ("-0.021", 0.95), ("-0.03", 0.5), ("0.02", 0.0), ("-9", 0.0)]
+)
+def test_numbers_score_by_relative_error(reply, score):
+    assert score_answer(question("T2"), f"ANSWER: {reply}").score == pytest.approx(score)
+
+
+def test_equal_weights_in_figure_27_differ_between_the_conventions():
+    """The cosine of .5 and .5 with .476 and .524 is .9988; the overlap is .976."""
+    reply = "ANSWER: XLY=0.5, STIP=0.5"
+    assert score_answer(question("T4"), reply).score == pytest.approx(0.976)
+    assert score_answer(question("T4"), reply, convention="reference").score == pytest.approx(0.9988, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("reply", "score"),
+    [("yes; buy 0.065 of IVV", 1.0), ("yes; sell 0.065 of IVV", 0.7), ("yes; buy 0.1 of BNB-USD", 0.7),
+     ("yes; sell 0.1 of BNB-USD", 0.4), ("yes", 0.4), ("no", 0.0), ("no; buy 0.065 of IVV", 0.0)],
+)  # fmt: skip
+def test_a_trade_is_credited_only_after_a_right_yes(reply, score):
+    assert score_answer(question("T6"), f"ANSWER: {reply}").score == pytest.approx(score)
+
+
+def test_a_right_no_is_all():
+    one = question("T6", Trade(False))
+    assert score_answer(one, "No.").score == 1.0
+    assert score_answer(one, "Yes; buy 0.065 of IVV").score == 0.0
+
+
+def test_half_for_the_regime_and_half_for_the_classes():
+    assert score_answer(question("T7"), "regime=sideways").score == 0.5
+    told = ", ".join(f"{name}={change}" for name, change in CHANGES["sideways"].items())
+    assert score_answer(question("T7"), f"regime=bull; {told}").score == 0.5
+    assert score_answer(question("T7"), f"regime=sideways; {told}").score == 1.0
+    neutral = told.replace("hold", "neutral")
+    assert score_answer(question("T7"), f"regime=sideways; {neutral}").score == 1.0
+
+
+# --- hostile input ----------------------------------------------------------------------------------------------------
+
+FRAGMENTS = st.sampled_from(
+    ["ANSWER:", "answer", "XLY", "STIP", "IVV", "=", ":", "%", "0.5", "-1e999", "1e-400", "nan", "inf", "yes", "no",
+     "not ", "buy", "sell", "{", "}", '"', "regime", "bull", "bear", "equity", "increase", "\n", " ", "\\", "9" * 400,
+     "−", "[", "]", "positive", "flat", "loss of", "VaR", "at", "is", "₿", "\x00", "\ud800"]
+)  # fmt: skip
+
+
+@given(
+    st.sampled_from(sorted(PAYLOADS)),
+    st.lists(FRAGMENTS, max_size=40).map(" ".join),
+    st.sampled_from(["stop", "length"]),
+)
+def test_no_reply_breaks_the_reading(template, reply, finish):
+    for convention in ("paper", "reference"):
+        found = score_answer(question(template), reply, finish=finish, convention=convention)
+        assert 0.0 <= found.score <= 1.0
+        assert all(0.0 <= value <= 1.0 for value in found.parts.values())
+        assert (found.reason == "") == (found.state == "ok")
+        if found.state not in ("ok", "partial"):
+            assert found.score == 0.0
+
+
+@pytest.mark.parametrize("template", PAYLOADS)
+@pytest.mark.parametrize(
+    "piece", ["XLY = ", "9", " ", "not ", "equity: ", "ANSWER: ", "{", "at 9 ", "1,111", "regime", "-"]
+)
+def test_a_huge_reply_is_read_in_passing(template, piece):
+    assert score_answer(question(template), piece * 60_000).score == 0.0
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=3, max_size=3).filter(lambda one: sum(one) > 0.01))
+def test_any_weights_come_back_as_written(raw):
+    total = math.fsum(raw)
+    names = ("VLUE", "XRP-USD", "DBC")
+    reply = "ANSWER: " + ", ".join(f"{name}={value / total:.6f}" for name, value in zip(names, raw, strict=True))
+    found = read_answer(question("T5"), reply).answer
+    assert [found.weights[name] for name in names] == pytest.approx([value / total for value in raw], abs=2e-6)
+
+
+@given(
+    st.floats(-0.3, -1e-4), st.sampled_from(["ANSWER: {:.6f}", "VaR at 95% is {:.6f}", "the 95% VaR equals {:.6f}."])
+)
+def test_any_number_comes_back_as_written(value, form):
+    assert read_answer(question("T2"), form.format(value)).answer.value == pytest.approx(value, abs=1e-6)
