@@ -188,6 +188,21 @@ def test_a_regime_needs_history_unless_it_is_a_crisis():
     assert own_regimes(holes).tolist() == ["undefined"]
 
 
+def test_before_a_yield_is_out_there_is_no_duration_and_before_60_days_no_return_over_them():
+    history = synthetic_history(0)
+    late = [
+        dataclasses.replace(one, periods=one.periods[35:], values=one.values[35:], released=one.released[35:])
+        for one in history.macro
+        if one.id == "yield_10y"
+    ]
+    store = dataclasses.replace(history, macro=tuple(late))
+    known = BenchMarket(store, choose_universe(store, 12), lookback=20).known(32)
+    assert {one.duration for one in known.lines} == {None}
+    assert {one.return_60 for one in known.lines} == {None}
+    assert all(one.return_20 is not None for one in known.lines)
+    assert known.macro[0].value is None
+
+
 def test_an_asset_that_does_not_move_has_no_sharpe_ratio_and_no_correlation():
     history = synthetic_history(0)
     column = next(at for at, one in enumerate(history.listings) if one.asset_class == "CA")
