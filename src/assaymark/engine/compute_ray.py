@@ -21,6 +21,7 @@ _LOOK_S: Final = 1.0  # how often nodes and deadlines are looked at
 _END_S: Final = 10.0
 
 _FETCH_S: Final = 60.0
+_START_S: Final = 60.0  # Ray asks for ever to be let in, so somebody has to end that
 _SAID: Final = 300  # characters of what Ray says
 
 _SETTINGS: Final = {
@@ -32,6 +33,19 @@ _GONE: Final = (
     "the process that speaks to Ray has ended: the head node is gone, or does not let us in; "
     "what was finished is kept where there is a ledger: run again when the cluster is there"
 )
+
+
+_NO_ENTRY: Final = (
+    "Ray did not let us in within {:g} s; check the address, and that RAY_AUTH_MODE and RAY_AUTH_TOKEN_PATH (or "
+    "RAY_AUTH_TOKEN) are those of the head node"
+)
+
+_NO_ROOM: Final = "no chunk ended on Ray within {:g} s, so all is given up; `ray status` says what the cluster does"
+
+
+@dataclass(frozen=True, slots=True)
+class _Connected:
+    """The cluster let the driver in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +72,7 @@ def on_ray(
     ChunkError
         A task was lost ``attempts`` times: its node died, or it did not end within ``deadline_s``.
     AssayError
-        Ray is not installed, the cluster cannot be reached, or nothing at all ended within ``stall_s``.
+        Ray is not installed, the cluster is gone or does not let us in, or nothing at all ended within ``stall_s``.
     """
     if importlib.util.find_spec("ray") is None:
         raise AssayError("ray is not installed: pip install 'assaymark[ray]', or compute with processes")
@@ -69,8 +83,11 @@ def on_ray(
     driver.start()
     theirs.close()
     try:
-        while not isinstance(said := _next(ours, stall_s), _Over):
-            yield said
+        said = _next(ours, min(_START_S, stall_s), _NO_ENTRY)
+        while not isinstance(said, _Over):
+            if not isinstance(said, _Connected):
+                yield said
+            said = _next(ours, stall_s, _NO_ROOM)
         if said.failure is not None:
             raise ChunkError([said.failure])
         if said.reason is not None:
@@ -81,15 +98,12 @@ def on_ray(
         stop(driver)
 
 
-def _next(pipe: Connection, stall_s: float) -> Ended | _Over:
-    """What the driver says next."""
-    if not pipe.poll(stall_s):
-        raise AssayError(
-            f"no chunk ended on Ray within {stall_s:g} s; look at `ray status`: the cluster may have no free core, and "
-            "who has not the cluster's token is not let in"
-        )
+def _next(pipe: Connection, patience_s: float, silence: str) -> Ended | _Connected | _Over:
+    """What the driver says next; ``silence`` is what it means when that is nothing."""
+    if not pipe.poll(patience_s):
+        raise AssayError(silence.format(patience_s))
     try:
-        said: Ended | _Over = pipe.recv()
+        said: Ended | _Connected | _Over = pipe.recv()
     except (EOFError, OSError):
         return _Over(reason=_GONE)
     return said
@@ -103,6 +117,7 @@ def _drive(
 ) -> None:
     """Connect, run the tasks, and say over the pipe how each ended."""
     watch_parent()
+    _be_quiet()
     try:
         ray = _connected(address, workers)
     except Exception as exc:
@@ -110,6 +125,7 @@ def _drive(
         said = " ".join(f"{type(exc).__name__}: {exc}".split())
         pipe.send(_Over(reason=f"Ray at {where} cannot be used: {said[:_SAID]}"))
         return
+    pipe.send(_Connected())
     try:
         for ended in _ends(ray, Turns(tasks, attempts), workers, deadline_s):
             pipe.send(ended)
@@ -118,6 +134,14 @@ def _drive(
         over = _Over(failure=exc.failures[0])
     pipe.send(over)
     ray.shutdown()
+
+
+def _be_quiet() -> None:
+    """What Ray prints about every lost worker goes nowhere; its own logs have it, and we say it in one line."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):
+        os.dup2(nowhere, stream)
+    os.close(nowhere)
 
 
 def _connected(address: str | None, workers: int | None) -> Any:

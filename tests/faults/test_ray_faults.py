@@ -1,0 +1,163 @@
+"""Chunks on two nodes of Ray on this machine: one is killed in their midst, the head is, or nobody lets us in."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from shutil import rmtree
+
+import chunk_functions as functions
+import psutil
+import pytest
+from ray_nodes import Nodes, free_port
+
+from assaymark.engine import Chunk, Ledger, map_chunks
+from assaymark.errors import AssayError
+
+pytest.importorskip("ray", reason="no Ray: pip install 'assaymark[ray]'")
+
+ENGINE = Path(functions.__file__).parent
+
+
+@pytest.fixture
+def nodes(tmp_path, monkeypatch):
+    temp = Path(tempfile.mkdtemp(prefix="ray-"))  # short: the names of its sockets have to fit
+    made = Nodes(tmp_path, temp, [ENGINE])
+    for name, value in made.environment.items():
+        monkeypatch.setenv(name, value)
+    yield made
+    made.stop()
+    rmtree(temp, ignore_errors=True)
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_behind(nodes):
+    yield
+    nodes.stop()
+    left = [one for one in psutil.Process().children(recursive=True) if "ray" in one.name()]
+    assert left == []
+
+
+@pytest.fixture
+def only_in_full(long):
+    if not long:
+        pytest.skip("half a minute of waiting; --long-faults makes it")
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    made = tmp_path / "attempts"
+    made.mkdir()
+    return made
+
+
+def made(folder: Path, n: int, **more: object) -> list[Chunk]:
+    return [Chunk(f"part {k}", {"n": k}, {"folder": str(folder), **more}) for k in range(n)]
+
+
+def squares(n: int) -> list[bytes]:
+    return [str(k**2).encode() for k in range(n)]
+
+
+def test_a_node_that_is_killed(nodes, folder, tmp_path, long, note):
+    """All results are right, whichever chunks the node had; each is computed again at most once for each kill."""
+    kills, n, rng = (10, 12, random.Random(5)) if long else (1, 6, random.Random(5))
+    again, seconds = 0, []
+    nodes.head()
+    for round_ in range(kills):
+        victim = nodes.node()
+        attempts = folder / str(round_)
+        attempts.mkdir()
+        with Ledger.open(tmp_path / f"{round_}.db") as ledger:
+            timer = threading.Thread(target=kill_in_the_midst, args=(nodes, victim, attempts, rng.randrange(2, n - 2)))
+            timer.start()
+            started = time.monotonic()
+            found = map_chunks(
+                functions.slow,
+                made(attempts, n, seconds=0.5),
+                version="1",
+                how="ray",
+                address=nodes.address,
+                deadline_s=60.0,
+                ledger=ledger,
+            )
+            seconds.append(time.monotonic() - started)
+            timer.join()
+            assert found == squares(n)
+            assert ledger.verify() == 2 * n
+        counts = Counter(functions.called(attempts))
+        assert set(counts) == {str(k) for k in range(n)}
+        assert max(counts.values()) <= 2
+        again += sum(counts.values()) - n
+    note(
+        "kill -9 of one of two Ray nodes",
+        f"{kills} kills in the midst of {n} chunks of half a second",
+        f"all results right and in the ledger; {again} chunks computed twice; "
+        f"over within {max(seconds):.0f} s of a deadline of 60 s",
+    )
+
+
+def kill_in_the_midst(nodes: Nodes, victim: int, attempts: Path, after: int) -> None:
+    while len(functions.called(attempts)) < after:
+        time.sleep(0.02)
+    nodes.kill(victim)
+
+
+@pytest.mark.usefixtures("only_in_full")
+def test_a_head_that_is_killed(nodes, folder, tmp_path, note):
+    """The job ends with one error within its deadline, what was finished is kept, the rest is computed elsewhere."""
+    head, stall_s = nodes.head(), 30.0
+    timer = threading.Thread(target=kill_in_the_midst, args=(nodes, head, folder, 3))
+    timer.start()
+    started = time.monotonic()
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        with pytest.raises(AssayError, match=r"head node is gone|within 30 s|given up after") as caught:
+            map_chunks(
+                functions.slow,
+                made(folder, 40, seconds=0.5),
+                version="1",
+                how="ray",
+                address=nodes.address,
+                deadline_s=20.0,
+                stall_s=stall_s,
+                ledger=ledger,
+            )
+        seconds = time.monotonic() - started
+        timer.join()
+        assert "\n" not in str(caught.value)
+        before = Counter(functions.called(folder))
+        found = map_chunks(functions.slow, made(folder, 40, seconds=0.0), version="1", ledger=ledger)
+    assert found == squares(40)
+    counts = Counter(functions.called(folder))
+    assert sum(before[key] == counts[key] for key in before) >= 2
+    assert seconds < 60 + stall_s
+    note(
+        "kill -9 of the Ray head node",
+        "1 kill in the midst of 40 chunks, 30 s without any chunk allowed",
+        f"one error after {seconds:.0f} s; what was finished was kept, the rest computed by the next run",
+    )
+
+
+@pytest.mark.usefixtures("only_in_full")
+def test_who_has_no_token_is_not_let_in(nodes, folder, tmp_path, monkeypatch, note):
+    nodes.head()
+    other = tmp_path / "other"
+    other.write_text("0" * 64)
+    assert "Authentication" in nodes.refused(RAY_AUTH_TOKEN_PATH=str(other))
+    assert "Authentication" in nodes.refused(RAY_AUTH_MODE="disabled")
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(other))
+    with pytest.raises(AssayError, match=r"Ray did not let us in within 8 s.*RAY_AUTH_TOKEN_PATH"):
+        map_chunks(functions.square, made(folder, 1), version="1", how="ray", address=nodes.address, stall_s=8.0)
+    made_ = "2 nodes and 1 run, without the token of the head node or with another"
+    note("Ray without the token", made_, "none let in; each ends with an error that says so")
+
+
+@pytest.mark.usefixtures("only_in_full")
+def test_nobody_at_the_address(folder):
+    where = f"127.0.0.1:{free_port()}"
+    with pytest.raises(AssayError, match=r"did not let us in|cannot be used|has ended"):
+        map_chunks(functions.square, made(folder, 1), version="1", how="ray", address=where, stall_s=8.0)
