@@ -270,3 +270,24 @@ def test_the_answer_key_answers_what_it_was_told_and_nothing_else():
     assert len(key) == episode.calls
     assert answered(AnswerKey({asked("x").key: "y"}), asked("x")).model == NAME
     assert all(day.scores["S4"] == pytest.approx(1) for day in episode.result().dates)
+
+
+def test_correlations_that_make_no_covariance_leave_inverse_volatility():
+    correlation = np.array([[1.0, 0.9, -0.9], [0.9, 1.0, 0.9], [-0.9, 0.9, 1.0]])
+    sheet = Sheet(("A", "B", "C"), ("bond", "bond", "cash"), {"vol_pct": np.array([0.1, 0.2, 0.4])}, correlation)
+    found = BOOKS["literal"](sheet, np.array([0.5, 0.5, 0.5]), np.ones(3, dtype=bool), Limits(0.5, 0.1))
+    assert found == pytest.approx([4 / 7, 2 / 7, 1 / 7])
+
+
+def test_limits_that_nothing_can_keep_change_nothing():
+    sheet = Sheet(("A", "B"), ("equity", "crypto"), {}, np.eye(2))
+    assert within(np.array([0.7, 0.3]), sheet, Limits(0.4, 0.4)).tolist() == [0.7, 0.3]
+
+
+@pytest.mark.parametrize(
+    ("task", "reason"),
+    [("TASK S2, signals.", "names no threshold"), ("TASK S2, signals. above 0.2, below", "no table of views")],
+)
+def test_a_prompt_that_lacks_something_says_what(task, reason):
+    with pytest.raises(ModelError, match=reason):
+        answered(ReferenceBenchmarkModel("steady"), asked(task))

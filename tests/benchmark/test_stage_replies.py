@@ -47,6 +47,14 @@ LINES = "SPY: +0.4\nBTC-USD: -1\n^VIX: 0.05\nBIL: 0"
         "1. SPY: 0.4\n2. BTC-USD: -1\n3. ^VIX: .05\n4. BIL: 0.0",
         "| Ticker | View |\n|---|---|\n| SPY | 0.4 |\n| BTC-USD | -1 |\n| ^VIX | 0.05 | calm |\n| BIL | 0 |",
         "My view of the market is as follows.\n\n" + LINES + "\n\nTOTAL: 4 assets",
+        "<think>SPY: 0.9 or so {maybe}\nBIL: 1</think>\n" + LINES,
+        '<think>{"views": {"SPY": 1}}</think>' + json.dumps({"views": VIEWS}),
+        'First {"views": {"SPY": 0.1}} and then, finally: ' + rows("views", "view", VIEWS),
+        "```\n"
+        + rows("views", "view", {"SPY": 0.9})
+        + "\n```\nNo:\n```json\n"
+        + rows("views", "view", VIEWS)
+        + "\n```",
         rows("views", "view", {name: str(value) for name, value in VIEWS.items()}),
     ],
 )
@@ -149,6 +157,30 @@ def test_what_names_no_value_is_a_state_with_a_reason(parse, given_reply, state)
 def test_a_reply_made_to_hang_a_pattern_is_read_at_once(text):
     for parse in (parse_views, parse_signals, parse_weights):
         assert parse(reply(text), TICKERS)[1].state != "ok"
+
+
+SYMBOL = st.text("ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789", min_size=1, max_size=6)
+
+
+@given(
+    st.lists(
+        st.builds(lambda lead, name, tail: lead + name + tail, st.sampled_from(["", "^"]), SYMBOL,
+                  st.sampled_from(["", "-USD", "=F", ".B"])),
+        min_size=1,
+        max_size=12,
+        unique=True,
+    ).filter(lambda names: not all(name.isdigit() for name in names)),
+    st.data(),
+)  # fmt: skip
+def test_any_universe_of_symbols_is_read_in_lines_and_in_json(names, data):
+    """GC=F has the separator in its name, A is the beginning of AA, and 7203 is a number."""
+    tickers = tuple(names)
+    views = {name: data.draw(st.integers(-100, 100)) / 100 for name in tickers}
+    lines = "\n".join(f"{name}: {value}" for name, value in views.items())
+    for text in (rows("views", "view", views), lines):
+        found, state = parse_views(reply(text), tickers)
+        assert found.tolist() == list(views.values())
+        assert state.state == "ok"
 
 
 # --- signals ----------------------------------------------------------------------------------------------------------
@@ -256,4 +288,6 @@ def test_every_book_comes_back(parts):
 
 def test_what_is_said_beside_the_weights():
     assert rationale_of('{"weights": [], "rationale": " Bonds hedge. "}') == "Bonds hedge."
+    assert rationale_of('Here:\n```json\n{"weights": [], "rationale": "Calm."}\n```') == "Calm."
+    assert rationale_of('I {think} so: {"weights": {"SPY": 1}, "rationale": "Calm."}') == "Calm."
     assert rationale_of("SPY: 1.0") == rationale_of('{"rationale": 3}') == rationale_of("[1]") == ""

@@ -87,13 +87,15 @@ def find_values(
     """
     known = _by_upper(tickers)
     found = Found()
-    for candidate in _objects(text):
+    text = spoken(text)
+    for candidate in objects_in(text, key):
         try:
             raw = strict_json(candidate)
         except Rejected as exc:
             found.json_reason = str(exc)
             continue
         if _take(raw, found, known, key=key, column=column):
+            found.json_reason = ""
             return found
     if salvage:
         _complete_rows(text, found, known, column)
@@ -110,17 +112,27 @@ def _by_upper(tickers: tuple[str, ...]) -> dict[str, str]:
     return {ticker.upper(): ticker for ticker in tickers}
 
 
-def _objects(text: str) -> Iterator[str]:
-    """Where the JSON of a reply may be, the surest place first."""
+def spoken(text: str) -> str:
+    """A reply without what a model shows of its thinking before it.
+
+    >>> spoken("<think>SPY: 0.9?</think>SPY: 0.1")
+    'SPY: 0.1'
+    """
+    return text.rpartition("</think>")[2]
+
+
+def objects_in(text: str, key: str) -> Iterator[str]:
+    """Where the JSON of a reply may be, the surest place first; of several the last, for that is the final one."""
     if "{" not in text:
         return
     stripped = text.strip()
     if stripped.startswith("{"):
         yield stripped
     yield from reversed(_FENCED.findall(text))
-    first, last = stripped.find("{"), stripped.rfind("}")
-    if 0 <= first < last and (first > 0 or last < len(stripped) - 1):
-        yield stripped[first : last + 1]
+    last = stripped.rfind("}")
+    for first in (stripped.find("{"), stripped.rfind("{", 0, max(stripped.rfind(f'"{key}"'), 0))):
+        if 0 <= first < last:
+            yield stripped[first : last + 1]
 
 
 def _take(raw: JSON, found: Found, known: Mapping[str, str], *, key: str, column: str) -> bool:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from assaymark.benchmark.reply_forms import MOST_CHARACTERS, Found, find_values, named
+from assaymark.benchmark.reply_forms import MOST_CHARACTERS, Found, find_values, named, objects_in, spoken
 from assaymark.benchmark.stages import SIGNALS, Signal, StageState
 from assaymark.engine.calls import Reply
 from assaymark.portfolio.solution import Floats
@@ -123,12 +123,15 @@ def rationale_of(text: str) -> str:
     >>> rationale_of('{"weights": [], "rationale": "Bonds hedge."}')
     'Bonds hedge.'
     """
-    try:
-        raw = strict_json(text.strip()) if len(text) <= MOST_CHARACTERS else None
-    except Rejected:
-        return ""
-    said = raw.get("rationale") if isinstance(raw, dict) else None
-    return said.strip() if isinstance(said, str) else ""
+    for candidate in objects_in(spoken(text), "weights") if len(text) <= MOST_CHARACTERS else ():
+        try:
+            raw = strict_json(candidate)
+        except Rejected:
+            continue
+        said = raw.get("rationale") if isinstance(raw, dict) else None
+        if isinstance(said, str):
+            return said.strip()
+    return ""
 
 
 def _unusable(reply: Reply) -> StageState | None:
