@@ -1,6 +1,8 @@
 """The questions of PortBench: seven templates with exact answers, made from a market, asked, read and scored."""
 
+from assaymark.benchmark.questions.card import dataset_card, manifest
 from assaymark.benchmark.questions.generate import QuestionSet, generate_questions
+from assaymark.benchmark.questions.guesser import guess
 from assaymark.benchmark.questions.parse import Read, read_answer
 from assaymark.benchmark.questions.payloads import (
     ABLATED,
@@ -16,32 +18,56 @@ from assaymark.benchmark.questions.payloads import (
     Split,
     Template,
 )
+from assaymark.benchmark.questions.published import (
+    answer_text,
+    question_line,
+    questions_digest,
+    read_questions,
+    write_questions,
+)
 from assaymark.benchmark.questions.question import Question
 from assaymark.benchmark.questions.render import PROMPT_VERSION, template_digest
 from assaymark.benchmark.questions.schedule import COUNTS
 from assaymark.benchmark.questions.score import QAScore, score_answer
+from assaymark.benchmark.questions.solver import solve
+from assaymark.benchmark.questions.tabulate import FORMULA, JUDGMENT, Cell, QATable, Scored, tabulate
 
 __all__ = [
     "ABLATED",
     "CONDITIONS",
     "COUNTS",
+    "FORMULA",
+    "JUDGMENT",
     "LEVELS",
     "PROMPT_VERSION",
     "SPLITS",
     "TEMPLATES",
     "Answer",
+    "Cell",
     "Condition",
     "Context",
     "Payload",
     "QAScore",
+    "QATable",
     "Question",
     "QuestionSet",
     "Read",
     "Regime",
+    "Scored",
     "Split",
     "Template",
+    "answer_text",
+    "dataset_card",
     "generate_questions",
+    "guess",
+    "manifest",
+    "question_line",
+    "questions_digest",
     "read_answer",
+    "read_questions",
     "score_answer",
+    "solve",
+    "tabulate",
     "template_digest",
+    "write_questions",
 ]

@@ -112,7 +112,8 @@ def _cosine(said: Weights, truth: Weights) -> float:
 def _trade(said: Trade, truth: Trade) -> dict[str, float]:
     """T6: the decision; then, only where it is right and one is due, side and instrument of the trade."""
     right = float(said.rebalance == truth.rebalance)
-    if not truth.rebalance:
+    # A published set may say yes without saying which trade.
+    if not truth.rebalance or truth.side is None:
         return {"score": right, "decision": right}
     side = right * float(said.side == truth.side)
     instrument = right * float(said.instrument == truth.instrument)
