@@ -137,6 +137,15 @@ def test_a_run_stays_below_its_limits(ledger, short):
     assert free.times[-1] < model.times[8]
 
 
+def test_where_there_is_room_nobody_waits(ledger, monkeypatch):
+    async def wait(_gate, seconds):
+        raise AssertionError(f"waited {seconds} s")
+
+    monkeypatch.setattr("assaymark.engine.gate.Gate.pause", wait)
+    limits = {"reference": Limits(requests_per_minute=200)}
+    assert run_calls(ledger, calls(100), {NAME: Timed()}, concurrency=3, limits=limits).made == 100
+
+
 def test_tokens_that_were_not_taken_make_room(ledger, monkeypatch):
     """Without it this would take three minutes more than it does."""
     monkeypatch.setattr("assaymark.engine.gate._LOOK_AGAIN_S", 0.01)

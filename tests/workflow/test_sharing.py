@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
 import pytest
+import sqlalchemy as sa
+from made_records import OWN
 
 from assaymark.cli import main
-from assaymark.engine import RunSummary
+from assaymark.engine import CallSpec, Ledger, Limits, RunSummary
 from assaymark.engine.runner import Failure
+from assaymark.errors import LedgerError
 from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.sharing import name_ledger, work_lines
+from assaymark.workflow.sharing import name_ledger, work, work_lines
 
 STUDY = "x.toml"
+ENGINE = """
+[engine]
+concurrency = 3
+deadline_s = 77.0
+attempts = 2
+[engine.limits.reference]
+requests_per_minute = 100000
+[engine.limits.openai]
+requests_per_minute = 5
+tokens_per_minute = 600
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -77,3 +94,82 @@ def test_what_a_worker_prints():
         "first failure: kkkkkkkkkkkk..., busy (503)",
         "openai: stopped asking it",
     ]
+
+
+# --- a database that a study runs on --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def hosted(empty_schema, tmp_path_factory):
+    """A run folder whose ledger is in a database, with a finished study, and the URL of that database."""
+    with empty_schema() as url:
+        root = tmp_path_factory.mktemp("hosted")
+        study = root / "study.toml"
+        study.write_text(OWN.read_text() + ENGINE)
+        assert main(["run", str(study), "--out", str(root / "run"), "--ledger", url]) == 0
+        yield root / "run", url
+
+
+def test_a_worker_with_nothing_but_the_ledger_works_in_the_manner_of_the_plan(hosted, monkeypatch):
+    folder, url = hosted
+    seen = []
+    monkeypatch.setattr("assaymark.workflow.sharing.run_worker", lambda *_, **manner: seen.append(manner))
+    work(url, {})
+    work(RunFolder(folder), {})
+    for manner in seen:
+        assert (manner["concurrency"], manner["deadline_s"], manner["attempts"]) == (3, 77.0, 2)
+        assert manner["limits"] == {"reference": Limits(100_000, None), "openai": Limits(5, 600)}
+
+
+def test_a_worker_answers_what_is_planned_in_a_ledger(hosted, capsys):
+    _, url = hosted
+    with Ledger.open(url) as ledger:
+        key = min(one.key for one in ledger.answered())
+        again = replace(ledger.call(key), trial=77)
+        ledger.plan([again])
+    assert main(["worker", "--ledger", url]) == 0
+    assert "1 calls answered here" in capsys.readouterr().out
+    with Ledger.open(url) as ledger:
+        assert ledger.reply(again.key).text
+        assert ledger.verify() > 0
+
+
+def test_a_second_plan_in_the_same_database_is_refused_before_it_plans_anything(hosted, tmp_path, capsys):
+    _, url = hosted
+    (tmp_path / "other.toml").write_text(OWN.read_text().replace("seed = 1\n", "seed = 9\n", 1) + ENGINE)
+    with Ledger.open(url) as ledger:
+        before = ledger.verify()
+    err = refused(capsys, "run", tmp_path / "other.toml", "--out", tmp_path / "other", "--ledger", url)
+    assert "holds the calls of another plan" in err
+    assert "name another database, or another schema of it" in err
+    assert err.count("\n") == 1
+    with Ledger.open(url) as ledger:
+        assert ledger.verify() == before
+    assert "holds the calls of another plan" in refused(capsys, "worker", tmp_path / "other")
+
+
+def test_a_ledger_that_no_run_has_asked_through_names_no_manner(database, capsys):
+    with Ledger.open(database):
+        pass
+    assert main(["worker", "--ledger", database]) == 0
+    with Ledger.open(database) as ledger:
+        ledger.plan([CallSpec(model="openai/m", messages=(), template="")])
+    err = refused(capsys, "worker", "--ledger", database)
+    assert "does not say how its calls are to be asked" in err
+
+
+def test_a_note_that_was_damaged_is_not_read(database):
+    with Ledger.open(database) as ledger:
+        assert ledger.notes.read("manner") is None
+        assert ledger.notes.leave("manner", "a") == "a" == ledger.notes.leave("manner", "b")
+        ledger.notes.replace("manner", "c\ud83d")
+        assert ledger.notes.read("manner") == "c\ud83d"
+        found = ledger.verify()
+        engine = sa.create_engine(database)
+        with engine.begin() as connection:
+            connection.execute(sa.text("update meta set value = replace(value, 'c', 'd') where name = 'note manner'"))
+        engine.dispose()
+        for read in (partial(ledger.notes.read, "manner"), ledger.verify):
+            with pytest.raises(LedgerError, match="the note 'manner' of the ledger is damaged"):
+                read()
+    assert found == 1

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from assaymark.engine import rows, tables
 from assaymark.engine.batch_book import check_batches
 from assaymark.engine.chunk_book import check_chunks
+from assaymark.engine.notes import check_notes
 from assaymark.errors import LedgerError
 
 _ROWS_AT_ONCE = 100  # rows of objects hold up to a MiB each
@@ -34,7 +35,7 @@ def check_rows(connection: sa.Connection, stored: Callable[[str], bytes]) -> int
             check(row)
             checked += 1
     _check_held(connection, {raw for raw in raws if raw is not None})
-    return checked + check_batches(connection) + check_chunks(connection)
+    return checked + check_batches(connection) + check_chunks(connection) + check_notes(connection)
 
 
 def _check_held(connection: sa.Connection, digests: set[str]) -> None:

@@ -135,9 +135,10 @@ class _Throttle:
         try:
             while self._waiting and not self._gate.shut:
                 corrections, self._corrections = self._corrections, {}
-                grant = await self._reserve([tokens for tokens, _ in self._waiting], corrections)
+                asked = [tokens for tokens, _ in self._waiting]
+                grant = await self._reserve(asked, corrections)
                 self._tell(grant.bucket, grant.granted)
-                if self._waiting:
+                if grant.granted < len(asked):  # those that came meanwhile have not been refused
                     await self._gate.pause(min(grant.wait_s, _LOOK_AGAIN_S))
             self._tell(None, len(self._waiting))
         except Exception as exc:

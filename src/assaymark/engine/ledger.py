@@ -24,6 +24,7 @@ from assaymark.engine.commits import KEYS_A_QUERY, groups
 from assaymark.engine.database import SqliteStore, Store
 from assaymark.engine.leases import Leases
 from assaymark.engine.limits import Grant, Limits
+from assaymark.engine.notes import Notes
 from assaymark.engine.objects import Packed, bytes_text, pack, text_bytes
 from assaymark.engine.postgres import PostgresStore, is_url
 from assaymark.engine.rows import Answered, Attempt, End, Outcome, Source
@@ -75,7 +76,7 @@ class Ledger:
 
     ``leases`` is there where several workers share the ledger, and None where one run holds it; see `Leases`.
     ``batches`` knows which calls are in batches at a provider; see `BatchBook`. ``chunks`` keeps results of
-    computations; see `ChunkBook`.
+    computations; see `ChunkBook`. ``notes`` are for whoever works on the calls; see `Notes`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
@@ -92,6 +93,7 @@ class Ledger:
         self._has_windows = store.shared
         self.batches = BatchBook(store)
         self.chunks = ChunkBook(store)
+        self.notes = Notes(store)
 
     # --- opening and closing ---
 

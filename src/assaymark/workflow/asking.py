@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
+
+from pydantic import ValidationError
 
 from assaymark.engine import CallSpec, Ledger, Limits, Model, Purse, Reply, RunSummary, run_calls
 from assaymark.engine.models import Models, check_ready
 from assaymark.engine.models.prices import Prices, load_prices
-from assaymark.errors import ModelError
+from assaymark.errors import InputError, ModelError, Problem
 from assaymark.protocol import EngineChoice
 from assaymark.records import canonical_json
 from assaymark.workflow.batched import ask_in_batches, batched_calls
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress
+
+_MANNER: Final = "manner"
 
 
 def run_all(
@@ -38,6 +42,8 @@ def run_all(
         There is a budget, and a call without a known price, or batches that do not fit.
     """
     _check_ready(ledger, calls, models)
+    if ledger.leases is not None:  # for workers that have nothing but the ledger
+        ledger.notes.replace(_MANNER, engine.model_dump_json())
     purse = purse_of(models)
     if engine.batch:
         if purse is not None:
@@ -51,6 +57,22 @@ def run_all(
         progress=lambda done, total: progress(what, done, total),
         **manner(engine),
     )
+
+
+def manner_left(ledger: Ledger) -> EngineChoice | None:
+    """The manner in which calls of a shared ledger were asked last; None if none were.
+
+    Raises
+    ------
+    InputError
+        It is of a form that this version does not know.
+    """
+    text = ledger.notes.read(_MANNER)
+    try:
+        return None if text is None else EngineChoice.model_validate_json(text)
+    except ValidationError as exc:
+        problems = [Problem(".".join(map(str, one["loc"])), one["msg"]) for one in exc.errors()]
+        raise InputError(f"{ledger.name}, how its calls are asked", problems) from None
 
 
 def _check_ready(ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model]) -> None:

@@ -19,6 +19,7 @@ from assaymark.workflow.asking import prices_of, require_all, run_all
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import Locked, open_locked
 from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.sharing import hold_ledger
 from assaymark.workflow.tables import CYCLES, DECISIONS, Store
 
 _MARGIN_S: Final = 10.0
@@ -95,6 +96,7 @@ def _answers(
     # An agent outside has its own patience; cut off before it, it would be asked again.
     deadline = max([engine.deadline_s, *(patience(spec.args) + _MARGIN_S for spec in outside)])
     with Ledger.open(folder.ledger) as ledger:
+        hold_ledger(ledger, locked)
         ledger.plan(calls)
         lane = engine.model_copy(update={"concurrency": min(engine.concurrency, _LANE), "deadline_s": deadline})
         summary = run_all(ledger, calls, models, lane, what="asking the agents", progress=progress)

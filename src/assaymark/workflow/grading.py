@@ -16,6 +16,7 @@ from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import Locked
 from assaymark.workflow.progress import Progress
 from assaymark.workflow.selection import Selection, select
+from assaymark.workflow.sharing import hold_ledger
 from assaymark.workflow.tables import DECISIONS, Store
 
 
@@ -69,6 +70,7 @@ class Desk:
         study = self.locked.study
         planned = plan_calls(self.decisions, {}, study, rubric, judges=judges, only=only, shown=self.shown)
         with Ledger.open(self.folder.ledger) as ledger:
+            hold_ledger(ledger, self.locked)
             ledger.plan(item.call for item in planned)
             calls = [item.call for item in planned]
             summary = run_all(ledger, calls, self.models, study.engine, what=what, progress=self.progress)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError
@@ -10,10 +11,12 @@ from sqlalchemy.exc import ArgumentError
 from assaymark.engine import Ledger, Model, RunSummary, run_worker
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.protocol import EngineChoice
-from assaymark.workflow.asking import manner, purse_of
+from assaymark.workflow.asking import manner, manner_left, purse_of
 from assaymark.workflow.folder import RunFolder, write_atomic
-from assaymark.workflow.locking import open_locked
+from assaymark.workflow.locking import Locked, open_locked
 from assaymark.workflow.progress import Progress, silent
+
+_PLAN: Final = "plan"
 
 
 def name_ledger(folder: RunFolder, url: str) -> None:
@@ -45,28 +48,58 @@ def name_ledger(folder: RunFolder, url: str) -> None:
         write_atomic(folder.ledger_url, url + "\n")
 
 
+def hold_ledger(ledger: Ledger, locked: Locked) -> None:
+    """See that a shared ledger is of this plan; the first that comes makes it so. An amended plan is the same plan.
+
+    Raises
+    ------
+    PlanError
+        It is of another plan, whose calls workers would ask in the manner of this one.
+    """
+    if ledger.leases is None:
+        return
+    plan = locked.amendments[0].plan_before if locked.amendments else locked.plan_hash
+    held = ledger.notes.leave(_PLAN, plan)
+    if held != plan:
+        raise PlanError(
+            f"{ledger.name} holds the calls of another plan ({held[:12]}..., this one is {plan[:12]}...); "
+            "one ledger is for one plan: name another database, or another schema of it"
+        )
+
+
 def work(where: RunFolder | str, models: Mapping[str, Model], *, progress: Progress = silent) -> RunSummary:
     """Answer planned calls of a shared ledger until none is left that could be answered here.
 
     Parameters
     ----------
     where : RunFolder or str
-        A run folder, whose plan says how calls are made; or the URL of a ledger, for a machine without the folder.
+        A run folder, or the URL of its ledger, for a machine without the folder. How calls are made (limits,
+        concurrency, deadline) was left there by the run; before it asks anything, the plan in the folder says.
     models : mapping of model name to Model
 
     Raises
     ------
     LedgerError
         The ledger cannot be opened.
+    PlanError
+        It is of another plan than the folder, or there is no run yet and no folder.
     """
-    engine = EngineChoice() if isinstance(where, str) else open_locked(where).study.engine
+    locked = None if isinstance(where, str) else open_locked(where)
     with Ledger.open(where if isinstance(where, str) else where.ledger, create=False) as ledger:
+        if locked is not None:
+            hold_ledger(ledger, locked)
+        engine = manner_left(ledger) or (locked.study.engine if locked is not None else None)
+        if engine is None and ledger.pending_models():
+            raise PlanError(
+                f"{ledger.name} does not say how its calls are to be asked, and with which limits: no run has begun to "
+                "ask them; start the run, or name its run folder"
+            )
         return run_worker(
             ledger,
             models,
             purse=purse_of(models),
             progress=lambda done, total: progress("answering calls", done, total),
-            **manner(engine),
+            **manner(engine or EngineChoice()),
         )
 
 

@@ -1,0 +1,72 @@
+"""What whoever plans calls leaves in the ledger for those who work on it: short texts under names."""
+
+from __future__ import annotations
+
+import json
+from typing import Final
+
+import sqlalchemy as sa
+
+from assaymark.engine import database
+from assaymark.engine.database import Store
+from assaymark.engine.tables import meta, seal
+from assaymark.errors import LedgerError
+
+_PREFIX: Final = "note "  # beside these, the table says what kind of ledger it is
+
+
+class Notes:
+    """The notes of one ledger; see `Ledger.notes`. Each is sealed: one that was damaged is not read as another."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def read(self, name: str) -> str | None:
+        """The note of this name; None if nobody left one.
+
+        Raises
+        ------
+        LedgerError
+            It is damaged.
+        """
+        with database.plainly(self._store.name), self._store.engine.connect() as connection:
+            value = connection.scalar(sa.select(meta.c.value).where(meta.c.name == _PREFIX + name))
+        return None if value is None else _opened(name, value)
+
+    def leave(self, name: str, text: str) -> str:
+        """Leave a note unless there is one of this name; the one that is there."""
+        row = {"name": _PREFIX + name, "value": _sealed(name, text)}
+        with database.plainly(self._store.name), database.writing(self._store.engine) as connection:
+            connection.execute(self._store.insert_new(meta), row)
+            value = connection.scalar(sa.select(meta.c.value).where(meta.c.name == _PREFIX + name))
+        return _opened(name, value)
+
+    def replace(self, name: str, text: str) -> None:
+        """Leave a note in place of the one that may be there."""
+        if self.leave(name, text) == text:
+            return
+        change = sa.update(meta).where(meta.c.name == _PREFIX + name).values(value=_sealed(name, text))
+        with database.plainly(self._store.name), database.writing(self._store.engine) as connection:
+            connection.execute(change)
+
+
+def check_notes(connection: sa.Connection) -> int:
+    """Raise `LedgerError` at the first note that has changed; how many there are if none has."""
+    found = connection.execute(sa.select(meta.c.name, meta.c.value).where(meta.c.name.startswith(_PREFIX))).all()
+    for name, value in found:
+        _opened(name.removeprefix(_PREFIX), value)
+    return len(found)
+
+
+def _sealed(name: str, text: str) -> str:
+    return json.dumps([text, seal(name, text)])
+
+
+def _opened(name: str, value: object) -> str:
+    try:
+        text, found = json.loads(str(value))
+    except (TypeError, ValueError):
+        text, found = "", ""
+    if not isinstance(text, str) or found != seal(name, text):
+        raise LedgerError(f"the note {name!r} of the ledger is damaged; restore the ledger from a copy")
+    return text
