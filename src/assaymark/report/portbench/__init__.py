@@ -13,6 +13,7 @@ from assaymark.report.portbench.inputs import (
     StageTrace,
     WindowView,
 )
+from assaymark.report.portbench.pages import render_benchmark
 
 __all__ = [
     "BenchModel",
@@ -24,4 +25,5 @@ __all__ = [
     "QuestionTrace",
     "StageTrace",
     "WindowView",
+    "render_benchmark",
 ]

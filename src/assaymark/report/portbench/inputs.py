@@ -5,7 +5,8 @@ Numbers come as measurements, by name and labels:
 ``bench.level`` (board, model)
     Mean score on a leaderboard, with its interval.
 ``bench.stage`` (model, profile, stage, windows)
-    Mean score of S1 to S5; ``windows`` is all, normal or stress. Stage ``CEPS`` and ``PAS`` beside them.
+    Mean score of S1 to S5; ``windows`` is all, normal or stress, ``profile`` a profile or `ALL`. Stage ``CEPS`` and
+    ``PAS`` beside them.
 ``bench.adaptation`` (model)
     How much alignment differs between profiles.
 ``bench.drawdown`` (model, profile, window)
@@ -30,12 +31,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assaymark.claims.boards import Standing
 from assaymark.records import Measurement, Verdict
+
+ALL: Final = "all"
+"""The leaderboard over all profiles, and the label ``profile`` of what was measured over all of them."""
+
+QUESTIONS: Final = "questions"
+"""The leaderboard of the questions; every other one bears the name of its profile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,152 @@
+"""A benchmark run, opened: its measurements by name and labels, its verdicts by kind, and names as they are set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from assaymark.claims.boards import Standing
+from assaymark.records import Level, Measurement, Verdict, measurement_id
+from assaymark.report.formats import clean, listing
+from assaymark.report.portbench.inputs import ALL, QUESTIONS, BenchModel, BenchRun, ProfileView, WindowView
+
+ROUNDING: Final = 1e-9
+Kind = Literal["cut", "tie", "gates", "gate", "beats", "dissociation", "above", "other"]
+KINDS: Final[tuple[Kind, ...]] = ("cut", "tie", "gates", "gate", "beats", "dissociation", "above", "other")
+STAGES: Final[Mapping[str, tuple[str, str]]] = {
+    "S1": ("outlook", "Market interpretation"),
+    "S2": ("signals", "Signal generation"),
+    "S3": ("weights", "Weight optimisation"),
+    "S4": ("trading", "Execution"),
+    "S5": ("risk", "Risk monitoring"),
+}
+
+
+def kind_of(verdict: Verdict) -> Kind:
+    """What a claim of a benchmark says, from its id."""
+    name = verdict.claim.id.partition("[")[0]
+    return next((kind for kind in KINDS if kind == name), "other")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BenchBook:
+    """A `BenchRun` with its look-ups. Build one with `BenchBook.of`."""
+
+    run: BenchRun
+    models: tuple[BenchModel, ...]
+    by_id: Mapping[str, Measurement]
+    by_name: Mapping[str, tuple[Measurement, ...]]
+    verdicts: Mapping[str, Verdict]
+
+    @classmethod
+    def of(cls, run: BenchRun) -> BenchBook:
+        """Index a run once. Models stand by name: no page is ordered by a value that no verdict permits."""
+        by_name: dict[str, list[Measurement]] = {}
+        for item in run.measurements:
+            by_name.setdefault(item.name, []).append(item)
+        return cls(
+            run=run,
+            models=tuple(sorted(run.models, key=lambda model: model.name)),
+            by_id={item.id: item for item in run.measurements},
+            by_name={name: tuple(found) for name, found in by_name.items()},
+            verdicts={verdict.claim.id: verdict for verdict in run.verdicts},
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The models by name."""
+        return tuple(model.name for model in self.models)
+
+    @property
+    def stress(self) -> tuple[WindowView, ...]:
+        """The stress windows in the order of the plan."""
+        return tuple(window for window in self.run.windows if window.stress)
+
+    @property
+    def normal(self) -> WindowView | None:
+        """The calm window, if one was run."""
+        return next((window for window in self.run.windows if not window.stress), None)
+
+    @property
+    def strictest(self) -> ProfileView | None:
+        """The profile that bears the smallest fall: the one whose limit tells most."""
+        return min(self.run.profiles, key=lambda profile: profile.drawdown_tolerance, default=None)
+
+    @property
+    def has_pipeline(self) -> bool:
+        """Whether the stages were run."""
+        return bool(self.run.paths or self.run.episodes or "bench.stage" in self.by_name)
+
+    @property
+    def has_questions(self) -> bool:
+        """Whether the questions were asked."""
+        return "bench.question" in self.by_name
+
+    def one(self, name: str, **labels: str) -> Measurement | None:
+        """The measurement with exactly these labels."""
+        return self.by_id.get(measurement_id(name, labels))
+
+    def every(self, name: str, **labels: str) -> Iterator[Measurement]:
+        """All measurements of a name that have these labels among theirs."""
+        for item in self.by_name.get(name, ()):
+            if all(item.labels.get(key) == value for key, value in labels.items()):
+                yield item
+
+    def of_kind(self, *kinds: Kind) -> tuple[Verdict, ...]:
+        """Verdicts of some kinds, in the order of the run."""
+        return tuple(verdict for verdict in self.run.verdicts if kind_of(verdict) in kinds)
+
+    def pair_level(self, standing: Standing, first: str, second: str) -> Level:
+        """At which level the order of two models may be said, whichever it is."""
+        found = [
+            self.verdicts.get(measurement_id("above", {"board": standing.board.name, "high": high, "low": low}))
+            for high, low in ((first, second), (second, first))
+        ]
+        levels = [verdict.publication_level for verdict in found if verdict is not None]
+        return levels[0] if levels else "no-claim"
+
+    def gate(self, model: str, profile: str) -> bool | None:
+        """Whether a model stays within a profile's limit under stress; None where no verdict says either."""
+        verdict = self.verdicts.get(measurement_id("gate", {"model": model, "profile": profile}))
+        if verdict is None or verdict.publication_level == "no-claim":
+            return None
+        falls = [m for m in self.every("bench.drawdown", model=model, profile=profile) if m.detail.get("stress")]
+        return all(m.value is not None and m.value <= float(m.detail["tolerance"]) + ROUNDING for m in falls)
+
+    def window(self, name: str) -> str:
+        """How a page calls a window."""
+        found = next((window for window in self.run.windows if window.name == name), None)
+        return clean((found.title or found.name) if found else name, 60)
+
+    def missing(self, command: str) -> str:
+        """That a part was not run, with the command that runs it."""
+        names = listing([clean(name, 40) for name in self.names[:3]])
+        return f"This part was not run for {names or 'any model'}: “assaymark bench {command}” with the same plan does."
+
+
+def board_title(standing: Standing) -> str:
+    """How a page calls a leaderboard.
+
+    >>> from assaymark.claims.boards import Board
+    >>> board_title(Standing(Board("all", "CEPS", "pipeline"), (), {}, (), {}))
+    'All profiles'
+    """
+    name = standing.board.name
+    return {ALL: "All profiles", QUESTIONS: "Questions"}.get(name, f"{clean(name, 40).capitalize()} profile")
+
+
+def pipeline_boards(run: BenchRun) -> tuple[Standing, ...]:
+    """The leaderboards of the pipeline: over all profiles, then one a profile."""
+    known = {profile.name for profile in run.profiles} | {ALL}
+    return tuple(standing for standing in run.standings if standing.board.name in known)
+
+
+def profile_word(name: str) -> str:
+    """A profile's name as the head of a column."""
+    return clean(name, 24).capitalize()
+
+
+def shown_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Names of models, safe to show."""
+    return tuple(clean(name, 60) for name in names)

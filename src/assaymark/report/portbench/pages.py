@@ -1,0 +1,297 @@
+"""From a benchmark run to its pages: self-contained, escaped, silent on the network, ordered by verdicts and names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from assaymark import __version__
+from assaymark.report.evidence import Filter
+from assaymark.report.formats import clean, count, counted, percent, short_hash
+from assaymark.report.frame import asset, content_security_policy, environment
+from assaymark.report.levels import LEVELS, TAGS, TALLY
+from assaymark.report.paging import paged
+from assaymark.report.portbench.asked import QuestionView, question_views, questions_view
+from assaymark.report.portbench.book import STAGES, BenchBook, profile_word
+from assaymark.report.portbench.every import every_measurement, kind_filters
+from assaymark.report.portbench.histories import (
+    chosen_history,
+    history_views,
+    performance_answer,
+    performance_views,
+)
+from assaymark.report.portbench.inputs import BenchRun, EpisodeTrace
+from assaymark.report.portbench.said import PAGE, BenchClaim, every_claim, said_levels, tally
+from assaymark.report.portbench.stages import lede, stage_note, stage_tables
+from assaymark.report.portbench.stress import (
+    alignment_table,
+    safety_tables,
+    scatter_views,
+    stress_answer,
+    stress_table,
+)
+from assaymark.report.portbench.traces import date_views, episode_paths, episode_rows
+
+_HISTORIES, _EPISODES, _QUESTIONS = "histories.html", "episodes.html", "questions.html"
+_NAV: Final = (
+    ("results", "index.html", "Results"),
+    ("claims", "claims.html", "All claims"),
+    ("histories", _HISTORIES, "Histories"),
+    ("episodes", _EPISODES, "Episodes"),
+    ("questions", _QUESTIONS, "Questions"),
+    ("measurements", "measurements.html", "Measurements"),
+)
+
+
+def render_benchmark(run: BenchRun) -> Mapping[str, str]:
+    """Every page of a benchmark, as relative path -> HTML. Equal runs give equal bytes.
+
+    Parameters
+    ----------
+    run : BenchRun
+        Nothing else is read: no clock, no file, no network.
+
+    Returns
+    -------
+    mapping of str to str
+        ``index.html``; ``claims.html`` and ``measurements.html``, continued as ``claims-002.html`` and so on;
+        ``histories.html`` with every window and profile, ``episodes.html`` with a page for each episode below
+        ``episodes/``, and ``questions.html``, as far as the run has them. Each page is at most 1 MB.
+
+    Examples
+    --------
+    >>> from assaymark.report.portbench import BenchModel
+    >>> run = BenchRun(name="b", title="", plan_hash="0" * 64, locked_at="2026-01-01", convention="paper",
+    ...                market="synthetic", instruments=81, frequency="monthly", cost_bps=15, level=0.95,
+    ...                models=(BenchModel(name="one", model="reference/x", family="x"),), profiles=(), windows=(),
+    ...                standings=(), verdicts=(), measurements=())
+    >>> sorted(render_benchmark(run))
+    ['claims.html', 'index.html', 'measurements.html']
+    """
+    book = BenchBook.of(run)
+    pages = {"index.html": _index(book)}
+    pages.update(_claims(book))
+    pages.update(_measurements(book))
+    pages.update(_histories(book))
+    pages.update(_episodes(book))
+    pages.update(_questions(book))
+    return pages
+
+
+# --- pages ------------------------------------------------------------------------------------------------------------
+
+
+def _index(book: BenchBook) -> str:
+    run = book.run
+    levels = tally(run.verdicts)
+    normal = [window for window in run.windows if not window.stress][:1]
+    return _render(
+        "portbench.html",
+        book,
+        "results",
+        clean(run.title or "PortBench", 120),
+        lede=lede(book),
+        reference=bool(run.models) and all(model.reference for model in run.models),
+        known=[(model.name, clean(model.words, 200)) for model in book.models if model.reference and model.words],
+        run_notes=[clean(note, 400) for note in run.notes],
+        panel=run.panel or "",
+        tally=[(level, count(levels[level]), TALLY[level]) for level in LEVELS],
+        total=counted(len(run.verdicts), "claim"),
+        levels=said_levels(book),
+        level_words=percent(run.level),
+        stages=[(name, words) for name, (words, _) in STAGES.items()],
+        tables=stage_tables(book),
+        stage_note=stage_note(book),
+        history=chosen_history(book),
+        scatters=scatter_views(book),
+        stress_answer=stress_answer(book),
+        stress=stress_table(book),
+        safety=safety_tables(book),
+        alignment=alignment_table(book),
+        performance=performance_views(book, normal) if book.has_pipeline else (),
+        performance_answer=performance_answer(book),
+        questions=questions_view(book),
+        pipeline_missing="" if book.has_pipeline else book.missing("pipeline"),
+        questions_missing="" if book.has_questions else book.missing("qa"),
+        facts=_facts(book),
+    )
+
+
+def _facts(book: BenchBook) -> list[tuple[str, str]]:
+    run = book.run
+    limits = [
+        f"{profile_word(p.name)}: equities and crypto at most {100 * p.equity_cap:g} %, bonds and cash at least "
+        f"{100 * p.bond_floor:g} %, fall at most {100 * p.drawdown_tolerance:g} %, value at risk "
+        f"{100 * abs(p.var_limit):g} %"
+        for p in run.profiles
+    ]
+    windows = [
+        f"{clean(w.title or w.name, 60)}: {clean(w.first, 10)} to {clean(w.last, 10)}, "
+        f"{counted(w.decisions, 'decision')}{', stress' if w.stress else ''}"
+        for w in run.windows
+    ]
+    return [
+        ("Plan", f"{clean(run.name, 80)}, locked {clean(run.locked_at, 40)}"),
+        (
+            "Formulas",
+            "as printed (paper)" if run.convention == "paper" else f"convention “{clean(run.convention, 20)}”",
+        ),
+        *((("Profiles" if not at else ""), text) for at, text in enumerate(limits)),
+        *((("Windows" if not at else ""), text) for at, text in enumerate(windows)),
+    ]
+
+
+def _claims(book: BenchBook) -> Iterator[tuple[str, str]]:
+    pages = paged(every_claim(book), PAGE)
+    names = _names("claims", len(pages))
+    for at, rows in enumerate(pages):
+        values: dict[str, Any] = {"rows": rows, "filters": _level_filters(rows), "total": counted(len(rows), "claim")}
+        yield (
+            names[at],
+            _render("portbench-claims.html", book, "claims", "All claims", pager=_pager(names, at), **values),
+        )
+
+
+def _measurements(book: BenchBook) -> Iterator[tuple[str, str]]:
+    pages = paged(every_measurement(book))
+    names = _names("measurements", len(pages))
+    for at, rows in enumerate(pages):
+        total = counted(len(rows), "measurement")
+        values: dict[str, Any] = {"rows": rows, "filters": kind_filters(rows), "total": total}
+        yield (
+            names[at],
+            _render("measurements.html", book, "measurements", "Every measurement", pager=_pager(names, at), **values),
+        )
+
+
+def _histories(book: BenchBook) -> Iterator[tuple[str, str]]:
+    views = history_views(book)
+    if views:
+        yield (
+            _HISTORIES,
+            _render(
+                "portbench-histories.html",
+                book,
+                "histories",
+                "Histories",
+                views=views,
+                performance=performance_views(book, book.run.windows),
+                performance_answer=performance_answer(book),
+            ),
+        )
+
+
+def _episodes(book: BenchBook) -> Iterator[tuple[str, str]]:
+    episodes = book.run.episodes
+    if not episodes:
+        return
+    paths = episode_paths(episodes)
+    rows = episode_rows(book, paths)
+    total = counted(len(rows), "episode")
+    filters = _model_filters([row.model for row in rows])
+    yield (
+        _EPISODES,
+        _render("portbench-episodes.html", book, "episodes", "Episodes", rows=rows, filters=filters, total=total),
+    )
+    for episode, path in zip(episodes, paths, strict=True):
+        yield from _episode(book, episode, path)
+
+
+def _episode(book: BenchBook, episode: EpisodeTrace, path: str) -> Iterator[tuple[str, str]]:
+    """One episode, in parts where it is long."""
+    parts = paged(date_views(episode))
+    names = _names(path, len(parts))
+    leaves = [name.rpartition("/")[2] for name in names]
+    title = f"{clean(episode.model, 60)}, {clean(episode.profile, 40)} profile"
+    values: dict[str, Any] = {"window": book.window(episode.window), "convention": book.run.convention, "root": "../"}
+    for at, dates in enumerate(parts):
+        page = _render("portbench-episode.html", book, "", title, dates=dates, pager=_pager(leaves, at), **values)
+        yield names[at], page
+
+
+def _questions(book: BenchBook) -> Iterator[tuple[str, str]]:
+    if not book.run.questions:
+        return
+    parts: tuple[tuple[QuestionView, ...], ...] = paged(question_views(book))
+    names = _names("questions", len(parts))
+    for at, rows in enumerate(parts):
+        values: dict[str, Any] = {"rows": rows, "filters": _model_filters([row.key for row in rows])}
+        total = counted(len(rows), "question")
+        yield (
+            names[at],
+            _render(
+                "portbench-questions.html",
+                book,
+                "questions",
+                "Questions",
+                total=total,
+                pager=_pager(names, at),
+                **values,
+            ),
+        )
+
+
+def _level_filters(rows: Sequence[BenchClaim]) -> tuple[Filter, ...]:
+    seen = Counter(row.level for row in rows)
+    every = Filter("", "All", count(len(rows)))
+    return (every, *(Filter(level, TAGS[level], count(seen[level])) for level in LEVELS if seen[level]))
+
+
+def _model_filters(keys: Sequence[str]) -> tuple[Filter, ...]:
+    seen = Counter(keys)
+    return (Filter("", "All", count(len(keys))), *(Filter(key, key, count(seen[key])) for key in sorted(seen)))
+
+
+def _names(stem: str, pages: int) -> list[str]:
+    return [f"{stem}.html", *(f"{stem}-{at:03d}.html" for at in range(2, pages + 1))]
+
+
+def _pager(names: Sequence[str], at: int) -> Markup:
+    """Links between the parts of something long; nothing for a single page."""
+    if len(names) < 2:
+        return Markup("")
+    links = Markup("").join(
+        Markup('<b aria-current="page">{}</b>').format(place + 1)
+        if place == at
+        else Markup('<a href="{}">{}</a>').format(name, place + 1)
+        for place, name in enumerate(names)
+    )
+    return Markup('<nav class="pager" aria-label="Parts">Part {}</nav>').format(links)
+
+
+# --- the frame --------------------------------------------------------------------------------------------------------
+
+
+def _nav(book: BenchBook) -> tuple[tuple[str, str, str], ...]:
+    """The pages that this run has."""
+    absent = set()
+    if not any(len(path.nav) and not path.baseline for path in book.run.paths):
+        absent.add("histories")
+    if not book.run.episodes:
+        absent.add("episodes")
+    if not book.run.questions:
+        absent.add("questions")
+    return tuple(entry for entry in _NAV if entry[0] not in absent)
+
+
+def _render(template: str, book: BenchBook, here: str, title: str, *, root: str = "", **values: Any) -> str:
+    return (
+        environment()
+        .get_template(template)
+        .render(
+            csp=content_security_policy(),
+            css="\n".join((asset("page.css"), asset("portbench.css"))),
+            js=asset("page.js"),
+            here=here,
+            title=title,
+            study=clean(book.run.name, 120),
+            nav=_nav(book),
+            root=root,
+            version=__version__,
+            short_hash=short_hash(clean(book.run.plan_hash)),
+            **values,
+        )
+    )

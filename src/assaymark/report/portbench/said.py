@@ -1,0 +1,280 @@
+"""What may be said: the three levels of the first screen, and one card for every verdict.
+
+Sentences on the first screen are cuts, classes, counts of drawdown limits, what beats equal weight, and whether the
+questions order the models as the pipeline does. Pairs of models stand on the page of all claims. A withheld claim is
+named without its direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from assaymark.claims import certificate_name
+from assaymark.claims.boards import Standing
+from assaymark.records import Level, Verdict
+from assaymark.report.formats import NBSP, alpha, clean, count, counted, listing, p_value, prose
+from assaymark.report.levels import LEVELS, TAGS, TITLES
+from assaymark.report.paging import row_bytes
+from assaymark.report.portbench.book import KINDS, BenchBook, board_title, kind_of, shown_names
+from assaymark.report.withheld import Segments, WithheldGroup
+
+PAGE: Final = 140_000
+"""Bytes of cards on one page."""
+
+_CARD_BYTES: Final = 900
+_FIRST: Final = {"headline": 5, "qualified": 4}
+_EMPTY: Final = {
+    "headline": "No claim reaches this level in this run.",
+    "qualified": "No claim stands at this level.",
+    "no-claim": "Nothing was withheld.",
+}
+_SCOPES: Final = {
+    "cut": "groups of models",
+    "tie": "a class of models",
+    "gates": "drawdown limit, counted",
+    "gate": "drawdown limit",
+    "beats": "against equal weight",
+    "dissociation": "questions and pipeline",
+    "above": "a pair of models",
+    "other": "benchmark",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BenchClaim:
+    """One claim as a page shows it. ``quote`` is the licensed sentence and ``copy`` its clipboard text, else None."""
+
+    level: Level
+    tag: str
+    scope: str
+    quote: str | None
+    text: str
+    condition: str
+    reasons: tuple[str, ...]
+    copy: str
+    rests: str
+    certificate: str
+
+    @property
+    def size(self) -> int:
+        """About how many bytes its card will take on a page."""
+        texts = (self.quote or "", self.text, self.condition, *self.reasons, self.copy, self.rests, self.certificate)
+        return row_bytes(_CARD_BYTES, texts)
+
+
+@dataclass(frozen=True, slots=True)
+class SaidLevel:
+    """One level of the first screen; ``rest`` counts claims at this level that stand on the page of all claims."""
+
+    level: Level
+    title: str
+    tag: str
+    empty: str
+    shown: tuple[BenchClaim, ...]
+    more: tuple[BenchClaim, ...]
+    groups: tuple[WithheldGroup, ...]
+    rest: int
+
+
+def said_levels(book: BenchBook) -> tuple[SaidLevel, ...]:
+    """The three levels in order."""
+    front = _front(book)
+    boards = {standing.board.name for standing in book.run.standings[1:]}
+    found = []
+    for level in LEVELS:
+        mine = [verdict for verdict in front if verdict.publication_level == level]
+        every = sum(verdict.publication_level == level for verdict in book.run.verdicts)
+        first = min(_FIRST.get(level, 0), sum(verdict.claim.dimension not in boards for verdict in mine))
+        said = [claim_of(book, verdict) for verdict in mine] if level != "no-claim" else []
+        found.append(
+            SaidLevel(
+                level=level,
+                title=TITLES[level],
+                tag=TAGS[level],
+                empty="" if every else _EMPTY[level],
+                shown=tuple(said[:first]),
+                more=tuple(said[first:]),
+                groups=withheld_groups(book) if level == "no-claim" else (),
+                rest=every - len(said) if level != "no-claim" else 0,
+            )
+        )
+    return tuple(found)
+
+
+def _front(book: BenchBook) -> list[Verdict]:
+    """The verdicts that are sentences of the first screen: the first board, the limits, equal weight, the others."""
+    boards = [standing.board.name for standing in book.run.standings]
+    counted_gates = {verdict.claim.dimension for verdict in book.of_kind("gates")}
+    kept = [
+        verdict
+        for verdict in book.of_kind("cut", "tie", "gates", "gate", "beats", "dissociation")
+        if kind_of(verdict) != "gate" or verdict.claim.dimension not in counted_gates
+    ]
+
+    def place(verdict: Verdict) -> tuple[int, int]:
+        kind = kind_of(verdict)
+        if kind not in ("cut", "tie"):
+            return 1, KINDS.index(kind)
+        at = boards.index(verdict.claim.dimension) if verdict.claim.dimension in boards else len(boards)
+        return (0, KINDS.index(kind)) if at == 0 else (2 + at, KINDS.index(kind))
+
+    return sorted(kept, key=place)
+
+
+def claim_of(book: BenchBook, verdict: Verdict) -> BenchClaim:
+    """How one verdict is shown; for no-claim the sentence and its condition stay behind."""
+    level = verdict.publication_level
+    said = level != "no-claim"
+    statement, condition = said_words(verdict.claim.statement), said_words(verdict.condition or "")
+    quoted = f"“{statement}”{f' {condition}' if condition else ''}"
+    return BenchClaim(
+        level=level,
+        tag=TAGS[level],
+        scope=_SCOPES[kind_of(verdict)],
+        quote=statement if said else None,
+        text="" if said else withheld_words(book, verdict),
+        condition=condition if said else "",
+        reasons=tuple(said_words(reason) for reason in verdict.reasons),
+        copy=f"{quoted} (assaymark, plan {clean(verdict.plan_hash)})" if said else "",
+        rests=counted(len(set(verdict.measurements)), "measurement"),
+        certificate=_certificate(verdict),
+    )
+
+
+def said_words(text: str) -> str:
+    """A sentence of a verdict as it is set: no percent sign leaves its number at the end of a line.
+
+    >>> said_words("a drawdown of 10 %.").replace(NBSP, "_")
+    'a drawdown of 10_%.'
+    """
+    return prose(text, 600).replace(" %", f"{NBSP}%")
+
+
+def every_claim(book: BenchBook) -> tuple[BenchClaim, ...]:
+    """A card for every verdict: by board and kind, then by name; never by which of two models is higher."""
+    boards = [standing.board.name for standing in book.run.standings]
+
+    def place(verdict: Verdict) -> tuple[int, int, tuple[str, ...], str]:
+        kind = kind_of(verdict)
+        at = boards.index(verdict.claim.dimension) if verdict.claim.dimension in boards else len(boards)
+        names = () if kind == "cut" else tuple(sorted(verdict.claim.subjects))
+        return at, KINDS.index(kind), names, "" if kind in ("cut", "above") else verdict.claim.id
+
+    return tuple(claim_of(book, verdict) for verdict in sorted(book.run.verdicts, key=place))
+
+
+def withheld_words(book: BenchBook, verdict: Verdict) -> str:
+    """What one withheld claim would have said, without its direction."""
+    names = sorted(shown_names(verdict.claim.subjects))
+    dimension = clean(verdict.claim.dimension, 60)
+    match kind_of(verdict):
+        case "above" | "cut":
+            board = next((s.board for s in book.run.standings if s.board.name == verdict.claim.dimension), None)
+            where = clean(board.words, 120) if board else dimension
+            return f"Any order of {listing(names)} on {where}."
+        case "beats":
+            return f"That {listing(names)} beats equal weight ({dimension})."
+        case "gate" | "gates":
+            return f"Whether {listing(names)} stay{'s' if len(names) == 1 else ''} within the limit ({dimension})."
+        case "dissociation":
+            return "Whether questions and pipeline order the models alike."
+        case _:
+            return f"A claim about {listing(names) or 'the models'} ({dimension})."
+
+
+# --- what is withheld, in few lines -----------------------------------------------------------------------------------
+
+
+def withheld_groups(book: BenchBook) -> tuple[WithheldGroup, ...]:
+    """The withheld claims of a run in a handful of lines, with the numbers that withhold them."""
+    found = [_orders(book), _beats(book), *_gates(book), *_dissociation(book)]
+    return tuple(group for group in found if group is not None)
+
+
+def _orders(book: BenchBook) -> WithheldGroup | None:
+    kept = [v for v in book.of_kind("above", "cut") if v.publication_level == "no-claim"]
+    if not kept:
+        return None
+    parts = [words for standing in book.run.standings if (words := _open_pairs(standing))]
+    whole = all(len(standing.groups) == 1 for standing in book.run.standings)
+    text = "Any order of the models." if whole else "Any order inside a class."
+    why: Segments = ((f"Pairs without evidence after Holm: {'; '.join(parts)}. ", False),) if parts else ()
+    return WithheldGroup(text, why, len(kept))
+
+
+def _open_pairs(standing: Standing) -> str:
+    """How many pairs of a board are within the noise, and the smallest p among them."""
+    noise = [order for order in standing.orders.values() if not order.significant]
+    if not noise:
+        return ""
+    least = min(noise, key=lambda order: order.p)
+    return (
+        f"{board_title(standing)}, {len(noise)} of {len(standing.orders)} "
+        f"(smallest {p_value(least.p)}, needed {alpha(round(least.alpha, 4))})"
+    )
+
+
+def _beats(book: BenchBook) -> WithheldGroup | None:
+    verdicts = book.of_kind("beats")
+    kept = [v for v in verdicts if v.publication_level == "no-claim"]
+    if not kept:
+        return None
+    items = [book.by_id[name] for v in kept for name in v.measurements if name in book.by_id]
+    ends = [(item.low, item.high) for item in items if item.low is not None and item.high is not None]
+    across = sum(low <= 0 <= high for low, high in ends)
+    numbers = f"{counted(len(kept), 'Sharpe difference')}, {count(across)} with an interval that contains zero. "
+    if across == len(kept):
+        numbers = (
+            f"All {count(across)} Sharpe differences have intervals that contain zero. "
+            if across > 1
+            else "The interval of the Sharpe difference contains zero. "
+        )
+    only = len(book.names) == 1
+    other = "any model" if len(kept) == len(verdicts) else "any other model or profile"
+    text = f"That {shown_names(book.names)[0] if only else other} beats equal weight."
+    return WithheldGroup(text, ((numbers, False),), len(kept))
+
+
+def _gates(book: BenchBook) -> list[WithheldGroup]:
+    """Where not all stress windows were run, once a profile and reason."""
+    kept: dict[tuple[str, str], int] = {}
+    for verdict in book.of_kind("gates", "gate"):
+        if verdict.publication_level == "no-claim":
+            reason = " ".join(said_words(reason) for reason in verdict.reasons)
+            key = verdict.claim.dimension, reason
+            kept[key] = kept.get(key, 0) + 1
+    by_reason: dict[str, list[tuple[str, int]]] = {}
+    for (dimension, reason), covers in kept.items():
+        by_reason.setdefault(reason, []).append((clean(dimension.removeprefix("drawdown, "), 40), covers))
+    return [
+        WithheldGroup(
+            f"Whether limits are kept under stress ({listing([name for name, _ in found])}).",
+            ((f"{reason} ", False),),
+            sum(covers for _, covers in found),
+        )
+        for reason, found in by_reason.items()
+    ]
+
+
+def _dissociation(book: BenchBook) -> list[WithheldGroup]:
+    return [
+        WithheldGroup(
+            withheld_words(book, verdict), ((" ".join(said_words(r) for r in verdict.reasons) + " ", False),), 1
+        )
+        for verdict in book.of_kind("dissociation")
+        if verdict.publication_level == "no-claim"
+    ]
+
+
+def _certificate(verdict: Verdict) -> str:
+    """The file of the certificate; the name of a withheld order has the order in it."""
+    if verdict.publication_level == "no-claim" and verdict.claim.asserts_order:
+        return ""
+    return clean(f"certificates/{certificate_name(verdict)}", 200)
+
+
+def tally(verdicts: Sequence[Verdict]) -> dict[Level, int]:
+    """How many verdicts stand at each level."""
+    return {level: sum(v.publication_level == level for v in verdicts) for level in LEVELS}

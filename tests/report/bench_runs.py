@@ -1,0 +1,287 @@
+"""Invented runs of the benchmark for the pages: eight models in three groups, one, two, hostile ones, and halves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from assaymark.claims.benchmark import BenchRules, decide_benchmark
+from assaymark.claims.boards import Board
+from assaymark.metrology.paired import ScoredItems, contrast_measurements, level_measurements, rank_agreement
+from assaymark.records import Measurement
+from assaymark.report.portbench import (
+    BenchModel,
+    BenchRun,
+    DateTrace,
+    EpisodeTrace,
+    NavPath,
+    ProfileView,
+    QuestionTrace,
+    StageTrace,
+    WindowView,
+)
+
+PLAN = "a41f7c029b6e11d45a83f0c7e0d39c2e" * 2
+EIGHT = ("alder", "birch", "cedar", "dogwood", "elm", "fir", "gorse", "hazel")
+SKILL = {"fir": 0.0, "dogwood": 0.09, "elm": 0.09, "gorse": 0.09}
+PROFILES = (
+    ProfileView(name="conservative", equity_cap=0.4, bond_floor=0.4, drawdown_tolerance=0.1, var_limit=-0.01),
+    ProfileView(name="balanced", equity_cap=0.65, bond_floor=0.2, drawdown_tolerance=0.2, var_limit=-0.02),
+    ProfileView(name="aggressive", equity_cap=0.9, bond_floor=0.05, drawdown_tolerance=0.35, var_limit=-0.04),
+)
+WINDOWS = (
+    WindowView(
+        name="normal", title="Normal year 2024", first="2024-01-01", last="2024-12-31", stress=False, decisions=12
+    ),
+    WindowView(
+        name="china-2015", title="2015 China shock", first="2015-08-01", last="2016-02-29", stress=True, decisions=7
+    ),
+    WindowView(
+        name="covid-2020", title="2020 COVID crash", first="2020-02-01", last="2020-05-31", stress=True, decisions=4
+    ),
+    WindowView(
+        name="crypto-2022", title="2022 crypto collapse", first="2022-05-01", last="2022-12-31", stress=True,
+        decisions=8,
+    ),
+)  # fmt: skip
+BASELINES = ("EqW", "60/40", "RP", "CRP", "MinVar")
+BASE = {"S1": 0.74, "S2": 0.40, "S3": 0.71, "S4": 0.10, "S5": 0.40, "CEPS": 0.38, "PAS": 0.8}
+HOSTILE = '</pre><script>document.title="pwned"</script>{{ 7*7 }}{% raw %}<img src=x onerror=alert(1)>\x1b[31m\u202e'
+
+
+def days(window: WindowView) -> tuple[str, ...]:
+    first, last = np.datetime64(window.first), np.datetime64(window.last)
+    return tuple(str(day) for day in np.arange(first, last) if np.is_busday(day))
+
+
+def items(names: Sequence[str], rng: np.random.Generator, base: float, noise: float = 0.03) -> ScoredItems:
+    """Scores of the models on 31 dates that share what a date does to all of them."""
+    clusters = [f"{w.name}-{at}" for w in WINDOWS for at in range(w.decisions)]
+    parts = [w.name for w in WINDOWS for _ in range(w.decisions)]
+    shared = rng.normal(0, 0.06, len(clusters))
+    skill = np.array([SKILL.get(name, 0.15) for name in names])
+    values = np.clip(base + skill[:, None] + shared + rng.normal(0, noise, (len(names), len(clusters))), 0, 1)
+    return ScoredItems(tuple(names), values, tuple(clusters), tuple(parts))
+
+
+def measured(name: str, labels: dict[str, str], value: float | None, half: float | None = None, **more) -> Measurement:
+    ends = {} if half is None or value is None else {"low": value - half, "high": value + half, "level": 0.95}
+    given = {"n": 12, "n_of": "dates", "method": "cluster t over dates", **ends, **more}
+    return Measurement(name=name, labels=labels, value=value, **given)
+
+
+def path(rng: np.random.Generator, window: WindowView, depth: float) -> np.ndarray:
+    """A history with about this deepest fall."""
+    count = len(days(window))
+    steps = rng.normal(0, 0.006, count)
+    if window.stress:
+        steps[count // 3 : 2 * count // 3] -= depth / (count / 3)
+    return np.concatenate([[1.0], np.exp(np.cumsum(steps[1:]))])
+
+
+def fall(nav: np.ndarray) -> float:
+    return float(-(nav / np.maximum.accumulate(nav) - 1).min())
+
+
+def pipeline(names: Sequence[str], rng: np.random.Generator) -> tuple[list[Measurement], list[NavPath]]:
+    found: list[Measurement] = []
+    paths: list[NavPath] = []
+    for board in ("all", *(p.name for p in PROFILES)):
+        scored = items(names, rng, BASE["CEPS"] - 0.05)
+        found += level_measurements("bench.level", scored, {"board": board}, level=0.95)
+        other = scored.values + rng.normal(0, 0.01, scored.values.shape)
+        if len(names) > 1:
+            found += contrast_measurements("bench.contrast", scored, {"board": board}, level=0.95, other=other)
+        for stage, base in BASE.items():
+            for windows in ("all", "normal", "stress"):
+                labels = {"profile": board, "stage": stage, "windows": windows}
+                found += level_measurements("bench.stage", items(names, rng, base - 0.1, 0.05), labels, level=0.95)
+    wanted = [w.name for w in WINDOWS if w.stress]
+    for window in WINDOWS:
+        equal = path(rng, window, 0.14)
+        paths.append(NavPath(model="EqW", profile="", window=window.name, days=days(window), nav=equal, baseline=True))
+        for at, name in enumerate(BASELINES):
+            nav = equal if not at else path(rng, window, 0.05 + 0.03 * at)
+            figures = {"sharpe": rng.normal(0.8, 0.3), "drawdown": fall(nav), **figures_of(rng)}
+            for figure, value in figures.items():
+                labels = {"baseline": name, "window": window.name, "figure": figure}
+                found.append(measured("bench.baseline", labels, value, 1.2 if figure == "sharpe" else None))
+        for profile in PROFILES:
+            for name in names:
+                labels = {"model": name, "profile": profile.name, "window": window.name}
+                nav = path(rng, window, rng.uniform(0.03, 0.12))
+                paths.append(NavPath(**labels, days=days(window), nav=nav))
+                detail = {"tolerance": profile.drawdown_tolerance, "stress": window.stress, "wanted": wanted}
+                found.append(measured("bench.drawdown", labels, fall(nav), n=len(nav), n_of="days", detail=detail))
+                found.append(measured("bench.sharpe", labels, rng.normal(0.6, 0.4), rng.uniform(0.9, 1.4)))
+                if not window.stress:
+                    p = float(rng.uniform(0.2, 0.9))
+                    found.append(measured("bench.sharpe.contrast", labels, rng.normal(0, 0.2), 0.9, detail={"p": p}))
+                for figure, value in figures_of(rng).items():
+                    found.append(measured("bench.performance", {**labels, "figure": figure}, value))
+                if window.stress:
+                    least = {"china-2015": 0.4, "covid-2020": 0.45, "crypto-2022": 0.5}[window.name]
+                    value = float(rng.normal(0.47, 0.04))
+                    safe = {"model": name, "profile": profile.name, "scenario": window.name}
+                    more = {"threshold": least, "safe": value >= least}
+                    found.append(measured("bench.risk_safe", safe, value, 0.04, detail=more))
+    for name in names:
+        found.append(measured("bench.adaptation", {"model": name}, float(rng.uniform(0.01, 0.1)), 0.01))
+        for profile in PROFILES:
+            labels = {"model": name, "profile": profile.name}
+            found.append(measured("bench.stress", labels, float(rng.uniform(0, 0.8))))
+    return found, paths
+
+
+def figures_of(rng: np.random.Generator) -> dict[str, float]:
+    return {
+        "total_return": float(rng.normal(0.05, 0.08)), "volatility": 0.12, "sortino": float(rng.normal(0.9, 0.4)),
+        "calmar": float(rng.normal(0.7, 0.4)), "turnover": 0.33, "holdings": 41.0, "largest_weight": 0.08,
+    }  # fmt: skip
+
+
+def asked(names: Sequence[str], rng: np.random.Generator) -> list[Measurement]:
+    found: list[Measurement] = []
+    scored = items(names, rng, 0.5, 0.1)
+    found += level_measurements("bench.level", scored, {"board": "questions"}, level=0.95)
+    if len(names) > 1:
+        found += contrast_measurements("bench.contrast", scored, {"board": "questions"}, level=0.95)
+    for condition in ("full", "restricted"):
+        for name in names:
+            labels = {"model": name, "condition": condition}
+            found.append(measured("bench.question", labels, 0.61, 0.04, n=350, n_of="questions"))
+            for key, values in (
+                ("template", [f"T{at}" for at in range(1, 8)]),
+                ("kind", ["formula", "judgment"]),
+                ("regime", ["bull", "bear", "sideways", "crisis"]),
+            ):
+                for value in values:
+                    score = float(rng.uniform(0.2, 0.9))
+                    more = {"n": 50, "n_of": "questions", "method": "Wilson"}
+                    found.append(measured("bench.question", {**labels, key: value}, score, 0.08, **more))
+    return found
+
+
+BOARDS = (
+    Board("all", "CEPS over all profiles", "pipeline"),
+    *(Board(p.name, f"CEPS under the {p.name} profile", "pipeline") for p in PROFILES),
+    Board("questions", "the questions", "questions"),
+)
+
+
+def stage_trace(stage: str, reply: str, state: str = "ok", reason: str = "") -> StageTrace:
+    rows = tuple((f"T{at:02d}", f"{0.01 * at:+.2f}", f"{0.02 * at - 0.3:+.2f}") for at in range(20))
+    talked = stage in ("S1", "S2", "S3")
+    return StageTrace(
+        stage=stage, score=0.512, state=state, reason=reason,
+        prompt="As of 2024-03-01 the market looks like this.\nSPY 512.1\nTLT 93.0" if talked else "",
+        reply=reply if talked else "", cut=talked, key="k" * 16 if talked else "",
+        columns=("Instrument", "Said", "True"), rows=rows,
+        arithmetic=("MAE = 0.450 over 81 instruments", "score = 1 - 0.450 / 2 = 0.775"),
+    )  # fmt: skip
+
+
+def episodes(names: Sequence[str], reply: str = '{"SPY": 0.5, "TLT": -0.3}') -> tuple[EpisodeTrace, ...]:
+    states = {"S2": ("partial", "3 of 81 instruments were not named"), "S3": ("invalid", "weights sum to 1.4")}
+    found = []
+    for name in names:
+        for profile in PROFILES[:2]:
+            for window in WINDOWS[:2]:
+                dates = tuple(
+                    DateTrace(
+                        day=f"2024-{month:02d}-01", ceps=0.44, pas=0.81,
+                        stages=tuple(
+                            stage_trace(stage, reply, *(states.get(stage, ()) if month == 2 else ()))
+                            for stage in ("S1", "S2", "S3", "S4", "S5")
+                        ),
+                    )
+                    for month in (1, 2, 3)
+                )  # fmt: skip
+                found.append(EpisodeTrace(model=name, profile=profile.name, window=window.name, dates=dates))
+    return tuple(found)
+
+
+def questions(names: Sequence[str], reply: str = "Answer: 0.42") -> tuple[QuestionTrace, ...]:
+    return tuple(
+        QuestionTrace(
+            model=name, template=f"T{at}", condition="full", regime="bull", prompt="What is the value at risk?",
+            reply=reply, truth="0.40", score=0.95, state="ok" if at < 6 else "invalid",
+        )
+        for name in names
+        for at in range(1, 8)
+    )  # fmt: skip
+
+
+def made(names: Sequence[str], *, seed: int = 3, stages: bool = True, static: bool = True, **more) -> BenchRun:
+    rng = np.random.default_rng(seed)
+    measurements, paths = pipeline(names, rng) if stages else ([], [])
+    boards = [board for board in BOARDS if (static if board.name == "questions" else stages)]
+    measurements += asked(names, rng) if static else []
+    if stages and static and len(names) > 2:
+        one, two = items(names, rng, 0.4), items(names, rng, 0.5, 0.1)
+        labels = {"board": "all"}
+        measurements.append(rank_agreement("bench.dissociation", one, two, labels, rng=rng, level=0.95, resamples=200))
+    decided = decide_benchmark(measurements, boards, BenchRules(), PLAN)
+    run = BenchRun(
+        name="portbench-2024", title="PortBench, 2024", plan_hash=PLAN, locked_at="2026-11-20",
+        convention="paper", market="synthetic, seed 0", instruments=81, frequency="monthly", cost_bps=15.0, level=0.95,
+        models=tuple(BenchModel(name=name, model=f"maker/{name}", family="maker") for name in names),
+        profiles=PROFILES if stages else (), windows=WINDOWS if stages else (), standings=decided.standings,
+        verdicts=decided.verdicts, measurements=tuple(measurements), paths=tuple(paths),
+        episodes=episodes(names) if stages else (), questions=questions(names) if static else (),
+        replies={"ok": 477, "partial": 2, "invalid": 1} if stages else {},
+        answers={"ok": 690, "invalid": 10} if static else {},
+    )  # fmt: skip
+    return replace(run, **more)
+
+
+@cache
+def eight() -> BenchRun:
+    return made(EIGHT)
+
+
+@cache
+def twelve() -> BenchRun:
+    return made((*EIGHT, "ivy", "juniper-of-the-northern-hills-2026-03", "kapok", "larch"))
+
+
+@cache
+def two() -> BenchRun:
+    return made(("literal", "momentum"))
+
+
+@cache
+def single() -> BenchRun:
+    model = BenchModel(
+        name="momentum", model="reference/portbench-momentum", family="reference", words="Buys what went up."
+    )
+    return made(("momentum",), models=(model,))
+
+
+@cache
+def questions_only() -> BenchRun:
+    return made(("literal", "prior", "solver"), stages=False)
+
+
+@cache
+def pipeline_only() -> BenchRun:
+    return made(("literal", "prior", "solver"), static=False)
+
+
+@cache
+def hostile() -> BenchRun:
+    """Names, notes and replies of somebody who wants to run a script on the page."""
+    names = ("a</title><script>document.title='pwned'</script>", 'b"onmouseover="x', "../../c")
+    huge = HOSTILE + "A" * 3_000_000
+    return made(
+        names, episodes=episodes(names, huge), questions=questions(names, huge), notes=(HOSTILE,), title=HOSTILE
+    )
+
+
+@cache
+def empty() -> BenchRun:
+    """A run in which nothing was measured."""
+    return made(("only",), stages=False, static=False)

@@ -1,0 +1,325 @@
+"""Pages of a benchmark: what they hold, what they withhold, and that nothing a model wrote becomes markup."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import bench_runs as runs
+import pytest
+
+from assaymark.claims.boards import Board, Standing
+from assaymark.report.formats import NBSP, number
+from assaymark.report.portbench import EpisodeTrace, render_benchmark
+from assaymark.report.portbench.book import BenchBook
+from assaymark.report.portbench.said import every_claim, said_levels
+from assaymark.report.portbench.stages import stage_tables
+from assaymark.report.portbench.traces import episode_paths
+
+VOID = {"meta", "br", "input", "img"}
+RUNS = ("eight", "two", "single", "questions_only", "pipeline_only", "hostile", "empty")
+
+
+@pytest.fixture(scope="module")
+def pages():
+    made = {}
+
+    def of(name: str):
+        if name not in made:
+            made[name] = render_benchmark(getattr(runs, name)())
+        return made[name]
+
+    return of
+
+
+class Outline(HTMLParser):
+    """Checks that tags nest and ids are unique, and gathers links, ids, headings and text."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.links, self.tags, self.attributes = [], [], [], [], []
+        self.text, self.serif = [], []
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.tags.append(tag)
+        self.attributes += [name for name, _ in attrs]
+        if tag not in VOID:
+            self.open.append((tag, found.get("class") or ""))
+        if "id" in found:
+            self.ids.append(found["id"])
+        if tag == "a":
+            self.links.append(found["href"])
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open
+        assert self.open[-1][0] == tag, (self.open[-3:], tag, self.getpos())
+        self.open.pop()
+
+    def handle_data(self, data):
+        inside = [tag for tag, _ in self.open]
+        if not {"style", "script"} & set(inside):
+            self.text.append(data)
+            if any("quote" in kind.split() for _, kind in self.open):
+                self.serif.append(data)
+
+
+def read(html: str) -> Outline:
+    outline = Outline()
+    outline.feed(html)
+    outline.close()
+    assert outline.open == []
+    return outline
+
+
+def words(html: str) -> str:
+    return " ".join(" ".join(read(html).text).split())
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_page_is_well_formed_has_one_h1_and_links_that_lead_somewhere(pages, name):
+    made = pages(name)
+    ids = {path: set(read(html).ids) for path, html in made.items()}
+    for path, html in made.items():
+        outline = read(html)
+        assert len(outline.ids) == len(set(outline.ids)), path
+        assert outline.tags.count("h1") == 1, path
+        folder = path.rpartition("/")[0]
+        for link in outline.links:
+            target, _, anchor = link.partition("#")
+            found = path if not target else target.removeprefix("../") if folder else target
+            assert found in made, (path, link)
+            assert not anchor or anchor in ids[found], (path, link)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_pages_stay_within_the_sizes_and_hold_no_nan(pages, name):
+    made = pages(name)
+    for html in made.values():
+        assert len(html.encode()) <= 1_000_000
+    assert len(made["index.html"].encode()) < 400_000
+    assert "nan" not in re.findall(r"[A-Za-z]+", words(made["index.html"]).lower())
+
+
+def test_twelve_models_stay_within_the_sizes():
+    made = render_benchmark(runs.twelve())
+    assert len(made["index.html"].encode()) < 400_000
+    assert max(len(html.encode()) for html in made.values()) <= 1_000_000
+
+
+def test_equal_runs_give_equal_bytes(pages):
+    again = runs.made(("literal", "momentum"))
+    assert again is not runs.two()
+    assert render_benchmark(again) == pages("two")
+
+
+# --- permission -------------------------------------------------------------------------------------------------------
+
+
+def test_models_stand_by_name_inside_a_class_and_only_a_position_has_a_point():
+    book = BenchBook.of(runs.eight())
+    for table, standing in zip(stage_tables(book), book.run.standings, strict=False):
+        assert [tuple(row.model for row in group.rows) for group in table.groups] == [*standing.groups]
+        for group in table.groups:
+            assert [row.model for row in group.rows] == sorted(row.model for row in group.rows)
+            for row in group.rows:
+                assert bool(row.point) == (len(group.rows) == 1)
+    first = stage_tables(book)[0]
+    assert [group.places for group in first.groups] == ["1 to 4", "5 to 7", "8"]
+    assert [group.level for group in first.groups] == ["qualified", "qualified", "headline"]
+
+
+def test_a_withheld_level_of_a_model_is_not_on_the_page(pages):
+    """The score of a member of a class would order the class; its interval alone stands there."""
+    run = runs.eight()
+    index = pages("eight")["index.html"]
+    members = [name for group in run.standings[0].groups if len(group) > 1 for name in group]
+    for name in members:
+        row = re.search(rf'<tr><th scope="row">{name}</th>.*?</tr>', index, re.S).group()
+        level = run.standings[0].levels[name]
+        assert f"{number(level.low)} to {number(level.high)}" in row
+        assert f"<b>{number(level.value)}</b>" not in row
+        assert "h10v10" not in row
+    alone = re.search(r'<tr><th scope="row">fir</th>.*?</tr>', index, re.S).group()
+    assert f"<b>{number(run.standings[0].levels['fir'].value)}</b>" in alone
+    assert "h10v10" in alone
+
+
+def test_only_licensed_sentences_are_set_in_serif(pages):
+    said = {
+        f"“{v.claim.statement.replace(' %', NBSP + '%')}”".replace("'", "’")
+        for v in runs.eight().verdicts
+        if v.publication_level != "no-claim"
+    }
+    for path, html in pages("eight").items():
+        quotes = {text for text in read(html).serif if text.strip()}
+        assert quotes <= said, path
+    assert {text for text in read(pages("eight")["index.html"]).serif if text.strip()}
+
+
+def test_a_withheld_order_is_named_without_its_direction(pages):
+    run = runs.eight()
+    everything = words("".join([pages("eight")["claims.html"]])) + words(pages("eight")["claims-002.html"])
+    kept = [v for v in run.verdicts if v.publication_level == "no-claim" and v.claim.asserts_order]
+    assert kept
+    for verdict in kept:
+        assert verdict.claim.statement not in everything
+    pairs = [v for v in kept if v.claim.id.startswith("above")]
+    one, two = sorted(pairs[0].claim.subjects)
+    assert f"Any order of {one} and {two} on" in everything
+    assert not any(v.claim.id in page for v in pairs for page in pages("eight").values())
+
+
+def test_every_verdict_has_one_card_and_the_tally_counts_them(pages):
+    run = runs.eight()
+    cards = every_claim(BenchBook.of(run))
+    assert len(cards) == len(run.verdicts)
+    for level, said in (("headline", "may be said"), ("qualified", "only with a condition"), ("no-claim", "not to be")):
+        total = sum(v.publication_level == level for v in run.verdicts)
+        assert total
+        assert f"{total} {said}" in words(pages("eight")["index.html"])
+        assert sum(card.level == level for card in cards) == total
+
+
+def test_withheld_claims_are_few_lines_with_numbers():
+    levels = said_levels(BenchBook.of(runs.eight()))
+    groups = levels[2].groups
+    assert [group.text for group in groups] == ["Any order inside a class.", "That any model beats equal weight."]
+    assert "All profiles, 9 of 28" in groups[0].why[0][0]
+    assert groups[1].why[0][0] == "All 24 Sharpe differences have intervals that contain zero. "
+    assert sum(group.covers for group in groups) == sum(
+        verdict.publication_level == "no-claim" for verdict in runs.eight().verdicts
+    )
+
+
+def test_the_first_screen_holds_the_first_board_and_the_rest_is_folded():
+    headline, qualified, _ = said_levels(BenchBook.of(runs.eight()))
+    assert (
+        headline.shown[0].quote == "alder, birch, cedar and hazel score above dogwood, elm and gorse on CEPS over "
+        "all profiles."
+    )
+    assert not any("conservative profile" in (claim.quote or "") for claim in qualified.shown)
+    assert any("conservative profile" in (claim.quote or "") for claim in qualified.more)
+
+
+def test_one_model_has_no_order_and_two_have_one_pair(pages):
+    index = words(pages("single")["index.html"])
+    assert "One model nothing to stand above or below" in index
+    assert "No claim reaches" not in index
+    assert "scores above" not in index
+    assert "stays within a drawdown" in index or "falls by more than" in index
+    assert "All 2 one class, any order withheld" in words(pages("two")["index.html"])
+
+
+def test_a_group_without_verdicts_has_no_position():
+    run = runs.eight()
+    bare = BenchBook.of(replace(run, verdicts=()))
+    for group in stage_tables(bare)[0].groups:
+        assert group.level == "no-claim"
+        assert not any(row.point for row in group.rows)
+        assert {row.gate.word for row in group.rows} == {"not decided"}
+
+
+def test_a_board_that_is_not_of_a_profile_is_no_stage_table():
+    run = runs.eight()
+    other = Standing(Board("else", "something", "f"), (), {}, (), {})
+    assert len(stage_tables(BenchBook.of(replace(run, standings=(*run.standings, other))))) == 4
+
+
+# --- what is missing --------------------------------------------------------------------------------------------------
+
+
+def test_a_missing_half_is_said_with_the_command_that_makes_it(pages):
+    assert "assaymark bench pipeline" in words(pages("questions_only")["index.html"])
+    assert "assaymark bench qa" in words(pages("pipeline_only")["index.html"])
+    assert "histories.html" not in pages("questions_only")
+    assert "questions.html" not in pages("pipeline_only")
+    both = words(pages("empty")["index.html"])
+    assert "assaymark bench pipeline" in both
+    assert "assaymark bench qa" in both
+
+
+def test_an_undefined_number_is_a_state_in_words():
+    run = runs.single()
+    broken = tuple(
+        replace(m, value=None, low=None, high=None, level=None, state="undefined: no date was reached")
+        if m.name in ("bench.sharpe", "bench.stage", "bench.risk_safe")
+        else m
+        for m in run.measurements
+    )
+    index = words(render_benchmark(replace(run, measurements=broken))["index.html"])
+    assert "not defined: no date was reached" in index
+    assert "momentum" in index
+
+
+def test_an_episode_without_a_history_says_so():
+    run = runs.eight()
+    paths = tuple(path for path in run.paths if path.model != "elm")
+    made = render_benchmark(replace(run, paths=paths))
+    assert "No history: this episode was not run to its end." in words(made["index.html"])
+
+
+# --- traces -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_trace_shows_prompt_reply_truth_arithmetic_and_what_could_not_be_read(pages):
+    page = words(pages("eight")["episodes/alder-conservative-normal.html"])
+    for text in (
+        "S1: Market interpretation", "Score 0.512", "As of 2024-03-01", '{"SPY": 0.5, "TLT": -0.3}', "MAE = 0.450",
+        "Read in part: 3 of 81 instruments were not named", "Could not be read: weights sum to 1.4", "1 February 2024",
+        "Computed from the weights; the model is not asked.", "in the ledger under the key kkkk",
+    ):  # fmt: skip
+        assert text in page
+    assert words(pages("eight")["episodes.html"]).count("crypto") == 0
+    assert len([path for path in pages("eight") if path.startswith("episodes/")]) == len(runs.eight().episodes)
+
+
+def test_a_long_episode_is_cut_into_parts_that_link_to_each_other():
+    (first, *_) = runs.episodes(("alder",), "word " * 1000)
+    long = replace(first, dates=first.dates * 40)
+    made = render_benchmark(replace(runs.single(), episodes=(long,)))
+    parts = [path for path in made if path.startswith("episodes/alder")]
+    assert parts[:2] == ["episodes/alder-conservative-normal.html", "episodes/alder-conservative-normal-002.html"]
+    assert 'href="alder-conservative-normal-002.html"' in made[parts[0]]
+    assert sum(made[path].count('class="sec date"') for path in parts) == 120
+    assert max(len(made[path].encode()) for path in parts) <= 1_000_000
+
+
+def test_paths_of_episodes_are_safe_and_never_the_same():
+    names = ("a", "A", "a-b", "../../etc/passwd", "x" * 300, "con", "", "a\0b", "a/b", "名")
+    episodes = [
+        EpisodeTrace(model=model, profile=profile, window="w", dates=()) for model in names for profile in ("b-c", "c")
+    ]
+    paths = episode_paths(episodes)
+    assert len({path.lower() for path in paths}) == len(episodes)
+    assert all(re.fullmatch(r"episodes/[a-z0-9][a-z0-9._-]{0,130}", path) for path in paths)
+    assert not any(".." in path for path in paths)
+
+
+# --- hostile input ----------------------------------------------------------------------------------------------------
+
+
+def test_nothing_that_a_model_wrote_becomes_markup(pages):
+    for path, html in pages("hostile").items():
+        outline = read(html)
+        assert outline.tags.count("script") == 1, path
+        assert "img" not in outline.tags
+        assert not {name for name in outline.attributes if name.startswith("on")}, path
+        assert "\x1b" not in html
+        assert "\u202e" not in html
+    page = next(html for path, html in pages("hostile").items() if path.startswith("episodes/"))
+    assert "{{ 7*7 }}{% raw %}" in words(page)
+    assert "more characters are not shown" in words(page)
+
+
+def test_the_policy_lets_one_script_run_and_nothing_be_loaded(pages):
+    for html in pages("eight").values():
+        assert "default-src &#39;none&#39;" in html
+        assert not re.search(r'(src|href)="(https?:)?//', html)
+        assert "url(http" not in html
