@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import numpy as np
@@ -10,8 +11,10 @@ from bench_worlds import AGENT, world
 
 from assaymark.benchmark.episode import EpisodeRules, EpisodeState, advance
 from assaymark.benchmark.profiles import BALANCED, CONSERVATIVE, PROFILES
+from assaymark.benchmark.reference import reference_benchmark_models
 from assaymark.benchmark.reply_forms import reply_text
 from assaymark.benchmark.stages import CONVENTIONS, STAGES, EpisodeResult
+from assaymark.engine import Ledger, run_calls
 from assaymark.engine.calls import Finish, Reply
 from assaymark.portfolio import backtest
 
@@ -160,3 +163,36 @@ def test_scores_are_shares_and_paths_have_their_days(window):
         assert day.executed.sum() == pytest.approx(1)
         bought = [at for at, one in enumerate(day.answers.signals) if one == "buy"]
         assert day.truths.weights[bought].sum() == pytest.approx(1)
+
+
+def test_an_episode_through_a_ledger_goes_on_where_it_was_stopped(tmp_path):
+    agent = AGENT.model_copy(update={"model": "reference/portbench-garbled"})
+    models = reference_benchmark_models()
+    place = world("crypto-2022")
+    file = tmp_path / "ledger.db"
+
+    def led(asked: int) -> EpisodeState:
+        """A new episode led as far as the ledger reaches, and so many calls further."""
+        with Ledger.open(file) as ledger:
+            episode = EpisodeState(agent, BALANCED, place)
+            replies: dict[str, Reply] = {}
+            while (call := advance(episode, replies)) is not None:
+                if not (found := dict(ledger.replies([call.key]))):
+                    if not asked:
+                        break
+                    asked -= 1
+                    run_calls(ledger, [call], models)
+                    found = dict(ledger.replies([call.key]))
+                replies.update(found)
+            return episode
+
+    assert len(led(4).asked) == 5
+    whole = led(100)
+    assert whole.over
+    plain = EpisodeState(agent, BALANCED, place)
+    model = models[agent.model]
+    while (call := plain.next_call()) is not None:
+        plain.take(asyncio.run(model.complete(call)))
+    assert whole.asked == plain.asked
+    assert whole.result().nav.tolist() == plain.result().nav.tolist()
+    assert led(0).result().nav.tolist() == plain.result().nav.tolist()

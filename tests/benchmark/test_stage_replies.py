@@ -152,7 +152,17 @@ def test_what_names_no_value_is_a_state_with_a_reason(parse, given_reply, state)
 
 
 @pytest.mark.parametrize(
-    "text", ["*" * 199_999, "SPY" + " " * 199_000, "```\n" + "\n" * 199_000, "SPY: " + "9" * 199_000, "SPY:0," * 33_000]
+    "text",
+    [
+        "*" * 199_999,
+        "************\n" * 15_000,
+        "```a\n{\n" * 28_000,
+        "{}" * 99_999,
+        "SPY" + " " * 199_000,
+        "```\n" + "\n" * 199_000,
+        "SPY: " + "9" * 199_000,
+        "SPY:0," * 33_000,
+    ],
 )
 def test_a_reply_made_to_hang_a_pattern_is_read_at_once(text):
     for parse in (parse_views, parse_signals, parse_weights):

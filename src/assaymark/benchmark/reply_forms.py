@@ -29,9 +29,10 @@ FORMS: Final[Mapping[Stage, tuple[str, str]]] = {
 # Every repetition below is bounded or cannot overlap its neighbour: a reply is hostile, 200,000 stars must not hang.
 _FENCED = re.compile(r"```[a-zA-Z]*[^\S\n]*\n(.*?)```", re.DOTALL)
 _ROW = re.compile(r"\{[^{}]*\}")
-_LEAD = r"^[\s>|*#+•-]{0,12}(?:\d{1,3}[.)]\s{0,4})?[\"'`*$\[(_]{0,6}"
+_DECORATION = " \t>|*#+•-\"'`$[(_"
+_NUMBERED = re.compile(r"\d{1,3}[.)]\s")
 _CLOSE = r"[\"'`*\])_]{0,6}\s{0,40}(?:[:=|\t,;]|->|=>|→)\s{0,40}[\"'`*]{0,6}"
-_STRANGER = re.compile(_LEAD + r"([A-Z^][A-Z0-9.^=-]{0,14})" + _CLOSE + r"(?:[+\-−]?[.\d]|(?i:buy|hold|sell)\b)")
+_STRANGER = re.compile(r"([A-Z^][A-Z0-9.^=-]{0,14})" + _CLOSE + r"(?:[+\-−]?[.\d]|(?i:buy|hold|sell)\b)")
 # What models write in capitals before a number and that names no asset.
 _NOT_TICKERS = frozenset({"TOTAL", "SUM", "DATE", "NAV", "NOTE"})
 _NOT_VALUES = frozenset({"rationale", "reasoning", "reasons", "regime", "notes", "date"})
@@ -170,18 +171,26 @@ def _patterns(tickers: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str
     """A line that names one of the tickers, and a comma before another: ``SPY: +0.4, TLT: -0.2`` is two lines."""
     # Longest first, so that a ticker is not taken for the beginning of another.
     names = "|".join(re.escape(one) for one in sorted(tickers, key=lambda one: (-len(one), one)))
-    line = re.compile(f"{_LEAD}({names}){_CLOSE}(.+)$", re.IGNORECASE)
+    line = re.compile(f"({names}){_CLOSE}(.+)$", re.IGNORECASE)
     comma = re.compile(rf"[,;]\s{{1,4}}(?=[\"'`*]{{0,3}}(?:{names}){_CLOSE})", re.IGNORECASE)
     return line, comma
 
 
 def _lines(text: str, tickers: tuple[str, ...], found: Found, known: Mapping[str, str]) -> None:
     pattern, comma = _patterns(tickers)
-    for line in comma.sub("\n", text).splitlines():
+    for line in map(_bare, comma.sub("\n", text).splitlines()):
         if match := pattern.match(line):
             found.add(match.group(1), match.group(2).strip(), known)
         elif (match := _STRANGER.match(line)) and match.group(1) not in _NOT_TICKERS:
             found.unknown[match.group(1)] = line[match.end(1) :]
+
+
+def _bare(line: str) -> str:
+    """A line without bullets, numbering, table borders and emphasis before its first word."""
+    line = line.lstrip(_DECORATION)
+    if numbered := _NUMBERED.match(line):
+        line = line[numbered.end() :].lstrip(_DECORATION)
+    return line
 
 
 def named(tickers: list[str]) -> str:
