@@ -21,6 +21,8 @@ from rich.markup import escape
 
 from assaymark import __version__
 from assaymark.agents import DATER, Dater, reference_agents
+from assaymark.benchmark.reference import reference_benchmark_models
+from assaymark.cli_bench import Tools, bench_app
 from assaymark.engine import Model
 from assaymark.engine.models import Models, providers
 from assaymark.errors import AssayError
@@ -34,6 +36,8 @@ from assaymark.workflow import data as market_data
 from assaymark.workflow import doctor as examination
 from assaymark.workflow.asking import prices_of
 from assaymark.workflow.bare_tables import measure_table
+from assaymark.workflow.bench_plan import is_benchmark
+from assaymark.workflow.benching import bench_report
 from assaymark.workflow.exporting import export_arrow, export_inspect
 from assaymark.workflow.folder import RunFolder, read_text
 from assaymark.workflow.partitions import computing_of
@@ -96,6 +100,7 @@ def models() -> Mapping[str, Model]:
         **reference_agents(),
         **reference_judges(),
         **reference_pair_judges(),
+        **reference_benchmark_models(),
         ORACLE: ConstraintOracle(),
         DATER: Dater(),
     }
@@ -323,7 +328,13 @@ def plan_calls(
 @app.command()
 def report(run: Run) -> None:
     """Write the pages and print the summary."""
-    _finish(verbs.report(RunFolder(run)))
+    folder = RunFolder(run)
+    if not is_benchmark(folder):
+        _finish(verbs.report(folder))
+        return
+    with _progress() as progress:
+        done = bench_report(folder, progress=progress)
+    _say_all([*done.lines, f"page: {done.page}"])
 
 
 @app.command()
@@ -476,6 +487,9 @@ def doctor() -> None:
 def _finish(result: verbs.Reported) -> None:
     _console().print(result.summary)
     _say(f"page: {result.page}")
+
+
+app.add_typer(bench_app(Tools(models, _progress, _say_all)), name="bench")
 
 
 if __name__ == "__main__":

@@ -5,21 +5,18 @@ Defaults are the values of seed 002, sections 3.1 and C. What departs from it is
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
+from assaymark.benchmark.questions.payloads import Condition, Split
 from assaymark.benchmark.stages import Convention
+from assaymark.benchmark.windows import Pace
 from assaymark.errors import InputError
 from assaymark.protocol import AgentSpec, EngineChoice, Frozen, JudgeSpec, Name, read_toml
 from assaymark.records import content_id, problems_of
 
-Frequency = Literal["weekly", "monthly", "quarterly"]
-Condition = Literal["full", "restricted"]
 ProfileName = Literal["conservative", "balanced", "aggressive"]
-
-HORIZON: Final[dict[Frequency, int]] = {"weekly": 5, "monthly": 21, "quarterly": 63}
-"""Trading days after a decision that its truths look at, by the pace of the decisions."""
 
 
 class Market(Frozen):
@@ -48,7 +45,7 @@ class Pipeline(Frozen):
         min_length=1,
         description="the normal window and the stress windows; the gate needs all three of these",
     )
-    frequency: Frequency = "monthly"
+    frequency: Pace = "monthly"
     lookback: int = Field(default=60, ge=20, le=252, description="trading days")
     alpha: float = Field(default=0.5, ge=0, le=1, description="weight of accuracy in S3, eq. 6")
     penalty: float = Field(default=0.1, ge=0, le=1, description="lambda of eq. 3")
@@ -57,16 +54,16 @@ class Pipeline(Frozen):
     cash_baselines: bool = Field(
         default=False, description="whether baselines may hold cash instruments: with them MinVar is cash"
     )
-    rationales: bool = Field(default=False, description="have the panel of judges grade what models say at S3")
 
 
 class Questions(Frozen):
     """The static questions (sections 2.2 and D)."""
 
     per_template: int = Field(default=50, ge=1, le=1000, description="asked of each model")
-    split: Literal["train", "val", "test"] = "test"
+    split: Split = "test"
     conditions: tuple[Condition, ...] = Field(default=("full", "restricted"), min_length=1)
     seed: int = Field(default=0, ge=0)
+    file: str | None = Field(default=None, description="a set of questions in place of our own (JSONL)")
 
 
 class BenchPlan(Frozen):
@@ -81,8 +78,13 @@ class BenchPlan(Frozen):
     market: Market = Market()
     pipeline: Pipeline = Pipeline()
     questions: Questions = Questions()
-    level: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
-    judges: tuple[JudgeSpec, ...] = ()
+    level: Annotated[float, Field(gt=0.5, lt=1, description="coverage of intervals; claims are made at 1 - level")] = (
+        0.95
+    )
+    agreed: float = Field(
+        default=0.5, ge=-1, le=1, description="rank correlation above which questions and pipeline agree"
+    )
+    judges: tuple[JudgeSpec, ...] = Field(default=(), description="a panel that grades what models say at S3")
     rubric: str = "v1.0"
     engine: EngineChoice = EngineChoice()
 
@@ -97,8 +99,6 @@ class BenchPlan(Frozen):
             twice = sorted({name for name in names if names.count(name) > 1})
             if twice:
                 raise ValueError(f"{what}: each is named once (twice: {', '.join(twice)})")
-        if self.pipeline.rationales and not self.judges:
-            raise ValueError("pipeline.rationales: grading needs a panel; name [[judges]]")
         return self
 
 

@@ -47,6 +47,8 @@ class ScoredItems:
 def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str], *, level: float) -> list[Measurement]:
     """The mean score of each model, with a cluster-t interval where there are two clusters or more.
 
+    Scores lie in 0..1; an interval that would reach beyond ends there.
+
     Parameters
     ----------
     name : str
@@ -67,10 +69,13 @@ def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str],
     >>> f"{one.value:.2f} ({one.low:.2f} to {one.high:.2f})"
     '0.50 (0.25 to 0.75)'
     """
-    return [
-        _measured(name, {"model": model, **labels}, cluster_t(row, items.clusters, level=level), level)
-        for model, row in zip(items.models, items.values, strict=True)
-    ]
+    found = []
+    for model, row in zip(items.models, items.values, strict=True):
+        tested = cluster_t(row, items.clusters, level=level)
+        if tested.low is not None and tested.high is not None:
+            tested = dataclasses.replace(tested, low=max(0.0, tested.low), high=min(1.0, tested.high))
+        found.append(_measured(name, {"model": model, **labels}, tested, level))
+    return found
 
 
 def contrast_measurements(

@@ -1,0 +1,140 @@
+"""`assaymark bench`: the commands of the benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from assaymark.engine import Model
+from assaymark.workflow import benching, costs, verbs
+from assaymark.workflow.asking import prices_of
+from assaymark.workflow.bench_costs import expected
+from assaymark.workflow.bench_files import Wanted, default_folder, plan_text
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.progress import Progress
+
+Plan = Annotated[Path | None, typer.Argument(help="Benchmark file (TOML), in place of the options.", metavar="PLAN")]
+Models = Annotated[
+    list[str] | None,
+    typer.Option("--model", help="Model, as provider/name; can be repeated. Default: ten reference models."),
+]
+Out = Annotated[
+    Path | None, typer.Option("--out", help="Run folder; default: one named after the model.", metavar="RUN")
+]
+Ledger = Annotated[
+    str | None, typer.Option("--ledger", help="Keep the ledger in this PostgreSQL database.", metavar="URL")
+]
+Budget = Annotated[float | None, typer.Option("--budget", help="Most that all calls may cost.", metavar="USD")]
+PriceFile = Annotated[Path | None, typer.Option("--prices", help="Prices of your own (TOML).", metavar="FILE")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be asked and cost; send nothing.")]
+Convention = Annotated[str | None, typer.Option("--convention", help="paper (default) or reference.")]
+Market = Annotated[
+    str | None, typer.Option("--market", help="Folder of a snapshot; default: the embedded market.", metavar="FOLDER")
+]
+Instruments = Annotated[int | None, typer.Option("--instruments", help="How many, 81 by default; classes in turn.")]
+Profiles = Annotated[list[str] | None, typer.Option("--profile", help="Only this profile; can be repeated.")]
+Windows = Annotated[list[str] | None, typer.Option("--window", help="Only this window; can be repeated.")]
+Pace = Annotated[str | None, typer.Option("--pace", help="weekly, monthly (default) or quarterly.")]
+Judges = Annotated[
+    list[str] | None, typer.Option("--judge", help="Have this model grade the rationales; can be repeated.")
+]
+PerTemplate = Annotated[int | None, typer.Option("--per-template", help="Questions of each template, 50 by default.")]
+SplitChoice = Annotated[str | None, typer.Option("--split", help="train, val or test (default).")]
+QuestionFile = Annotated[
+    Path | None, typer.Option("--questions", help="A set of questions (JSONL) in place of our own.", metavar="FILE")
+]
+Seed = Annotated[int | None, typer.Option("--seed", help="Of the embedded market, 0 by default.")]
+Temperature = Annotated[float, typer.Option("--temperature", help="Below 0: leave it to the provider.")]
+MaxTokens = Annotated[int, typer.Option("--max-tokens", min=1, help="Longest reply.")]
+BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Address of a compatible API.", metavar="URL")]
+KeyEnv = Annotated[str | None, typer.Option("--key-env", help="Environment variable that holds its key.")]
+
+
+class Tools:
+    """What the commands share with the others: the models, progress bars, and how lines are printed."""
+
+    def __init__(
+        self,
+        models: Callable[[], Mapping[str, Model]],
+        progress: Callable[[], AbstractContextManager[Progress]],
+        say_all: Callable[[Iterable[str]], None],
+    ) -> None:
+        self.models, self.progress, self.say_all = models, progress, say_all
+
+
+def bench_app(tools: Tools) -> typer.Typer:
+    """The group of commands, to be added to the command line."""
+    app = typer.Typer(
+        help="PortBench: questions with exact answers, and a five-stage pipeline under stress.",
+        no_args_is_help=True,
+        rich_markup_mode=None,
+    )
+
+    @app.command("qa")
+    def qa(
+        plan: Plan = None, model: Models = None, out: Out = None, per_template: PerTemplate = None,
+        split: SplitChoice = None, questions: QuestionFile = None, convention: Convention = None,
+        market: Market = None, seed: Seed = None, instruments: Instruments = None, profile: Profiles = None,
+        window: Windows = None, pace: Pace = None, judge: Judges = None, temperature: Temperature = 0.0,
+        max_tokens: MaxTokens = 4096, base_url: BaseUrl = None, key_env: KeyEnv = None, ledger: Ledger = None,
+        budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
+    ) -> None:  # fmt: skip
+        """Ask models the static questions T1 to T7, and say how firmly they can be told apart."""
+        wanted = Wanted(
+            models=model or (), judges=judge or (), convention=convention, market=market, market_seed=seed,
+            instruments=instruments, profiles=profile or (), windows=window or (), pace=pace,
+            per_template=per_template, split=split, question_file=questions,
+            temperature=temperature if temperature >= 0 else None, max_tokens=max_tokens, base_url=base_url,
+            key_env=key_env,
+        )  # fmt: skip
+        _run(tools, benching.bench_qa, plan, wanted, out, ledger, budget, prices, dry_run)
+
+    @app.command("pipeline")
+    def pipeline(
+        plan: Plan = None, model: Models = None, out: Out = None, profile: Profiles = None, window: Windows = None,
+        pace: Pace = None, judge: Judges = None, convention: Convention = None, market: Market = None,
+        seed: Seed = None, instruments: Instruments = None, per_template: PerTemplate = None,
+        split: SplitChoice = None, questions: QuestionFile = None, temperature: Temperature = 0.0,
+        max_tokens: MaxTokens = 4096, base_url: BaseUrl = None, key_env: KeyEnv = None, ledger: Ledger = None,
+        budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
+    ) -> None:  # fmt: skip
+        """Take models through the stages S1 to S5 for every profile and window, beside five baselines."""
+        wanted = Wanted(
+            models=model or (), judges=judge or (), convention=convention, market=market, market_seed=seed,
+            instruments=instruments, profiles=profile or (), windows=window or (), pace=pace,
+            per_template=per_template, split=split, question_file=questions,
+            temperature=temperature if temperature >= 0 else None, max_tokens=max_tokens, base_url=base_url,
+            key_env=key_env,
+        )  # fmt: skip
+        _run(tools, benching.bench_pipeline, plan, wanted, out, ledger, budget, prices, dry_run)
+
+    return app
+
+
+def _run(
+    tools: Tools,
+    verb: Callable[..., benching.Benched],
+    plan: Path | None,
+    wanted: Wanted,
+    out: Path | None,
+    ledger: str | None,
+    budget: float | None,
+    prices: Path | None,
+    dry_run: bool,
+) -> None:
+    folder = RunFolder(out or default_folder(wanted))
+    text, source = plan_text(plan, wanted)
+    who = costs.paid_models(tools.models(), budget, prices)
+    if dry_run:
+        tools.say_all(expected(folder, text, source, verb is benching.bench_qa, prices_of(who)))
+        return
+    if ledger is not None:
+        verbs.name_ledger(folder, ledger)
+    with tools.progress() as progress:
+        done = verb(folder, text, source, who, now=datetime.now(UTC), progress=progress)
+    tools.say_all([*done.lines, *costs.paid_lines(folder, prices_of(who)), f"page: {done.page}"])

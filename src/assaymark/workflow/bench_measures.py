@@ -1,0 +1,326 @@
+"""The measurements of the pipeline: levels and differences on leaderboards, stages, falls, ratios, adaptation."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from assaymark.benchmark.baselines import BaselineResult
+from assaymark.benchmark.gates import RISK_SAFE, STRESS_SCENARIOS, risk_safe, stress_score
+from assaymark.benchmark.profiles import adaptation_score, profile_named
+from assaymark.benchmark.stages import STAGES, DateResult, EpisodeResult
+from assaymark.benchmark.windows import Window
+from assaymark.claims.benchmark import DRAWDOWN, SHARPE_CONTRAST
+from assaymark.claims.boards import CONTRAST, LEVEL
+from assaymark.errors import NotMeasurableError
+from assaymark.metrology.block_bootstrap import Ratio, sharpe_ratios
+from assaymark.metrology.checks import Floats
+from assaymark.metrology.paired import ScoredItems, contrast_measurements, level_measurements
+from assaymark.portfolio import max_drawdown, performance
+from assaymark.records import Measurement
+from assaymark.report.portbench.inputs import ALL
+from assaymark.workflow.bench_episodes import Episode
+from assaymark.workflow.bench_plan import LockedBench
+
+EQUAL_WEIGHT: Final = "EqW"
+"""The baseline that models are held against."""
+
+FIGURES: Final = ("total_return", "volatility", "sortino", "calmar")
+ONE_HISTORY: Final = "from one history, so without an interval"
+
+
+def pipeline_measurements(
+    locked: LockedBench, episodes: Sequence[Episode], baselines: Sequence[BaselineResult]
+) -> list[Measurement]:
+    """Every measurement of the pipeline of a run."""
+    rng = np.random.default_rng([locked.plan.seed, 1])
+    specs = {one.name: one for one in locked.data.specs}
+    return [
+        *_boards(locked, episodes),
+        *_stages(locked, episodes),
+        *_alignment(locked, episodes),
+        *_falls(episodes, specs),
+        *_ratios(locked, episodes, baselines, specs, rng),
+        *_performances(episodes),
+        *_baseline_figures(baselines),
+        *_risk_safe(episodes, specs),
+    ]
+
+
+# --- leaderboards ---------------------------------------------------------------------------------------------------
+
+
+def ceps_items(episodes: Sequence[Episode], *, other: bool = False) -> ScoredItems:
+    """CEPS of every model on every date of these episodes.
+
+    A cluster is a decision date with all of its profiles: they share the market, and a model that does not heed its
+    profile gives the same answer three times.
+    """
+    models = tuple(dict.fromkeys(one.agent.name for one in episodes))
+    rows: dict[str, list[float]] = {name: [] for name in models}
+    clusters: list[str] = []
+    parts: list[str] = []
+    for one in episodes:
+        result = one.other if other else one.result
+        rows[one.agent.name] += [date.ceps for date in result.dates]
+        if one.agent.name == models[0]:
+            clusters += [f"{result.window}/{date.day}" for date in result.dates]
+            parts += [result.window] * len(result.dates)
+    return ScoredItems(models, np.array([rows[name] for name in models]), tuple(clusters), tuple(parts))
+
+
+def _boards(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Measurement]:
+    level = locked.plan.level
+    for name in boards_of(locked):
+        mine = [one for one in episodes if name in (ALL, one.result.profile)]
+        items = ceps_items(mine)
+        labels = {"board": name}
+        yield from level_measurements(LEVEL, items, labels, level=level)
+        other = ceps_items(mine, other=True).values
+        yield from contrast_measurements(CONTRAST, items, labels, level=level, other=other)
+
+
+def boards_of(locked: LockedBench) -> tuple[str, ...]:
+    """The leaderboards of the pipeline: all profiles together where there are several, then each."""
+    profiles = locked.plan.pipeline.profiles
+    return (ALL, *profiles) if len(profiles) > 1 else tuple(profiles)
+
+
+def _stages(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Measurement]:
+    """Mean of each stage by model and profile, over all windows and over the calm and the stressed ones."""
+    stressed = {one.name for one in locked.data.specs if one.kind == "stress"}
+    readings: dict[str, Callable[[DateResult], float]] = {
+        **{stage: (lambda date, at=stage: date.scores[at]) for stage in STAGES},  # type: ignore[misc]
+        "CEPS": lambda date: date.ceps,
+        "PAS": lambda date: date.pas,
+    }
+    kinds = {"all": lambda _: True, "normal": lambda name: name not in stressed, "stress": stressed.__contains__}
+    for profile in boards_of(locked):
+        for kind, wanted in kinds.items():
+            some = [one.result for one in episodes if profile in (ALL, one.result.profile)]
+            mine = [one for one in some if wanted(one.window)]
+            if not mine:
+                continue
+            for stage, read in readings.items():
+                items = _items(mine, read)
+                labels = {"profile": profile, "stage": stage, "windows": kind}
+                yield from level_measurements("bench.stage", items, labels, level=locked.plan.level)
+
+
+def _items(results: Sequence[EpisodeResult], read: Callable[[DateResult], float]) -> ScoredItems:
+    models = tuple(dict.fromkeys(one.model for one in results))
+    values = np.array([[read(date) for one in results if one.model == name for date in one.dates] for name in models])
+    first = [one for one in results if one.model == models[0]]
+    clusters = tuple(f"{one.window}/{date.day}" for one in first for date in one.dates)
+    return ScoredItems(models, values, clusters, tuple(one.window for one in first for _ in one.dates))
+
+
+def _alignment(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Measurement]:
+    """Adaptation: how far the mean alignments of a model's profiles lie apart (eq. 8)."""
+    means: defaultdict[str, dict[str, float]] = defaultdict(dict)
+    dates: defaultdict[str, int] = defaultdict(int)
+    for agent in locked.plan.models:
+        for profile in locked.plan.pipeline.profiles:
+            seen = [
+                date.pas
+                for one in episodes
+                if one.agent.name == agent.name and one.result.profile == profile
+                for date in one.result.dates
+            ]
+            means[agent.name][profile] = float(np.mean(seen))
+            dates[agent.name] += len(seen)
+    for name, found in means.items():
+        whole = len(found) == len(locked.plan.pipeline.profiles) > 1
+        yield Measurement(
+            name="bench.adaptation",
+            labels={"model": name},
+            value=adaptation_score(found) if whole else None,
+            n=dates[name],
+            n_of="dates",
+            method="population standard deviation of the mean alignment of each profile",
+            state="ok" if whole else "not defined: one profile, needs two",
+            detail={"profiles": dict(found)},
+        )
+
+
+# --- histories ------------------------------------------------------------------------------------------------------
+
+
+def _falls(episodes: Sequence[Episode], specs: Mapping[str, Window]) -> Iterator[Measurement]:
+    """The deepest fall of every history, by both conventions, and the stress score of each profile."""
+    wanted = list(STRESS_SCENARIOS)
+    scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    for one in episodes:
+        result, tolerance = one.result, profile_named(one.result.profile).drawdown_tolerance
+        stress = specs[result.window].kind == "stress"
+        depth = _depth(result.nav)
+        yield Measurement(
+            name=DRAWDOWN,
+            labels={"model": result.model, "profile": result.profile, "window": result.window},
+            value=depth,
+            n=result.nav.size,
+            n_of="days",
+            method=f"deepest fall below an earlier high, {ONE_HISTORY}",
+            detail={"tolerance": tolerance, "stress": stress, "other": _depth(one.other.nav), "wanted": wanted},
+        )
+        if stress:
+            scores[result.model, result.profile].append(stress_score(depth, tolerance))
+    for (model, profile), found in scores.items():
+        yield Measurement(
+            name="bench.stress",
+            labels={"model": model, "profile": profile},
+            value=float(np.mean(found)),
+            n=len(found),
+            n_of="windows",
+            method=f"mean of 1 - fall / tolerance, at least 0, {ONE_HISTORY}",
+        )
+
+
+def _depth(nav: Floats) -> float:
+    return abs(max_drawdown(nav).depth)
+
+
+def _ratios(
+    locked: LockedBench,
+    episodes: Sequence[Episode],
+    baselines: Sequence[BaselineResult],
+    specs: Mapping[str, Window],
+    rng: np.random.Generator,
+) -> Iterator[Measurement]:
+    """Sharpe ratios in the calm windows, and their differences from equal weight."""
+    even = {one.window: one for one in baselines if one.name == EQUAL_WEIGHT}
+    for window in (name for name, one in specs.items() if one.kind == "normal"):
+        for profile in locked.plan.pipeline.profiles:
+            mine = [one for one in episodes if (one.result.window, one.result.profile) == (window, profile)]
+            yield from _ratios_of(mine, even.get(window), locked.plan.level, rng)
+
+
+def _ratios_of(
+    episodes: Sequence[Episode], even: BaselineResult | None, level: float, rng: np.random.Generator
+) -> Iterator[Measurement]:
+    """Of the models in one window under one profile; a history that cannot be resampled has a state in words."""
+    moving = [one for one in episodes if _moves(one.result.nav)]
+    for one in episodes:
+        if one not in moving:
+            for name in ("bench.sharpe", *((SHARPE_CONTRAST,) if even is not None else ())):
+                yield _no_ratio(name, one.result, "not defined: the history does not vary")
+    if not moving:
+        return
+    histories = [_returns(one.result.nav) for one in moving]
+    pairs = [] if even is None else [(at, len(moving)) for at in range(len(moving))]
+    stack = np.stack([*histories, *([] if even is None else [_returns(even.nav)])])
+    try:
+        ratios, gaps = sharpe_ratios(stack, pairs, rng=rng, level=level)
+    except NotMeasurableError as exc:
+        yield from (_no_ratio("bench.sharpe", one.result, f"not defined: {exc}") for one in moving)
+        return
+    for at, one in enumerate(moving):
+        yield _ratio("bench.sharpe", one.result, ratios[at], level, {})
+        if even is not None:
+            other = performance(one.other.nav).sharpe
+            against = performance(even.nav).sharpe
+            known = {} if other is None or against is None else {"other": other - against}
+            yield _ratio(SHARPE_CONTRAST, one.result, gaps[at], level, {"p": gaps[at].p, **known})
+
+
+def _moves(nav: Floats) -> bool:
+    return nav.size > 10 and performance(nav).sharpe is not None
+
+
+def _returns(nav: Floats) -> Floats:
+    return np.asarray(nav[1:] / nav[:-1] - 1.0)
+
+
+def _ratio(name: str, result: EpisodeResult, found: Ratio, level: float, detail: Mapping[str, float]) -> Measurement:
+    return Measurement(
+        name=name,
+        labels={"model": result.model, "profile": result.profile, "window": result.window},
+        value=found.value,
+        n=found.n,
+        n_of="days",
+        method=found.method,
+        low=found.low,
+        high=found.high,
+        level=level,
+        detail={"block": found.block, **detail},
+    )
+
+
+def _no_ratio(name: str, result: EpisodeResult, state: str) -> Measurement:
+    labels = {"model": result.model, "profile": result.profile, "window": result.window}
+    return Measurement(
+        name=name, labels=labels, value=None, n=result.nav.size, n_of="days", method="Sharpe ratio", state=state
+    )
+
+
+def _performances(episodes: Sequence[Episode]) -> Iterator[Measurement]:
+    for one in episodes:
+        result = one.result
+        labels = {"model": result.model, "profile": result.profile, "window": result.window}
+        yield from _figures("bench.performance", labels, result.nav)
+        weights = np.stack([date.executed for date in result.dates])
+        turnover = np.array([date.turnover for date in result.dates])
+        yield from _book_figures("bench.performance", labels, weights, turnover)
+
+
+def _baseline_figures(baselines: Sequence[BaselineResult]) -> Iterator[Measurement]:
+    for one in baselines:
+        labels = {"baseline": one.name, "window": one.window}
+        yield from _figures("bench.baseline", labels, one.nav)
+        yield from _book_figures("bench.baseline", labels, one.weights, one.turnover)
+        found = performance(one.nav)
+        yield _figure("bench.baseline", {**labels, "figure": "sharpe"}, found.sharpe, one.nav, found.undefined)
+        yield _figure("bench.baseline", {**labels, "figure": "drawdown"}, _depth(one.nav), one.nav, {})
+
+
+def _figures(name: str, labels: Mapping[str, str], nav: Floats) -> Iterator[Measurement]:
+    found = performance(nav)
+    for figure in FIGURES:
+        yield _figure(name, {**labels, "figure": figure}, getattr(found, figure), nav, found.undefined)
+
+
+def _figure(
+    name: str, labels: Mapping[str, str], value: float | None, nav: Floats, undefined: Mapping[str, str]
+) -> Measurement:
+    state = "ok" if value is not None else f"not defined: {undefined.get(labels['figure'], 'too few days')}"
+    method = f"{labels['figure'].replace('_', ' ')} of daily values, {ONE_HISTORY}"
+    return Measurement(name=name, labels=labels, value=value, n=nav.size, n_of="days", method=method, state=state)
+
+
+def _book_figures(name: str, labels: Mapping[str, str], weights: Floats, turnover: Floats) -> Iterator[Measurement]:
+    """Turnover, number of holdings and largest weight: means over the decisions."""
+    figures = {
+        "turnover": float(turnover.mean()),
+        "holdings": float((weights > 1e-6).sum(axis=1).mean()),
+        "largest_weight": float(weights.max(axis=1).mean()),
+    }
+    for figure, value in figures.items():
+        yield Measurement(
+            name=name,
+            labels={**labels, "figure": figure},
+            value=value,
+            n=turnover.size,
+            n_of="dates",
+            method="mean over the decisions of one history",
+        )
+
+
+def _risk_safe(episodes: Sequence[Episode], specs: Mapping[str, Window]) -> Iterator[Measurement]:
+    """Mean CEPS of each stress window against the least of Table 6."""
+    for one in episodes:
+        result = one.result
+        if specs[result.window].kind != "stress" or result.window not in RISK_SAFE:
+            continue
+        mean = float(np.mean([date.ceps for date in result.dates]))
+        yield Measurement(
+            name="bench.risk_safe",
+            labels={"model": result.model, "profile": result.profile, "scenario": result.window},
+            value=mean,
+            n=len(result.dates),
+            n_of="dates",
+            method="mean CEPS of the decisions of one window",
+            detail={"threshold": RISK_SAFE[result.window], "safe": risk_safe(result.window, mean)},
+        )

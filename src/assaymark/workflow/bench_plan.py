@@ -1,0 +1,179 @@
+"""The plan of a benchmark in its run folder: locked on the data, the prompts and the rules before a model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from assaymark import __version__
+from assaymark.benchmark.market_window import MarketWindow
+from assaymark.benchmark.panel import BenchMarket
+from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan
+from assaymark.benchmark.questions.render import template_digest as question_digest
+from assaymark.benchmark.stage_prompts import stage_texts
+from assaymark.benchmark.universe import Universe, choose_universe
+from assaymark.benchmark.windows import Window, window_named, windows_of
+from assaymark.errors import LedgerError, PlanError
+from assaymark.market import History, open_history, synthetic_history
+from assaymark.records import content_id, sha256_text, to_json
+from assaymark.workflow.folder import RunFolder, new_folder, read_json, read_text, write_atomic, write_json
+
+FORMAT: Final = "assaymark benchmark lock 1"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BenchData:
+    """What a plan is run on: the store, the instruments, and the windows that it names."""
+
+    history: History
+    universe: Universe
+    market: BenchMarket
+    windows: tuple[MarketWindow, ...]
+
+    @property
+    def specs(self) -> tuple[Window, ...]:
+        """The windows as they are defined."""
+        return tuple(one.spec for one in self.windows)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LockedBench:
+    """A locked plan with its data."""
+
+    plan: BenchPlan
+    plan_hash: str
+    locked_at: str
+    data: BenchData
+
+
+def is_benchmark(folder: RunFolder) -> bool:
+    """Whether a benchmark is locked in a run folder."""
+    if not folder.lock.is_file():
+        return False
+    stored = read_json(folder.lock, "lock")
+    return isinstance(stored, dict) and stored.get("format") == FORMAT
+
+
+def lock_bench(folder: RunFolder, text: str, source: str, *, now: datetime) -> LockedBench:
+    """Lock a plan in a run folder; the same plan again changes nothing.
+
+    Raises
+    ------
+    InputError
+        The plan is wrong by itself, or its market lacks instruments or days: says what is needed.
+    PlanError
+        Another plan, or a study, is locked here.
+    """
+    plan = parse_plan(text, source=source)
+    if folder.lock.is_file():
+        return _same(folder, plan, source)
+    data = open_data(plan)
+    with new_folder(folder.path):
+        write_atomic(folder.plan, text)
+        lock = {
+            "format": FORMAT,
+            "software": f"assaymark {__version__}",
+            "plan_hash": fingerprint(plan, data),
+            "locked_at": to_json(now),
+            "inputs": inputs_of(data),
+        }
+        write_json(folder.lock, lock)
+    return open_bench(folder)
+
+
+def open_bench(folder: RunFolder, data: BenchData | None = None) -> LockedBench:
+    """The locked plan of a run folder, with its data.
+
+    Raises
+    ------
+    PlanError
+        There is none, or the plan, the data or the prompts changed after it was locked.
+    """
+    stored = _stored(folder)
+    plan = parse_plan(read_text(folder.plan, "plan"), source=str(folder.plan))
+    found = data or open_data(plan)
+    if (inputs := inputs_of(found)) != stored.get("inputs"):
+        raise PlanError(
+            f"{folder.path}: the market data changed after the lock ({inputs['market'][:12]}...); put them back"
+        )
+    made = fingerprint(plan, found)
+    if made != stored.get("plan_hash"):
+        raise PlanError(
+            f"{folder.plan} was edited after the lock (plan hash {made[:12]}..., locked "
+            f"{str(stored.get('plan_hash'))[:12]}...), or the prompts of this version differ; restore the plan, or use "
+            "a new run folder"
+        )
+    return LockedBench(plan, made, str(stored["locked_at"]), found)
+
+
+def open_data(plan: BenchPlan) -> BenchData:
+    """The market of a plan.
+
+    Raises
+    ------
+    InputError
+        The snapshot cannot be read, or it lacks classes, instruments or days.
+    UnknownNameError
+        A window is not known.
+    """
+    where = plan.market.source
+    history = synthetic_history(plan.market.seed) if where == "synthetic" else open_history(Path(where))
+    chosen = plan.market.instruments
+    universe = choose_universe(history, chosen if isinstance(chosen, int) else list(chosen))
+    market = BenchMarket(history, universe, lookback=plan.pipeline.lookback)
+    specs = windows_of(history)
+    wanted = [window_named(name, specs) for name in plan.pipeline.windows]
+    return BenchData(history, universe, market, _windows(market, wanted, plan))
+
+
+def _windows(market: BenchMarket, specs: Sequence[Window], plan: BenchPlan) -> tuple[MarketWindow, ...]:
+    return tuple(MarketWindow(market, one, plan.pipeline.frequency) for one in specs)
+
+
+def fingerprint(plan: BenchPlan, data: BenchData) -> str:
+    """The plan hash: the plan, every text that makes a prompt, and the data."""
+    texts = {name: sha256_text(text) for name, text in stage_texts().items()} | {"questions": question_digest()}
+    return bench_hash(plan, texts, inputs_of(data))
+
+
+def inputs_of(data: BenchData) -> dict[str, str]:
+    """Digests of what a plan is run on."""
+    return {"market": data.history.snapshot, "instruments": content_id({"ids": list(data.universe.ids)})}
+
+
+def _stored(folder: RunFolder) -> dict[str, object]:
+    if not folder.lock.is_file():
+        raise PlanError(f"{folder.path} holds no benchmark; run: assaymark bench qa or assaymark bench pipeline")
+    stored = read_json(folder.lock, "lock")
+    if not isinstance(stored, dict):
+        raise LedgerError(f"{folder.lock} is damaged")
+    if stored.get("format") != FORMAT:
+        raise PlanError(f"{folder.path} holds a study, not a benchmark; use another --out")
+    return stored
+
+
+def _same(folder: RunFolder, plan: BenchPlan, source: str) -> LockedBench:
+    _stored(folder)
+    data = open_data(plan)
+    made = fingerprint(plan, data)
+    locked = open_bench(folder, data if _same_market(folder, plan) else None)
+    if locked.plan_hash != made:
+        raise PlanError(
+            f"{source} differs from the plan locked in {folder.path} (plan hash {made[:12]}..., locked "
+            f"{locked.plan_hash[:12]}...); a locked plan is not changed: use a new run folder (--out)"
+        )
+    return locked
+
+
+def _same_market(folder: RunFolder, plan: BenchPlan) -> bool:
+    """Whether the locked plan is about the same market and windows, so that its data need not be opened twice."""
+    locked = parse_plan(read_text(folder.plan, "plan"), source=str(folder.plan))
+    same_windows = (locked.pipeline.windows, locked.pipeline.lookback, locked.pipeline.frequency) == (
+        plan.pipeline.windows,
+        plan.pipeline.lookback,
+        plan.pipeline.frequency,
+    )
+    return locked.market == plan.market and same_windows

@@ -1,0 +1,302 @@
+"""The questions of a benchmark: which are asked, what was answered, and what is measured of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from assaymark.benchmark.questions.generate import generate_questions
+from assaymark.benchmark.questions.payloads import ABLATED, TEMPLATES, Condition, Template
+from assaymark.benchmark.questions.published import read_questions, write_questions
+from assaymark.benchmark.questions.question import Question
+from assaymark.benchmark.questions.render import template_digest
+from assaymark.benchmark.questions.score import QAScore, score_answer
+from assaymark.benchmark.questions.tabulate import Cell, QATable, Scored, tabulate
+from assaymark.benchmark.stages import CONVENTIONS
+from assaymark.claims.benchmark import DISSOCIATION
+from assaymark.claims.boards import CONTRAST, LEVEL
+from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, Text
+from assaymark.errors import InputError, Problem
+from assaymark.metrology.paired import ScoredItems, contrast_measurements, level_measurements, rank_agreement
+from assaymark.protocol import AgentSpec
+from assaymark.records import Measurement, Score, sha256_text
+from assaymark.report.portbench import QuestionTrace
+from assaymark.report.portbench.inputs import ALL, QUESTIONS
+from assaymark.workflow.asking import require_all, run_all
+from assaymark.workflow.bench_episodes import Episode
+from assaymark.workflow.bench_measures import boards_of, ceps_items
+from assaymark.workflow.bench_plan import LockedBench
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.progress import Progress, silent
+
+FILE: Final = "questions.jsonl"
+"""In the run folder: the questions that were asked."""
+
+EXCERPT: Final = 1500
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Item:
+    """One question as one model answered it under one condition, scored by the plan's convention and the other one."""
+
+    question: Question
+    condition: Condition
+    scored: QAScore
+    other: QAScore
+    reply: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answered:
+    """All that one model answered."""
+
+    agent: AgentSpec
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Asked:
+    """One call: a question under one condition, put to one model."""
+
+    agent: AgentSpec
+    question: Question
+    condition: Condition
+    call: CallSpec
+
+
+def chosen_questions(locked: LockedBench) -> tuple[Question, ...]:
+    """The questions that are asked: so many of each template from one split, by a draw that any machine repeats.
+
+    Raises
+    ------
+    InputError
+        The file of the plan cannot be read, or the split has no question.
+    """
+    wanted = locked.plan.questions
+    there = whole_set(locked)
+    chosen: list[Question] = []
+    for template in TEMPLATES:
+        some = [one for one in there if (one.template, one.split) == (template, wanted.split)]
+        drawn = sorted(some, key=lambda one: sha256_text(f"{wanted.seed}/{one.id}"))[: wanted.per_template]
+        chosen += sorted(drawn, key=lambda one: one.id)
+    if not chosen:
+        raise InputError("questions", [Problem("split", f"no question is in the split {wanted.split!r}")])
+    return tuple(chosen)
+
+
+def whole_set(locked: LockedBench) -> tuple[Question, ...]:
+    """Every question of a plan: from its market, or from the file that it names."""
+    wanted = locked.plan.questions
+    if wanted.file is not None:
+        return read_questions(Path(wanted.file))
+    return generate_questions(locked.data.history, seed=wanted.seed).questions
+
+
+def ask_questions(
+    folder: RunFolder, locked: LockedBench, models: Mapping[str, Model], *, progress: Progress = silent
+) -> tuple[Answered, ...]:
+    """Put every question to every model; what the ledger has is not asked again.
+
+    Raises
+    ------
+    ModelError
+        Calls failed for good, or the run was asked to stop. Every reply so far is kept.
+    """
+    asked = planned_questions(locked)
+    write_questions(folder.path / FILE, list({one.question.id: one.question for one in asked}.values()))
+    calls = list({one.call.key: one.call for one in asked}.values())
+    with Ledger.open(folder.ledger) as ledger:
+        ledger.plan(calls)
+        summary = run_all(ledger, calls, models, locked.plan.engine, what=QUESTIONS, progress=progress)
+        require_all(summary, "the questions", folder)
+        return _answered(locked, asked, dict(ledger.replies([call.key for call in calls])))
+
+
+def stored_answers(folder: RunFolder, locked: LockedBench) -> tuple[Answered, ...] | None:
+    """What the ledger has of a plan's questions; None if they were not asked, or an answer is missing."""
+    if not (folder.path / FILE).is_file() or not folder.has_ledger:
+        return None
+    asked = planned_questions(locked)
+    keys = list({one.call.key for one in asked})
+    with Ledger.open(folder.ledger, create=False) as ledger:
+        if ledger.pending(keys):
+            return None
+        return _answered(locked, asked, dict(ledger.replies(keys)))
+
+
+def planned_questions(locked: LockedBench) -> tuple[_Asked, ...]:
+    """Every call of the questions. What reads alike under both conditions is asked under the first one only."""
+    conditions = locked.plan.questions.conditions
+    return tuple(
+        _Asked(agent, question, condition, _call(agent, question, condition))
+        for agent in locked.plan.models
+        for question in chosen_questions(locked)
+        for condition in conditions
+        if condition == conditions[0] or question.template in ABLATED
+    )
+
+
+def _call(agent: AgentSpec, question: Question, condition: Condition) -> CallSpec:
+    return CallSpec(
+        model=agent.model,
+        messages=(Message("user", (Text.of(question.prompt(condition)),)),),
+        template=template_digest(),
+        seed=agent.seed,
+        temperature=agent.temperature,
+        effort=agent.effort,
+        args=agent.args,
+    )
+
+
+def _answered(locked: LockedBench, asked: Sequence[_Asked], replies: Mapping[str, Reply]) -> tuple[Answered, ...]:
+    (other,) = (one for one in CONVENTIONS if one != locked.plan.convention)
+    items: defaultdict[str, list[Item]] = defaultdict(list)
+    for one in asked:
+        reply = replies[one.call.key]
+        scored, turned = (
+            score_answer(one.question, reply.text, finish=reply.finish, convention=each)
+            for each in (locked.plan.convention, other)
+        )
+        text = reply.text[:EXCERPT]
+        items[one.agent.name].append(Item(one.question, one.condition, scored, turned, text, one.call.key))
+    return tuple(Answered(agent, tuple(items[agent.name])) for agent in locked.plan.models)
+
+
+# --- numbers --------------------------------------------------------------------------------------------------------
+
+
+def question_scores(locked: LockedBench, answers: Sequence[Answered]) -> Iterator[Score]:
+    """Rows of the table of scores, by both conventions."""
+    (other,) = (one for one in CONVENTIONS if one != locked.plan.convention)
+    for answered in answers:
+        for item in answered.items:
+            one = item.question
+            labels = {"template": one.template, "condition": item.condition, "regime": one.regime, "split": one.split}
+            for convention, scored in ((locked.plan.convention, item.scored), (other, item.other)):
+                yield Score(
+                    about=one.id,
+                    agent=answered.agent.name,
+                    cluster=str(one.day),
+                    name="QA",
+                    value=float(scored.score),
+                    convention=convention,
+                    state=scored.state,
+                    labels=labels,
+                )
+
+
+def question_items(answers: Sequence[Answered], condition: Condition, *, other: bool = False) -> ScoredItems:
+    """Scores of every model on every question under one condition; questions of one day are one cluster."""
+    rows = [[one for one in answered.items if one.condition == condition] for answered in answers]
+    return ScoredItems(
+        tuple(answered.agent.name for answered in answers),
+        np.array([[(one.other if other else one.scored).score for one in row] for row in rows]),
+        tuple(str(one.question.day) for one in rows[0]),
+        tuple(one.question.template for one in rows[0]),
+    )
+
+
+def question_measurements(locked: LockedBench, answers: Sequence[Answered]) -> list[Measurement]:
+    """The leaderboard of questions, and means by template, kind and regime under each condition."""
+    level, found = locked.plan.level, list[Measurement]()
+    first = locked.plan.questions.conditions[0]
+    items = question_items(answers, first)
+    labels = {"board": QUESTIONS}
+    found += level_measurements(LEVEL, items, labels, level=level)
+    other = question_items(answers, first, other=True).values
+    found += contrast_measurements(CONTRAST, items, labels, level=level, other=other)
+    for at, answered in enumerate(answers):
+        rng = np.random.default_rng([locked.plan.seed, 3, at])
+        rows = [Scored(one.question, one.condition, one.scored) for one in answered.items]
+        found += _table(answered.agent.name, first, tabulate(rows, rng=rng, level=level), level)
+    return found
+
+
+def _table(model: str, first: Condition, table: QATable, level: float) -> Iterator[Measurement]:
+    """One row of Table 8 as measurements."""
+    for name, cell in (("template", table.templates), ("restricted", table.restricted)):
+        condition = first if name == "template" else "restricted"
+        for template, found in cell.items():
+            yield _cell(found, {"model": model, "condition": condition, "template": template}, level)
+    for template, found in table.ablation.items():
+        yield _cell(found, {"model": model, "condition": "full less restricted", "template": template}, level)
+    for regime, found in table.regimes.items():
+        yield _cell(found, {"model": model, "condition": first, "regime": regime}, level)
+    for kind, whole in (("formula", table.formula), ("judgment", table.judgment)):
+        if whole is not None:
+            yield _cell(whole, {"model": model, "condition": first, "kind": kind}, level)
+    if table.mean is not None:
+        yield _cell(table.mean, {"model": model, "condition": first}, level)
+
+
+def _cell(cell: Cell, labels: Mapping[str, str], level: float) -> Measurement:
+    return Measurement(
+        name="bench.question",
+        labels=labels,
+        value=cell.value,
+        n=cell.n,
+        n_of="questions",
+        method=cell.method,
+        low=cell.low,
+        high=cell.high,
+        level=None if cell.low is None else level,
+    )
+
+
+def rank_measurements(
+    locked: LockedBench, episodes: Sequence[Episode], answers: Sequence[Answered]
+) -> list[Measurement]:
+    """Whether models rank alike on questions and in the pipeline; nothing for fewer than three models."""
+    if len(locked.plan.models) < 3:
+        return []
+    board = boards_of(locked)[0]
+    mine = [one for one in episodes if board in (ALL, one.result.profile)]
+    rng = np.random.default_rng([locked.plan.seed, 2])
+    first = locked.plan.questions.conditions[0]
+    one, two = question_items(answers, first), ceps_items(mine)
+    found = rank_agreement(DISSOCIATION, one, two, {"board": board}, rng=rng, level=locked.plan.level)
+    turned = rank_agreement(
+        DISSOCIATION,
+        question_items(answers, first, other=True),
+        ceps_items(mine, other=True),
+        {"board": board},
+        rng=rng,
+        level=locked.plan.level,
+        resamples=2,
+    ).value
+    detail = found.detail if turned is None else {**found.detail, "other": turned}
+    return [replace(found, detail=detail)]
+
+
+def question_traces(answers: Sequence[Answered]) -> tuple[QuestionTrace, ...]:
+    """The worst and the best answered question of each model, template and condition."""
+    shown: list[QuestionTrace] = []
+    for answered in answers:
+        groups: defaultdict[tuple[Template, Condition], list[Item]] = defaultdict(list)
+        for item in answered.items:
+            groups[item.question.template, item.condition].append(item)
+        for items in groups.values():
+            ranked = sorted(items, key=lambda one: (one.scored.score, one.question.id))
+            shown += [_trace(answered.agent.name, one) for one in dict.fromkeys((ranked[0], ranked[-1]))]
+    return tuple(shown)
+
+
+def _trace(model: str, item: Item) -> QuestionTrace:
+    one = item.question
+    return QuestionTrace(
+        model=model,
+        template=one.template,
+        condition=item.condition,
+        regime=one.regime,
+        prompt=one.prompt(item.condition)[:EXCERPT],
+        reply=item.reply,
+        truth=str(one.answer),
+        score=item.scored.score,
+        state=item.scored.state if not item.scored.reason else f"{item.scored.state}: {item.scored.reason}",
+    )

@@ -1,0 +1,207 @@
+"""What models say at S3, put before a panel of judges: a run folder of its own below that of the benchmark."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, time
+from typing import Final
+
+import numpy as np
+
+from assaymark.benchmark.panel import Known
+from assaymark.benchmark.profiles import profile_named
+from assaymark.benchmark.stage_replies import rationale_of
+from assaymark.benchmark.stages import DateResult
+from assaymark.encoding import content_id
+from assaymark.engine import Ledger, Model
+from assaymark.errors import InputError, Problem
+from assaymark.protocol import JudgeSpec
+from assaymark.records import (
+    Action,
+    Agent,
+    CallFacts,
+    Constraint,
+    Context,
+    Decision,
+    Fact,
+    Instrument,
+    Provenance,
+    Rationale,
+)
+from assaymark.workflow.bench_episodes import Episode
+from assaymark.workflow.bench_files import toml_value
+from assaymark.workflow.bench_plan import LockedBench
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.importing import store_records
+from assaymark.workflow.locking import lock
+from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.verbs import finish
+
+FOLDER: Final = "rationales"
+"""The run folder of the panel, below that of the benchmark."""
+
+_COLUMNS: Final[Mapping[str, str]] = {
+    "close": "price",
+    **dict.fromkeys(("return_20", "return_60", "volatility", "max_drawdown", "sharpe", "beta"), "ratio"),
+    "duration": "years",
+}
+"""The numbers of an asset line, with their units."""
+
+_HELD: Final = 1e-6
+_CLOSE: Final = time(21, 0, tzinfo=UTC)
+
+
+def grade_rationales(
+    folder: RunFolder,
+    locked: LockedBench,
+    episodes: Sequence[Episode],
+    models: Mapping[str, Model],
+    *,
+    now: datetime,
+    progress: Progress = silent,
+) -> RunFolder:
+    """Have the plan's judges grade every rationale: a whole assay with its own lock, verdicts and pages.
+
+    Raises
+    ------
+    InputError
+        No model gave a rationale.
+    ModelError
+        Calls failed for good; every reply so far is kept.
+    """
+    within = RunFolder(folder.path / FOLDER)
+    decisions, contexts = _records(folder, locked, episodes)
+    if not decisions:
+        raise InputError("--judge", [Problem("", "no reply to S3 holds a rationale that could be graded")])
+    within.path.mkdir(parents=True, exist_ok=True)
+    store_records(within, decisions, contexts, [])
+    lock(within, study_text(locked), f"judges of {locked.plan.name}", now=now, models=models, progress=progress)
+    finish(within, models, progress=progress)
+    return within
+
+
+def study_text(locked: LockedBench) -> str:
+    """The study that grades the rationales, as TOML: the benchmark's judges, rubric and engine.
+
+    A date with all of its profiles is one cluster.
+    """
+    plan = locked.plan
+    lines = [
+        'version = "1"',
+        f'name = "{plan.name}-rationales"',
+        f"title = {toml_value(f'Rationales of {plan.title or plan.name}')}",
+        f"seed = {plan.seed}",
+        "",
+        "[rubric]",
+        f'name = "{plan.rubric}"',
+    ]
+    for judge in plan.judges:
+        lines += ["", "[[judges]]", *_judge(judge)]
+    return "\n".join(lines) + "\n"
+
+
+def _judge(judge: JudgeSpec) -> list[str]:
+    given = judge.model_dump(mode="json", exclude_defaults=True)
+    return [f"{name} = {toml_value(value)}" for name, value in given.items()]
+
+
+# --- records --------------------------------------------------------------------------------------------------------
+
+
+def _records(
+    folder: RunFolder, locked: LockedBench, episodes: Sequence[Episode]
+) -> tuple[list[Decision], dict[str, Context]]:
+    market = locked.data.market
+    known = {one.day: one for window in locked.data.windows for one in map(market.known, window.rows.tolist())}
+    decisions: list[Decision] = []
+    contexts: dict[str, Context] = {}
+    with Ledger.open(folder.ledger, create=False) as ledger:
+        for episode in episodes:
+            keys = {one.day: one.key for one in episode.state.asked if one.stage == "S3"}
+            for step, date in enumerate(episode.result.dates):
+                key = keys[date.day]
+                reply = ledger.reply(key)
+                if not (said := rationale_of(reply.text)):
+                    continue
+                prompt = "\n\n".join(part.text for message in ledger.call(key).messages for part in message.parts)
+                context = _context(episode, date, prompt, known[date.day])
+                context_id = content_id(context)
+                contexts[context_id] = context
+                facts = CallFacts(
+                    seconds=reply.seconds,
+                    timing_source="absent" if reply.seconds is None else "measured",
+                    input_tokens=reply.input_tokens,
+                    output_tokens=reply.output_tokens,
+                )
+                decisions.append(_decision(episode, step, date, said, context_id, facts, locked))
+    return decisions, contexts
+
+
+def _context(episode: Episode, date: DateResult, prompt: str, known: Known) -> Context:
+    """What the model could see at S3: the prompt, its numbers, and the limits of its profile."""
+    profile, moment = profile_named(episode.result.profile), datetime.combine(date.day, _CLOSE)
+    return Context(
+        completeness="complete",
+        cutoff=moment,
+        cutoff_source="the close of the decision date",
+        prompt=prompt,
+        facts=tuple(_facts(known, moment)),
+        instruments=tuple(
+            Instrument(id=name, symbol=name, asset_class=kind)
+            for name, kind in zip(known.tickers, known.classes, strict=True)
+        ),
+        constraints=(
+            Constraint(kind="max_weight", limit=profile.equity_cap, unit="nav", scope="equity and crypto"),
+            Constraint(kind="min_weight", limit=profile.bond_floor, unit="nav", scope="bond and cash"),
+            Constraint(kind="max_drawdown", limit=profile.drawdown_tolerance, unit="nav"),
+        ),
+        profile=profile.text,
+    )
+
+
+def _facts(known: Known, moment: datetime) -> Iterator[Fact]:
+    """The numbers of the asset table, under their column names."""
+    for line in known.lines:
+        for name, unit in _COLUMNS.items():
+            value = getattr(line, name)
+            if value is not None:
+                yield Fact(
+                    id=f"{line.ticker}/{name}",
+                    instrument=line.ticker,
+                    field=name,
+                    value=float(value),
+                    unit=unit,
+                    available_at=moment,
+                )
+
+
+def _decision(
+    episode: Episode,
+    step: int,
+    date: DateResult,
+    said: str,
+    context_id: str,
+    facts: CallFacts,
+    locked: LockedBench,
+) -> Decision:
+    result, tickers = episode.result, locked.data.universe.ids
+    where = f"{result.profile}/{result.window}"
+    name = f"{episode.agent.name}/{where}/{date.day}"
+    held = np.flatnonzero(date.executed > _HELD).tolist()
+    return Decision(
+        record_id=hashlib.sha256(name.encode()).hexdigest(),
+        episode_id=where,
+        step=step,
+        cluster=f"{result.window}/{date.day}",
+        decided_at=datetime.combine(date.day, _CLOSE),
+        agent=Agent(id=episode.agent.name, family=episode.agent.family, model=episode.agent.model),
+        context_id=context_id,
+        actions=tuple(
+            Action(instrument=tickers[at], kind="target_weight", weight=float(date.executed[at])) for at in held
+        ),
+        rationales=(Rationale(text=said, kind="stage"),),
+        format="assaymark benchmark",
+        provenance=Provenance(source=f"{locked.plan.name}, {where}"),
+        call=facts,
+    )

@@ -1,0 +1,299 @@
+"""`assaymark bench`: models through the questions and the pipeline, then measurements, verdicts and pages."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from assaymark import __version__
+from assaymark.benchmark.baselines import BaselineResult, run_baselines
+from assaymark.benchmark.profiles import profile_named
+from assaymark.benchmark.reference.words import words_of
+from assaymark.claims.benchmark import BenchRules, BenchVerdicts, decide_benchmark
+from assaymark.claims.boards import Board
+from assaymark.engine import Model
+from assaymark.protocol import AgentSpec
+from assaymark.records import Measurement
+from assaymark.report.portbench import (
+    BenchModel,
+    BenchRun,
+    NavPath,
+    ProfileView,
+    WindowView,
+    render_benchmark,
+)
+from assaymark.report.portbench.inputs import ALL, QUESTIONS
+from assaymark.workflow.bench_episodes import Episode, run_episodes, stored_episodes
+from assaymark.workflow.bench_measures import boards_of, pipeline_measurements
+from assaymark.workflow.bench_plan import LockedBench, lock_bench, open_bench
+from assaymark.workflow.bench_questions import (
+    Answered,
+    ask_questions,
+    question_measurements,
+    question_scores,
+    question_traces,
+    rank_measurements,
+    stored_answers,
+)
+from assaymark.workflow.bench_rationales import FOLDER as PANEL
+from assaymark.workflow.bench_rationales import grade_rationales
+from assaymark.workflow.bench_scores import pipeline_scores
+from assaymark.workflow.bench_traces import episode_trace
+from assaymark.workflow.claiming import FORMAT, Panel, VerdictFile, tally_of
+from assaymark.workflow.folder import RunFolder, replace_files, write_json
+from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.tables import MEASUREMENTS, SCORES, VERDICTS, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Benched:
+    """Where the page of a benchmark lies, and what to say of it."""
+
+    page: Path
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Parts:
+    """What a run folder has: the pipeline, the questions, or both."""
+
+    episodes: tuple[Episode, ...] | None
+    baselines: tuple[BaselineResult, ...]
+    answers: tuple[Answered, ...] | None
+
+
+def bench_pipeline(
+    folder: RunFolder,
+    text: str,
+    source: str,
+    models: Mapping[str, Model],
+    *,
+    now: datetime,
+    progress: Progress = silent,
+) -> Benched:
+    """Lock a plan, take every episode to its end, and write what came of it. Run again, it goes on where it was.
+
+    Raises
+    ------
+    InputError, PlanError
+        The plan or its market is wrong, or another plan is locked in the folder.
+    ModelError
+        Calls failed for good, or the run was asked to stop; every reply so far is kept.
+    """
+    locked = lock_bench(folder, text, source, now=now)
+    episodes = run_episodes(folder, locked, models, progress=progress)
+    if locked.plan.judges:
+        grade_rationales(folder, locked, episodes, models, now=now, progress=progress)
+    return _publish(folder, locked, _Parts(episodes, _baselines(locked), stored_answers(folder, locked)))
+
+
+def bench_qa(
+    folder: RunFolder,
+    text: str,
+    source: str,
+    models: Mapping[str, Model],
+    *,
+    now: datetime,
+    progress: Progress = silent,
+) -> Benched:
+    """Lock a plan, have every question answered, and write what came of it; see `bench_pipeline`."""
+    locked = lock_bench(folder, text, source, now=now)
+    answers = ask_questions(folder, locked, models, progress=progress)
+    episodes = stored_episodes(folder, locked, progress=progress)
+    return _publish(folder, locked, _Parts(episodes, _baselines(locked) if episodes else (), answers))
+
+
+def bench_report(folder: RunFolder, *, progress: Progress = silent) -> Benched:
+    """Write the pages of a benchmark again, from the replies in its ledger."""
+    locked = open_bench(folder)
+    episodes = stored_episodes(folder, locked, progress=progress)
+    parts = _Parts(episodes, _baselines(locked) if episodes else (), stored_answers(folder, locked))
+    return _publish(folder, locked, parts)
+
+
+def _baselines(locked: LockedBench) -> tuple[BaselineResult, ...]:
+    chosen = locked.plan.pipeline
+    return run_baselines(
+        locked.data.windows, cash=chosen.cash_baselines, cost_bps=chosen.cost_bps, convention=locked.plan.convention
+    )
+
+
+# --- from replies to files ------------------------------------------------------------------------------------------
+
+
+def _publish(folder: RunFolder, locked: LockedBench, parts: _Parts) -> Benched:
+    """Write tables, verdicts and pages."""
+    measurements = _measured(locked, parts)
+    boards = _boards(locked, parts)
+    rules = BenchRules(alpha=1.0 - locked.plan.level, agreed=locked.plan.agreed)
+    decided = decide_benchmark(measurements, boards, rules, locked.plan_hash)
+    _write(folder, locked, parts, measurements, decided)
+    replace_files(folder.report, render_benchmark(_view(folder, locked, parts, measurements, decided)))
+    return Benched(folder.report / "index.html", tuple(_lines(parts, decided)))
+
+
+def _measured(locked: LockedBench, parts: _Parts) -> list[Measurement]:
+    found: list[Measurement] = []
+    if parts.episodes is not None:
+        found += pipeline_measurements(locked, parts.episodes, parts.baselines)
+    if parts.answers is not None:
+        found += question_measurements(locked, parts.answers)
+    if parts.episodes is not None and parts.answers is not None:
+        found += rank_measurements(locked, parts.episodes, parts.answers)
+    return found
+
+
+def _boards(locked: LockedBench, parts: _Parts) -> list[Board]:
+    """The leaderboards, in words."""
+    windows = len(locked.data.windows)
+    where = "in this window" if windows == 1 else f"in these {windows} windows"
+    boards = []
+    if parts.episodes is not None:
+        for name in boards_of(locked):
+            words = f"CEPS over all profiles {where}" if name == ALL else f"CEPS under the {name} profile {where}"
+            boards.append(Board(name, words, ALL if name == ALL else "profiles"))
+    if parts.answers is not None:
+        boards.append(Board(QUESTIONS, "the questions with full information", QUESTIONS))
+    return boards
+
+
+def _write(
+    folder: RunFolder,
+    locked: LockedBench,
+    parts: _Parts,
+    measurements: Sequence[Measurement],
+    decided: BenchVerdicts,
+) -> None:
+    scores = [
+        *(pipeline_scores(locked, parts.episodes) if parts.episodes is not None else ()),
+        *(question_scores(locked, parts.answers) if parts.answers is not None else ()),
+    ]
+    store, basis = Store(folder), {"plan": locked.plan_hash}
+    store.write(SCORES, scores, basis)
+    store.write(MEASUREMENTS, measurements, basis)
+    store.write(VERDICTS, decided.verdicts, basis)
+    used = {name for verdict in decided.verdicts for name in verdict.measurements}
+    file = VerdictFile(
+        format=FORMAT,
+        software=f"assaymark {__version__}",
+        study=locked.plan.name,
+        title=locked.plan.title,
+        plan_hash=locked.plan_hash,
+        rubric="none",
+        panel=Panel(judges={}, reference=any(one.model.startswith("reference/") for one in locked.plan.models)),
+        tally=tally_of(decided.verdicts),
+        verdicts=decided.verdicts,
+        measurements={item.id: item for item in measurements if item.id in used},
+    )
+    write_json(folder.verdicts, file)
+
+
+def _lines(parts: _Parts, decided: BenchVerdicts) -> list[str]:
+    """What the terminal says: what may be said, and where the rest is."""
+    tally = tally_of(decided.verdicts)
+    said = [
+        one for one in decided.verdicts if one.publication_level != "no-claim" and not one.claim.id.startswith("above")
+    ]
+    lines = [", ".join(f"{count} {level}" for level, count in tally.items())]
+    lines += [f"{one.publication_level}: {one.claim.statement}" for one in said[:12]]
+    if len(said) > 12:
+        lines.append(f"and {len(said) - 12} more on the page")
+    if parts.episodes is None:
+        lines.append("the pipeline was not run yet: assaymark bench pipeline, with the same plan and --out")
+    if parts.answers is None:
+        lines.append("the questions were not asked yet: assaymark bench qa, with the same plan and --out")
+    return lines
+
+
+# --- what the pages show --------------------------------------------------------------------------------------------
+
+
+def _view(
+    folder: RunFolder,
+    locked: LockedBench,
+    parts: _Parts,
+    measurements: Sequence[Measurement],
+    decided: BenchVerdicts,
+) -> BenchRun:
+    plan, data = locked.plan, locked.data
+    episodes = parts.episodes or ()
+    days = {row: data.market.known(row) for one in data.windows for row in one.rows.tolist()} if episodes else {}
+    known = {one.day: one for one in days.values()}
+    where = "the embedded synthetic market" if data.history.source == "synthetic" else data.history.source
+    return BenchRun(
+        name=plan.name,
+        title=plan.title or "PortBench",
+        plan_hash=locked.plan_hash,
+        locked_at=locked.locked_at,
+        convention=plan.convention,
+        market=f"{where}, snapshot {data.history.snapshot}",
+        instruments=data.universe.size,
+        frequency=plan.pipeline.frequency,
+        cost_bps=plan.pipeline.cost_bps,
+        level=plan.level,
+        models=tuple(_model(one) for one in plan.models),
+        profiles=tuple(_profile(name) for name in plan.pipeline.profiles),
+        windows=tuple(
+            WindowView(
+                name=one.window,
+                title=one.spec.title or one.window,
+                first=str(one.spec.first),
+                last=str(one.spec.last),
+                stress=one.spec.kind == "stress",
+                decisions=len(one.decisions),
+            )
+            for one in data.windows
+        ),
+        standings=decided.standings,
+        verdicts=decided.verdicts,
+        measurements=tuple(measurements),
+        paths=tuple(_paths(episodes, parts.baselines)),
+        episodes=tuple(episode_trace(one.result, one.notes, known, plan) for one in episodes),
+        questions=question_traces(parts.answers) if parts.answers else (),
+        replies=_states(episodes),
+        panel=f"../{PANEL}/report/index.html" if (folder.path / PANEL / "report" / "index.html").is_file() else None,
+        answers=Counter(one.scored.state for answered in parts.answers or () for one in answered.items),
+    )
+
+
+def _model(agent: AgentSpec) -> BenchModel:
+    return BenchModel(name=agent.name, model=agent.model, family=agent.family, words=words_of(agent.model))
+
+
+def _profile(name: str) -> ProfileView:
+    found = profile_named(name)
+    return ProfileView(
+        name=name,
+        equity_cap=found.equity_cap,
+        bond_floor=found.bond_floor,
+        drawdown_tolerance=found.drawdown_tolerance,
+        var_limit=found.var_limit,
+    )
+
+
+def _paths(episodes: Sequence[Episode], baselines: Sequence[BaselineResult]) -> list[NavPath]:
+    own = [
+        NavPath(
+            model=one.result.model,
+            profile=one.result.profile,
+            window=one.result.window,
+            days=tuple(map(str, one.result.days)),
+            nav=one.result.nav,
+        )
+        for one in episodes
+    ]
+    return own + [
+        NavPath(
+            model=one.name, profile="", window=one.window, days=tuple(map(str, one.days)), nav=one.nav, baseline=True
+        )
+        for one in baselines
+    ]
+
+
+def _states(episodes: Sequence[Episode]) -> dict[str, int]:
+    """Replies of the pipeline by how they could be read."""
+    dates = [date for one in episodes for date in one.result.dates]
+    return dict(Counter(state.state for date in dates for state in date.answers.states.values()))
