@@ -26,6 +26,9 @@ from assaymark.portfolio.solution import Floats
 NEWS_DAYS: Final = 30
 """How far back news and filings go."""
 
+LONGEST_ITEM: Final = 1000
+"""Characters of one item of news that are shown."""
+
 _MOST_FILINGS = 3
 _YEAR = 252
 
@@ -47,6 +50,8 @@ class Day:
     index : mapping of class to float array of shape (window,)
         Equal-weight indices.
     macro : tuple of str
+    news : tuple of pairs
+        Whom each item is about, and its line.
     companies : frozenset of str
         The instruments that file: equities and real estate.
     """
@@ -60,7 +65,7 @@ class Day:
     macro: tuple[str, ...]
     companies: frozenset[str]
     view: AsOf
-    news: tuple[News, ...]
+    news: tuple[tuple[frozenset[str], str], ...]
 
     def regime(self, kind: AssetClass) -> Regime:
         """The label of a class on this day. The window is long enough for it to have one."""
@@ -69,27 +74,41 @@ class Day:
     def context(self, ids: Sequence[str], *, regime: str, most: int) -> Context:
         """What surrounds a question about these instruments; without ``ids``, about the whole market."""
         about = set(ids)
-        chosen = [one for one in self.news if not about or not one.instruments or about.intersection(one.instruments)]
-        news = tuple(f"[{one.source}, {self._ago(one.published_at.date())}] {one.text}" for one in chosen[-most:])
+        news = [line for subjects, line in self.news if not about or not subjects or not about.isdisjoint(subjects)]
         filings = tuple(line for name in ids if name in self.companies for line in self._filings(name))
-        return Context(regime, self.macro, news, filings)
+        return Context(regime, self.macro, tuple(news[-most:]), filings)
 
     def _filings(self, name: str) -> list[str]:
         """The newest values that were filed about an instrument."""
         found = sorted(self.view.fundamentals(name), key=lambda one: one.filed_at)[-_MOST_FILINGS:]
         return [
-            f"[filing, {self._ago(one.filed_at.date())}] {name}: {one.field.replace('_', ' ')} {one.value:g} {one.unit}"
+            f"[filing, {_ago(self.day, one.filed_at.date())}] {name}: "
+            f"{_line(one.field.replace('_', ' '))} {one.value:g} {_line(one.unit)}"
             for one in found
         ]
 
-    def _ago(self, day: date) -> str:
-        days = (self.day - day).days
-        return "today" if days == 0 else f"{days} day{'s' * (days > 1)} before"
+
+def _ago(today: date, day: date) -> str:
+    """How long before a day another one was."""
+    days = (today - day).days
+    return "today" if days == 0 else f"{days} day{'s' * (days > 1)} before"
+
+
+def _told(today: date, one: News) -> tuple[frozenset[str], str]:
+    """Whom an item is about, and its line."""
+    line = f"[{_line(one.source)}, {_ago(today, one.published_at.date())}] {_line(one.text)}"
+    return frozenset(one.instruments), line
+
+
+def _line(text: str) -> str:
+    """A text from outside as part of one line: it cannot pass for a line of the prompt, nor fill it."""
+    found = " ".join(text.split())
+    return found if len(found) <= LONGEST_ITEM else found[: LONGEST_ITEM - 3] + "..."
 
 
 def day_of(history: History, row: int, *, window: int, instruments: frozenset[str] | None) -> Day:
     """The view of one row of the store, at the close of its day."""
-    view = day_end(history, row)
+    view, today = day_end(history, row), history.days[row].astype(object)
     prices = view.prices(window + 1)
     held = set(view.held()) if instruments is None else instruments.intersection(view.held())
     returns = np.round(simple_returns(prices.values), 6)
@@ -97,7 +116,7 @@ def day_of(history: History, row: int, *, window: int, instruments: frozenset[st
     usable &= np.where(usable, np.ptp(np.nan_to_num(returns), axis=0) > 0, False)
     index = class_index(prices.values[1:], view.instruments)
     return Day(
-        day=history.days[row].astype(object),
+        day=today,
         closes=prices.values,
         returns=returns,
         ids=prices.ids,
@@ -106,7 +125,7 @@ def day_of(history: History, row: int, *, window: int, instruments: frozenset[st
         macro=tuple(f"{one.id}: {one.value:.2f} {one.unit}" for one in view.all_macro() if one.value is not None),
         companies=frozenset(one.id for one in view.instruments if one.asset_class in ("EQ", "RE")),
         view=view,
-        news=view.news(NEWS_DAYS),
+        news=tuple(_told(today, one) for one in view.news(NEWS_DAYS)),
     )
 
 

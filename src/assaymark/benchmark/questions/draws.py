@@ -74,7 +74,7 @@ def tail_risk(rng: np.random.Generator, day: Day, window: int) -> TailRisk:
     column = one_instrument(rng, day)
     level = CONFIDENCES[int(rng.integers(len(CONFIDENCES)))]
     returns = day.returns[-window:, column]
-    if float(np.quantile(returns, 1.0 - level)) > -_LEAST_RISK:
+    if _tail(returns, 1.0 - level) > -_LEAST_RISK:
         raise Unsuitable("its tail is no loss")
     return TailRisk(day.ids[column], level, tuple(returns.tolist()))
 
@@ -83,7 +83,7 @@ def position_size(rng: np.random.Generator, day: Day, window: int) -> PositionSi
     """T3: the allowed loss is drawn as a share of the tail, so that most answers are below the cap."""
     column = one_instrument(rng, day)
     returns = day.returns[-window:, column]
-    tail = -float(np.quantile(returns, 0.01))
+    tail = -_tail(returns, 0.01)
     share = float(rng.uniform(1.1, 2.0) if rng.random() < CAPPED else rng.uniform(0.05, 0.95))
     if tail < _LEAST_RISK:
         raise Unsuitable("its tail is no loss")
@@ -171,6 +171,12 @@ def _covariance(returns: Floats) -> list[list[float]]:
     columns: Sequence[Floats] = centred.T
     scale = YEAR / (returns.shape[0] - 1)
     return [[float((one * other).sum()) * scale for other in columns] for one in columns]
+
+
+def _tail(returns: Floats, share: float) -> float:
+    """The return at this share of the ordered ones, or the next lower: near enough to choose questions by."""
+    at = int((returns.size - 1) * share)
+    return float(np.partition(returns, at)[at])
 
 
 def _whole(shares: Floats) -> np.ndarray:

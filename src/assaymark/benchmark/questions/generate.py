@@ -31,7 +31,7 @@ from assaymark.benchmark.questions.payloads import (
 )
 from assaymark.benchmark.questions.question import Question
 from assaymark.benchmark.questions.schedule import COUNTS, LONGEST_LOOK, chosen_days, generator, shared_out
-from assaymark.errors import InputError, NotMeasurableError
+from assaymark.errors import InputError, NotMeasurableError, Problem, UnknownNameError
 from assaymark.market import AssetClass, History
 from assaymark.portfolio.solution import Floats
 
@@ -91,7 +91,10 @@ def generate_questions(
     Raises
     ------
     InputError
-        The market is too short or has too few classes for what is asked, with what is needed.
+        Counts or lengths that cannot be; a market that is too short or has too few classes for what is asked, with what
+        is needed.
+    UnknownNameError
+        The market has no such instrument.
 
     Examples
     --------
@@ -101,7 +104,8 @@ def generate_questions(
     ['T2', 'T2', 'T2', 'T2', 'T2', 'T6', 'T6', 'T6', 'T6']
     """
     wanted = shared_out(counts)
-    days = chosen_days(history, wanted, seed=seed, window=max(window, lookback), horizon=horizon)
+    _refuse(history, window, horizon, lookback, instruments)
+    days = chosen_days(history, wanted, seed=seed, window=window, horizon=horizon)
     only = None if instruments is None else frozenset(instruments)
     maker = _Maker(history, seed, window, horizon, lookback)
     found: list[Question] = []
@@ -215,6 +219,21 @@ class _Maker:
         regime = answer.regime if isinstance(answer, RegimeView) and answer.regime else equities
         mark = f"{name}-{day.day:%Y%m%d}-{self.made[name]:04d}"
         return Question(mark, name, split, regime, day.day, payload, without_answer(context, answer), answer)
+
+
+def _refuse(history: History, window: int, horizon: int, lookback: int, instruments: Collection[str] | None) -> None:
+    """Arguments with which no set can be made."""
+    least = {"window": (window, 20), "horizon": (horizon, 1), "lookback": (lookback, 2)}
+    problems = [
+        Problem(name, f"must be {low} or more (got {value})") for name, (value, low) in least.items() if value < low
+    ]
+    if lookback > max(window, LONGEST_LOOK):
+        problems.append(Problem("lookback", f"must be at most {max(window, LONGEST_LOOK)} (got {lookback})"))
+    if problems:
+        raise InputError("questions", problems)
+    known = [one.id for one in history.listings]
+    for name in sorted(set(instruments or ()) - set(known)):
+        raise UnknownNameError("instrument", name, known)
 
 
 def _rounded(answer: Answer) -> Answer:

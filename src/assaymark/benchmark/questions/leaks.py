@@ -23,6 +23,7 @@ from assaymark.benchmark.questions.payloads import (
 )
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?: ?%)?")
+_PLACES = 10_000
 _FOUR, _SIX = 5e-5, 5e-7  # two numbers are one where they agree to four decimals; single returns to six
 
 
@@ -48,22 +49,24 @@ def payload_states(payload: Payload, answer: Answer) -> bool:
 
 def without_answer(context: Context, answer: Answer) -> Context:
     """The context less the lines that happen to state a number of the answer, as a share or in percent."""
-    told = _numbers(answer)
-    if not told.size:
+    places = (_numbers(answer) * _PLACES).round().astype(int).tolist()
+    if not places:
         return context
+    # The neighbours too, because two numbers that are nearly one may be rounded apart.
+    told = frozenset(place + step for place in places for step in (-1, 0, 1))
     macro, news, filings = (_kept(lines, told) for lines in (context.macro, context.news, context.filings))
     return replace(context, macro=macro, news=news, filings=filings)
 
 
-def _kept(lines: tuple[str, ...], told: np.ndarray) -> tuple[str, ...]:
-    return tuple([line for line in lines if not _near(_said(line), told, _FOUR)])
+def _kept(lines: tuple[str, ...], told: frozenset[int]) -> tuple[str, ...]:
+    return tuple([line for line in lines if told.isdisjoint(_said(line))])
 
 
 @lru_cache(maxsize=4096)  # the same lines surround many questions
-def _said(line: str) -> np.ndarray:
-    """The numbers of a line, percentages as shares."""
+def _said(line: str) -> frozenset[int]:
+    """The numbers of a line that could be of an answer, percentages as shares, in units of the fourth decimal."""
     found = [float(one.rstrip(" %")) / (100.0 if one.endswith("%") else 1.0) for one in _NUMBER.findall(line)]
-    return np.array(found)
+    return frozenset([round(one * _PLACES) for one in found if one < 2.0])
 
 
 def _numbers(answer: Answer) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from assaymark.benchmark.questions.payloads import REGIME_NAMES, SPLITS, Split, Template
+from assaymark.benchmark.questions.payloads import REGIME_NAMES, SPLITS, TEMPLATES, Split, Template
 from assaymark.errors import InputError, Problem
 from assaymark.market import CLASSES, AssetClass, History, class_index, regimes
 
@@ -53,9 +53,26 @@ def split_of(year: int) -> Split:
 def shared_out(counts: Mapping[Template, int]) -> dict[tuple[Template, Split], int]:
     """Items of each template and split: in proportion to `SHARES`, whole, and even for T6.
 
+    Raises
+    ------
+    InputError
+        A template is unknown, a count is negative, or that of T6 is odd.
+
+    Examples
+    --------
     >>> {split: n for (name, split), n in shared_out({"T6": 778}).items()}
     {'train': 240, 'val': 336, 'test': 202}
     """
+    problems = [
+        Problem(name, f"is no template; templates are {', '.join(TEMPLATES)}")
+        for name in counts
+        if name not in TEMPLATES
+    ]
+    problems += [Problem(name, f"must be 0 or more (got {n})") for name, n in counts.items() if n < 0]
+    if counts.get("T6", 0) % 2:
+        problems.append(Problem("T6", f"must be even, because half of it needs a trade (got {counts['T6']})"))
+    if problems:
+        raise InputError("counts", problems)
     found = {}
     total = sum(SHARES.values())
     for name, count in counts.items():
