@@ -7,9 +7,10 @@ import fcntl
 import os
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from functools import lru_cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -183,7 +184,7 @@ def execute_many(connection: sa.Connection, statement: Statement, rows: Sequence
         return 0
     # Core's handling of parameters costs several times what SQLite needs to store the row.
     sql, ordered = _compiled(statement, connection.dialect, tuple(rows[0]))
-    parameters = [tuple([row[name] for name in ordered]) for row in rows] if ordered else list(rows)
+    parameters = list(map(_taking(ordered), rows)) if ordered else list(rows)
     return connection.exec_driver_sql(sql, parameters).rowcount
 
 
@@ -194,6 +195,14 @@ def _compiled(
     """The SQL of a statement, and the order of its parameters where the driver goes by position."""
     compiled = statement.compile(dialect=dialect, column_keys=list(columns))
     return str(compiled), tuple(compiled.positiontup or ()) or None
+
+
+@lru_cache(maxsize=64)
+def _taking(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
+    """What makes a tuple of the named values of a row."""
+    if len(names) == 1:  # of one name, itemgetter makes no tuple
+        return lambda row: (row[names[0]],)
+    return itemgetter(*names)
 
 
 @contextmanager

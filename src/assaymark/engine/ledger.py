@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from itertools import islice
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from types import TracebackType
@@ -25,14 +26,14 @@ from assaymark.engine.database import SqliteStore, Store
 from assaymark.engine.leases import Leases
 from assaymark.engine.limits import Grant, Limits
 from assaymark.engine.notes import Notes
-from assaymark.engine.objects import Packed, bytes_text, pack, text_bytes
+from assaymark.engine.objects import Packed, bytes_text, pack
 from assaymark.engine.postgres import PostgresStore, is_url
+from assaymark.engine.prompts import Unseen, pack_text
 from assaymark.engine.rows import Answered, Attempt, End, Outcome, Source
 from assaymark.errors import LedgerError
 
 _CALLS_A_GROUP = 100_000  # keys are hashes: small groups would write the whole index again and again
 _KEYS_WORTH_A_SCAN = 10_000
-_KNOWN_TEXTS = 200_000  # digests remembered while planning, about 25 MB
 
 _OBJECTS_HELD = sa.select(tables.objects.c.sha256).where(
     tables.objects.c.sha256.in_(sa.bindparam("keys", expanding=True))
@@ -166,9 +167,11 @@ class Ledger:
         int
             How many of them were new.
         """
-        known: set[str] = set()
+        waiting, unseen, new = iter(calls), Unseen(), 0
         with database.plainly(self.name):
-            return sum(self._plan_group(group, known) for group in groups(calls, _CALLS_A_GROUP))
+            while (found := self._plan_some(waiting, unseen)) is not None:
+                new += found
+        return new
 
     def pending(self, keys: Iterable[str]) -> list[str]:
         """Those of ``keys`` that have no reply yet, in the order given."""
@@ -401,16 +404,17 @@ class Ledger:
                 raise LedgerError(f"{self.name}: there is no object {digest}")
         return found
 
-    def _plan_group(self, group: Sequence[CallSpec], known: set[str]) -> int:
-        now = self._now()
-        planned = sorted([rows.call_row(call, now) for call in group], key=itemgetter("key"))
-        texts = _texts(group, known)
-        packed = [_pack_text(text) for text in self._missing(texts)]
-        new = self._add(packed, "prompt", [(tables.calls, planned)])
-        if len(known) > _KNOWN_TEXTS:
-            known.clear()
-        known.update(texts)
-        return new
+    def _plan_some(self, calls: Iterator[CallSpec], unseen: Unseen) -> int | None:
+        """Plan the next calls; how many of them were new, None when there are no more."""
+        now, planned = self._now(), []
+        for call in islice(calls, _CALLS_A_GROUP):  # a call is let go as soon as it is a row
+            planned.append(rows.call_row(call, now))
+            unseen.add(call)
+        if not planned:
+            return None
+        planned.sort(key=itemgetter("key"))
+        packed = [pack_text(text) for text in self._missing(unseen.take())]
+        return self._add(packed, "prompt", [(tables.calls, planned)])
 
     def _missing(self, texts: Mapping[str, Text]) -> Iterator[Text]:
         for group in groups(texts, KEYS_A_QUERY):
@@ -432,25 +436,3 @@ class Ledger:
         if table is tables.calls and self.leases is not None:
             return self.leases.enqueue(connection, new)
         return database.execute_many(connection, self._store.insert_new(table), new)
-
-
-def _texts(group: Sequence[CallSpec], known: set[str]) -> dict[str, Text]:
-    """The texts of these calls that are not known, by digest."""
-    found: dict[str, Text] = {}
-    seen: tuple[object, object] = (None, None)
-    for call in group:
-        shown = (call.messages, call.schema)
-        if shown[0] is seen[0] and shown[1] is seen[1]:
-            continue  # neighbours mostly share their whole prompt
-        seen = shown
-        found.update({text.sha256: text for text in call.texts if text.sha256 not in known})
-    return found
-
-
-def _pack_text(text: Text) -> Packed:
-    packed = pack(text_bytes(text.text))
-    if packed.sha256 != text.sha256:
-        raise LedgerError(
-            f"a prompt part is named {text.sha256} but its text has the sha256 {packed.sha256}; use Text.of"
-        )
-    return packed
