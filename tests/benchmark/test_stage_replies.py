@@ -42,6 +42,7 @@ LINES = "SPY: +0.4\nBTC-USD: -1\n^VIX: 0.05\nBIL: 0"
         LINES,
         LINES.lower(),
         LINES.replace(": ", " = ").replace("-1", "−1.0"),
+        LINES.replace("-1", "–1.0"),
         "SPY: +0.40, BTC-USD: -1, ^VIX: 0.05, BIL: 0",
         "- **SPY**: 0.4 (strong)\n- **BTC-USD**: -1.0 - crash\n- **^VIX**: 0.05\n- **BIL**: 0",
         "1. SPY: 0.4\n2. BTC-USD: -1\n3. ^VIX: .05\n4. BIL: 0.0",
@@ -191,6 +192,13 @@ def test_any_universe_of_symbols_is_read_in_lines_and_in_json(names, data):
         found, state = parse_views(reply(text), tickers)
         assert found.tolist() == list(views.values())
         assert state.state == "ok"
+
+
+@given(st.floats(-1, 1))
+def test_a_number_is_read_in_full(view):
+    found, state = parse_views(reply(f"SPY: {view:.20f}\nBIL: {view!r}"), ("SPY", "BIL"))
+    assert state.state == "ok"
+    assert found == pytest.approx([view, view], abs=1e-15)
 
 
 # --- signals ----------------------------------------------------------------------------------------------------------

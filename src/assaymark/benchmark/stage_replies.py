@@ -37,12 +37,12 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(
-    r"([+\-−]?(?:\d{1,15}(?:\.\d{0,17})?|\.\d{1,17})(?:[eE][+-]?\d{1,3})?)\s*(%?)[\"'`*]*(.*)", re.DOTALL
+    r"([+\-−–]?(?:\d{1,15}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][+-]?\d{1,3})?)\s*(%?)[\"'`*]*(.*)", re.DOTALL
 )
 _WORD = re.compile(r"(buy|hold|sell)[\"'`*]*(.*)", re.IGNORECASE | re.DOTALL)
 # What may stand behind a value: nothing, the end of a cell, or a remark. "0.3 to 0.5" and "buy or hold" say two things.
 _REMARK = re.compile(r"\s*(?:$|[|;(\[#]|[,.]\s*$|[}\]]|//|[-–—]\s+[A-Za-z])", re.DOTALL)
-_TO_MINUS = str.maketrans("−", "-")
+_TO_MINUS = str.maketrans("−–", "--")
 
 
 class _Unreadable(ValueError):
