@@ -16,6 +16,7 @@ from assaymark.protocol import EngineChoice
 from assaymark.workflow.asking import ask
 from assaymark.workflow.costs import Stage, expected, paid_lines, paid_models
 from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.paid import paid_views
 from assaymark.workflow.progress import silent
 
 PRICES = """
@@ -78,6 +79,25 @@ def test_a_budget_ends_the_asking_and_a_higher_one_goes_on(folder, prices):
     assert model.asked == 60
     assert paid_lines(folder, load_prices(prices)) == ["paid for paid/one: 0.66 USD for 60 replies"]
     assert paid_lines(folder, load_prices()) == ["paid for paid/one: 0.00 USD for 0 replies, 60 of unknown price"]
+
+
+def test_what_was_paid_is_shown_at_the_prices_that_it_was_asked_at(folder, prices):
+    put(folder, asked(20), paid_models({"paid/one": Paid()}, None, prices))
+    prices.unlink()  # the report is made without the file
+    (one,) = paid_views(folder)
+    assert (one.model, one.calls, one.input_tokens, one.cached_tokens, one.output_tokens) == (
+        "paid/one", 20, 200, None, 200,
+    )  # fmt: skip
+    assert one.usd == pytest.approx(0.22)
+    assert (one.unpriced, one.untold, one.in_batches, one.price_of) == (0, 0, 0, "2026-01-01")
+    (other,) = paid_views(folder, load_prices())
+    assert (other.usd, other.unpriced, other.price_of) == (0, 20, None)
+
+
+def test_nothing_is_shown_of_models_that_cost_nothing(folder):
+    assert paid_views(folder) == ()
+    put(folder, asked(2, "reference/free"), {"reference/free": Paid()})
+    assert paid_views(folder) == ()
 
 
 def test_one_budget_is_for_all_judges_of_a_folder(folder, prices):

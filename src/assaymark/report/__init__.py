@@ -4,17 +4,20 @@
 `render_comparison` give the pages of judges measured as instruments. Whoever calls them writes the files.
 """
 
+from assaymark.report.cost import money
 from assaymark.report.datasheet import render_comparison, render_datasheet
 from assaymark.report.frame import content_security_policy
-from assaymark.report.inputs import AssayRun, PlantedView, RubricView
+from assaymark.report.inputs import AssayRun, PaidView, PlantedView, RubricView
 from assaymark.report.pages import render_pages
 from assaymark.report.terminal import terminal_summary
 
 __all__ = [
     "AssayRun",
+    "PaidView",
     "PlantedView",
     "RubricView",
     "content_security_policy",
+    "money",
     "render_comparison",
     "render_datasheet",
     "render_pages",

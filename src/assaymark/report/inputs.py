@@ -43,6 +43,27 @@ class PlantedView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PaidView:
+    """What the replies of one model came to, in tokens as its provider counted them and in USD.
+
+    ``usd`` is the sum over the replies whose price is known, and ``unpriced`` counts the others; ``untold`` counts the
+    replies whose tokens are not known. ``cached_tokens`` is None where no reply told it, ``price_of`` the date of the
+    price, None where there is none.
+    """
+
+    model: str
+    calls: int
+    input_tokens: int
+    cached_tokens: int | None
+    output_tokens: int
+    usd: float
+    unpriced: int = 0
+    untold: int = 0
+    in_batches: int = 0
+    price_of: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AssayRun:
     """Everything that the pages and the terminal show about one run.
 
@@ -71,6 +92,8 @@ class AssayRun:
         What a study that makes its own records showed its agents; None for imported records.
     reference_agents : tuple of PlantedView
         One per built-in agent of such a study.
+    paid : tuple of PaidView
+        One per model that somebody is paid for, by name.
 
     Examples
     --------
@@ -101,3 +124,4 @@ class AssayRun:
     datasheets: tuple[str, ...] = ()
     substrate: SubstrateView | None = None
     reference_agents: tuple[PlantedView, ...] = ()
+    paid: tuple[PaidView, ...] = ()

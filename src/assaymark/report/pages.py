@@ -20,6 +20,7 @@ from assaymark.report.book import Book
 from assaymark.report.cards import PAGE, Card, cards
 from assaymark.report.claim_map import claim_map
 from assaymark.report.controls import controls_view
+from assaymark.report.cost import cost_view
 from assaymark.report.cycle_example import example_view
 from assaymark.report.evidence import Filter, LedgerRow, evidence_view, filters, ledger_rows
 from assaymark.report.formats import clean, count, counted, listing, short_hash
@@ -119,6 +120,7 @@ def _index(book: Book, rows: Sequence[LedgerRow]) -> str:
         single=single_view(book),
         fragility=fragility_view(book),
         evidence=evidence_view(book, rows),
+        cost=cost_view(book),
     )
 
 

@@ -15,6 +15,7 @@ from assaymark.protocol import EngineChoice
 from assaymark.records import canonical_json
 from assaymark.workflow.batched import ask_in_batches, batched_calls
 from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.paid import leave_prices
 from assaymark.workflow.progress import Progress
 
 _MANNER: Final = "manner"
@@ -44,6 +45,7 @@ def run_all(
     _check_ready(ledger, calls, models)
     if ledger.leases is not None:  # for workers that have nothing but the ledger
         ledger.notes.replace(_MANNER, engine.model_dump_json())
+    leave_prices(ledger, models.prices if isinstance(models, Models) else None)
     purse = purse_of(models)
     if engine.batch:
         if purse is not None:

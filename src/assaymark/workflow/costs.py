@@ -28,10 +28,12 @@ from assaymark.judging.pairs import (
 )
 from assaymark.protocol import JudgeSpec, Study, parse_study
 from assaymark.records import Decision, Rationale, sha256_text
+from assaymark.report import PaidView, money
 from assaymark.workflow.date_probes import sample_of
 from assaymark.workflow.deciding import agent_calls
 from assaymark.workflow.folder import RunFolder, read_text
 from assaymark.workflow.locking import check_plan, open_locked
+from assaymark.workflow.paid import paid_views
 from assaymark.workflow.planned import planned_decisions
 from assaymark.workflow.pointwise import point_calls
 from assaymark.workflow.probing import anchor_sample
@@ -248,27 +250,18 @@ def _expected_line(one: Expected) -> str:
 
 def paid_lines(folder: RunFolder, prices: Prices) -> list[str]:
     """What the replies of a run cost, for the models that cost anything; nothing where none does."""
-    if not folder.has_ledger:
-        return []
-    costs: dict[str, list[float | None]] = defaultdict(list)
-    with Ledger.open(folder.ledger, create=False) as ledger:
-        found = [one for one in ledger.answered() if not costs_nothing(one.model)]
-        batched = ledger.batches.answered_in_batches([one.key for one in found])
-    for one in found:
-        costs[one.model].append(prices.paid(one.model, one.reply, one.key in batched))
-    return [_paid_line(model, costs[model]) for model in sorted(costs)]
+    return [_paid_line(one) for one in paid_views(folder, prices)]
 
 
-def _paid_line(model: str, costs: Sequence[float | None]) -> str:
-    known = [cost for cost in costs if cost is not None]
-    unknown = f", {len(costs) - len(known):,} of unknown price" if len(known) < len(costs) else ""
-    return f"paid for {model}: {_money(sum(known))} for {len(known):,} replies{unknown}"
+def _paid_line(paid: PaidView) -> str:
+    unknown = f", {paid.unpriced:,} of unknown price" if paid.unpriced else ""
+    return f"paid for {paid.model}: {_money(paid.usd)} for {paid.calls - paid.unpriced:,} replies{unknown}"
 
 
 def _money(amount: float) -> str:
-    """An amount in USD with at least two digits that say something.
+    """An amount in USD, as the pages show it.
 
-    >>> _money(12.3), _money(0.00123), _money(0.0)
-    ('12.30 USD', '0.0012 USD', '0.00 USD')
+    >>> _money(0.00123)
+    '0.0012 USD'
     """
-    return f"{amount:,.2f} USD" if amount >= 0.01 or amount == 0 else f"{amount:.2g} USD"
+    return f"{money(amount)} USD"

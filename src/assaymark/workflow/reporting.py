@@ -13,10 +13,11 @@ from rich.console import RenderableType
 from assaymark.judging import PLANTED
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import Decision, Judgment
-from assaymark.report import AssayRun, PlantedView, RubricView, render_pages, terminal_summary
+from assaymark.report import AssayRun, PaidView, PlantedView, RubricView, render_pages, terminal_summary
 from assaymark.workflow.datasheets import datasheet_pages, stored_datasheets
 from assaymark.workflow.folder import RunFolder, replace_files
 from assaymark.workflow.locking import Locked, open_locked
+from assaymark.workflow.paid import paid_views
 from assaymark.workflow.selection import select
 from assaymark.workflow.showing import planted_agents, substrate_view
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
@@ -40,12 +41,14 @@ def report(folder: RunFolder) -> Reported:
     """
     locked = open_locked(folder)
     sheets = stored_datasheets(folder)
-    run = gather(locked, Store(folder), datasheets=tuple(sheet.judge for sheet in sheets))
+    run = gather(locked, Store(folder), datasheets=tuple(sheet.judge for sheet in sheets), paid=paid_views(folder))
     replace_files(folder.report, {**render_pages(run), **(datasheet_pages(sheets) if sheets else {})})
     return Reported(folder.report / "index.html", terminal_summary(run))
 
 
-def gather(locked: Locked, store: Store, *, datasheets: tuple[str, ...] = ()) -> AssayRun:
+def gather(
+    locked: Locked, store: Store, *, datasheets: tuple[str, ...] = (), paid: tuple[PaidView, ...] = ()
+) -> AssayRun:
     """Everything the pages show, from the tables of a run."""
     study = locked.study
     verdicts = {verdict.claim.id: verdict for verdict in store.read(VERDICTS)}
@@ -76,6 +79,7 @@ def gather(locked: Locked, store: Store, *, datasheets: tuple[str, ...] = ()) ->
         datasheets=datasheets,
         substrate=substrate_view(locked, store),
         reference_agents=planted_agents(study),
+        paid=paid,
     )
 
 

@@ -5,6 +5,7 @@ A price that is not in the table is unknown, and so is every cost that needs it:
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterable
@@ -28,6 +29,9 @@ ASSUMED_OUTPUT_TOKENS: Final = 1000
 
 FRAME_TOKENS: Final = 500
 """Tokens that a bound allows for what a provider adds to a prompt: roles, and its words about the form of a reply."""
+
+SHIPPED: Final = "prices.toml of assaymark"
+"""The source of the table that comes with assaymark."""
 
 _FREE: Final = ("reference", "http", "https", "python")
 _MILLION: Final = 1_000_000
@@ -209,7 +213,7 @@ def load_prices(path: Path | None = None) -> Prices:
     >>> load_prices().of("openai/gpt-4o-2024-11-20").pattern
     'openai/gpt-4o'
     """
-    source = "prices.toml of assaymark" if path is None else str(path)
+    source = SHIPPED if path is None else str(path)
     try:
         raw = _bytes_of(path)
         if len(raw) > _MOST_BYTES:
@@ -226,6 +230,32 @@ def load_prices(path: Path | None = None) -> Prices:
     if twice:
         raise InputError(source, [Problem("model", f"pattern {name!r} comes more than once") for name in twice])
     return Prices(source, table.model)
+
+
+def text_of_prices(prices: Prices) -> str:
+    """A table of prices as JSON, for `prices_of_text`."""
+    entries = [entry.model_dump(mode="json") for entry in prices.entries]
+    return json.dumps({"source": prices.source, "entries": entries})
+
+
+def prices_of_text(text: str) -> Prices:
+    """The table of prices that `text_of_prices` wrote down.
+
+    Raises
+    ------
+    InputError
+        It is of a form that this version does not know.
+
+    >>> prices_of_text(text_of_prices(load_prices())) == load_prices()
+    True
+    """
+    try:
+        found = json.loads(text)
+        return Prices(str(found["source"]), tuple(Price.model_validate(entry) for entry in found["entries"]))
+    except ValidationError as exc:
+        raise InputError("the noted prices", problems_of(exc)) from None
+    except (ValueError, TypeError, KeyError) as exc:
+        raise InputError("the noted prices", [f"are none ({type(exc).__name__})"]) from None
 
 
 def _bytes_of(path: Path | None) -> bytes:
