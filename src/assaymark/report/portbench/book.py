@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from assaymark.claims.boards import Standing
 from assaymark.records import Level, Measurement, Verdict, measurement_id
-from assaymark.report.formats import clean, listing
+from assaymark.report.formats import clean
 from assaymark.report.portbench.inputs import ALL, QUESTIONS, BenchModel, BenchRun, ProfileView, WindowView
 
 ROUNDING: Final = 1e-9
@@ -119,10 +119,13 @@ class BenchBook:
         found = next((window for window in self.run.windows if window.name == name), None)
         return clean((found.title or found.name) if found else name, 60)
 
-    def missing(self, command: str) -> str:
+    def missing(self, command: Literal["pipeline", "qa"]) -> str:
         """That a part was not run, with the command that runs it."""
-        names = listing([clean(name, 40) for name in self.names[:3]])
-        return f"This part was not run for {names or 'any model'}: “assaymark bench {command}” with the same plan does."
+        part, adds = {
+            "pipeline": ("The pipeline was not run", "adds it"),
+            "qa": ("The questions were not asked", "adds them"),
+        }[command]
+        return f"{part}: “assaymark bench {command}” with the same plan and run folder {adds} to this page."
 
 
 def board_title(standing: Standing) -> str:

@@ -268,7 +268,7 @@ def _pager(names: Sequence[str], at: int) -> Markup:
 def _nav(book: BenchBook) -> tuple[tuple[str, str, str], ...]:
     """The pages that this run has."""
     absent = set()
-    if not any(len(path.nav) and not path.baseline for path in book.run.paths):
+    if chosen_history(book) is None:
         absent.add("histories")
     if not book.run.episodes:
         absent.add("episodes")

@@ -69,7 +69,7 @@ def _drawn(
     parts += [
         line(_LEFT, edge, width - 6, edge, "gs"),
         label(_LEFT - 6, edge + 4, number(-100 * tolerance, 0), "tb tk", "end"),
-        label(width - 8, edge - 6, "passes", "tk halo", "end"),
+        label(width - 8, edge - 8, "passes", "tk halo", "end"),
         label(width - 8, edge + 16, "fails", "tb tk halo", "end"),
         line(_LEFT, floor, width - 6, floor, "axis"),
         label(width - 6, height - 6, f"{fit(f'Sharpe ratio, {window}', width - 60, 12)} →", "tk", "end"),

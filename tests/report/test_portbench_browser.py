@@ -1,0 +1,160 @@
+"""The pages of a benchmark in a real browser: silent, offline, in every width and light, labels apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import bench_runs as runs
+import pytest
+
+from assaymark.report.portbench import render_benchmark
+
+pytestmark = pytest.mark.browser
+
+CHROMIUM = Path("/usr/bin/chromium")
+ARGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync")
+PAGES = (
+    "eight/index.html", "eight/claims.html", "eight/histories.html", "eight/episodes.html", "eight/questions.html",
+    "eight/measurements-002.html", "eight/episodes/alder-conservative-normal.html", "single/index.html",
+    "questions_only/index.html", "hostile/index.html", "hostile/questions.html",
+)  # fmt: skip
+APART = """() => {
+  const bad = [];
+  for (const fig of document.querySelectorAll('svg.fig')) {
+    if (getComputedStyle(fig).display === 'none' || !fig.getBoundingClientRect().width) continue;
+    const f = fig.getBoundingClientRect();
+    const boxes = [...fig.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+    for (const [a, p] of boxes) if (p.left < f.left - 1 || p.right > f.right + 1) bad.push(fig.id + ': ' + a);
+    boxes.forEach(([a, p], i) => boxes.slice(i + 1).forEach(([b, q]) => {
+      const over = Math.min(p.right, q.right) - Math.max(p.left, q.left) > 1 &&
+                   Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > 4;
+      if (over) bad.push(fig.id + ': ' + a + ' / ' + b);
+    }));
+  }
+  return bad;
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    if not CHROMIUM.exists():
+        pytest.skip(f"needs Chromium: {CHROMIUM} does not exist")
+    sync = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    with sync.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=list(ARGS))
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("benchmark")
+    for name in {page.partition("/")[0] for page in PAGES}:
+        for path, text in render_benchmark(getattr(runs, name)()).items():
+            target = root / name / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+    return root
+
+
+@pytest.fixture
+def visit(browser, folder):
+    """Open a page and collect what it says on the console and asks of the network."""
+    contexts = []
+
+    def go(path: str, width: int = 1440, **more):
+        context = browser.new_context(viewport={"width": width, "height": 900}, **more)
+        contexts.append(context)
+        page = context.new_page()
+        page.noise, page.asked = [], []
+        page.on("console", lambda message: page.noise.append(message.text))
+        page.on("pageerror", lambda error: page.noise.append(str(error)))
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.goto((folder / path).as_uri())
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_is_silent_offline_fits_and_its_labels_stay_apart(visit, path, width):
+    page = visit(path, width)
+    assert page.noise == []
+    assert len(page.asked) == 1
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.evaluate(APART) == []
+
+
+def test_labels_stay_apart_in_what_is_folded_too(visit):
+    for width in (1440, 390):
+        page = visit("eight/index.html", width)
+        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        assert page.evaluate(APART) == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_all_three_levels_start_on_the_first_screen(visit):
+    tops = visit("eight/index.html").evaluate(
+        "[...document.querySelectorAll('.lv')].map(e => e.getBoundingClientRect().top)"
+    )
+    assert len(tops) == 3
+    assert max(tops) < 900
+
+
+def test_a_stronger_tint_is_a_higher_score_and_text_on_it_can_be_read(visit):
+    script = """() => {
+      const lum = c => { const m = c.match(/[\\d.]+/g).slice(0, 3).map(Number);
+        const v = (c.startsWith('color(') ? m : m.map(x => x / 255))
+          .map(x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2]; };
+      return [...document.querySelectorAll('#stages .heat td.hc')].slice(0, 40).map(e => {
+        const a = lum(getComputedStyle(e).backgroundColor), b = lum(getComputedStyle(e).color);
+        return [parseFloat(e.textContent), a, (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)]; }); }"""
+    for scheme, sign in (("light", -1), ("dark", 1)):
+        found = sorted(visit("eight/index.html", color_scheme=scheme).evaluate(script))
+        assert sign * (found[-1][1] - found[0][1]) > 0
+        assert min(ratio for _, _, ratio in found) >= 6.0
+
+
+def test_the_line_of_equal_weight_is_drawn_in_every_panel(visit):
+    boxes = visit("eight/index.html").evaluate(
+        "[...document.querySelectorAll('.multi use.eqw')].map(e => e.getBoundingClientRect().width)"
+    )
+    assert len(boxes) == 8
+    assert min(boxes) > 150
+
+
+def test_no_script_of_a_reply_runs(visit, folder):
+    (episode, *_) = sorted((folder / "hostile" / "episodes").iterdir())
+    for path in ("index.html", "claims.html", "questions.html", f"episodes/{episode.name}"):
+        page = visit(f"hostile/{path}")
+        page.wait_for_timeout(50)
+        assert page.title() != "pwned"
+        assert page.evaluate("document.scripts.length") == 1
+        assert page.evaluate("document.images.length") == 0
+        assert page.noise == []
+
+
+def test_filters_show_what_they_count_and_printing_opens_what_is_folded(visit):
+    page = visit("eight/claims.html")
+    button = page.locator('[data-tools="claim-rows"] button[data-f="no-claim"]')
+    button.click()
+    shown = page.evaluate("[...document.querySelectorAll('#claim-rows > li')].filter(r => !r.hidden).length")
+    assert button.text_content() == f"No claim {shown}"
+    page = visit("eight/index.html")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("[...document.querySelectorAll('details')].every(d => d.open)")
+
+
+def test_forced_colours_keep_the_borders_of_the_levels_and_targets_are_large_enough(visit):
+    forced = visit("eight/index.html", forced_colors="active")
+    assert forced.evaluate("getComputedStyle(document.querySelector('.no-claim .claims')).borderLeftStyle") == "dashed"
+    heights = visit("eight/index.html", 390).evaluate(
+        "[...document.querySelectorAll('button, summary, input, nav a')].filter(e => e.offsetParent)"
+        ".map(e => e.getBoundingClientRect().height)"
+    )
+    assert min(heights) >= 26
