@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import replace
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time
 
 import numpy as np
 import pytest
 
 from assaymark.benchmark.questions import TEMPLATES, draws, generate_questions, score_answer
 from assaymark.benchmark.questions.days import day_of
-from assaymark.benchmark.questions.formulas import answer_of, binds
+from assaymark.benchmark.questions.formulas import CHANGES, answer_of, binds
 from assaymark.benchmark.questions.guesser import guess
-from assaymark.benchmark.questions.payloads import Direction, Number, RegimeView, Trade, Weights
+from assaymark.benchmark.questions.payloads import Context, Direction, Number, RegimeView, Trade, Weights
 from assaymark.benchmark.questions.schedule import COUNTS, shared_out, split_of
 from assaymark.benchmark.questions.solver import solve
 from assaymark.errors import InputError, UnknownNameError
-from assaymark.market import History
+from assaymark.market import CLASS_NAMES, History
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?: ?%)?")
 SMALL = {"T1": 20, "T2": 20, "T3": 20, "T4": 20, "T5": 20, "T6": 20, "T7": 20}
@@ -292,3 +292,54 @@ def test_news_from_outside_cannot_pass_for_the_question(market):
         assert len(re.findall(r"^Question:", one.prompt("full"), re.MULTILINE)) == 1
         assert score_answer(one, solve(one.prompt("full"))).score == pytest.approx(1.0)
         assert max(map(len, one.context.news), default=0) < 1100
+
+
+# --- regimes ----------------------------------------------------------------------------------------------------------
+
+TABLE_D_1 = {
+    "bull": "increase decrease hold increase increase decrease",
+    "bear": "decrease increase hold decrease decrease increase",
+    "sideways": "hold hold hold hold decrease increase",
+    "crisis": "decrease increase increase decrease decrease increase",
+}
+"""EQ, BO, CO, RE, CR, CA, in the seed's order."""
+
+
+def test_changes_are_those_of_the_table_in_d_1():
+    for regime, changes in TABLE_D_1.items():
+        names = ("equity", "bond", "commodity", "real_estate", "crypto", "cash")
+        assert dict(CHANGES[regime]) == dict(zip(names, changes.split(), strict=True))
+
+
+def test_the_regime_is_that_of_the_class_asked_about_on_its_day(whole, market):
+    names = {name: kind for kind, name in CLASS_NAMES.items()}
+    for one in of(whole.questions, "T7")[::9]:
+        view = market.as_of(datetime.combine(one.day, time(21), UTC))
+        assert view.regimes()[names[one.payload.asset_class]] == one.answer.regime == one.regime
+
+
+def test_other_classes_stand_in_only_for_regimes_that_equities_lack(whole):
+    for split in ("train", "val", "test"):
+        found = [one for one in of(whole.questions, "T7") if one.split == split]
+        others = {one.regime for one in found if one.payload.asset_class != "equity"}
+        assert "sideways" not in others
+        assert sum(one.payload.asset_class == "equity" for one in found) > len(found) / 2
+
+
+def test_a_market_of_closes_alone_is_enough(market):
+    bare = History(market.listings, market.days, {"close": market.bars["close"]}, market.known_at, source="bare")
+    made = generate_questions(bare, counts=SMALL)
+    assert len(made.questions) == sum(SMALL.values())
+    assert all(one.context == Context(one.context.regime) for one in made.questions)
+
+
+def test_a_market_without_equities_is_refused(market):
+    at = [place for place, one in enumerate(market.listings) if one.asset_class != "EQ"]
+    listings, close = tuple(market.listings[place] for place in at), market.bars["close"][:, at]
+    with pytest.raises(InputError, match="need the class equity"):
+        generate_questions(History(listings, market.days, {"close": close}, market.known_at[:, at]), counts=SMALL)
+
+
+def test_what_is_no_question_of_ours_is_answered_with_no_answer(whole):
+    for reply in (solve("How are you?"), guess("How are you?")):
+        assert all(score_answer(one, reply).score == 0.0 for one in whole.questions[::200])

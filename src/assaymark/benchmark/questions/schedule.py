@@ -12,7 +12,7 @@ import numpy as np
 
 from assaymark.benchmark.questions.payloads import REGIME_NAMES, SPLITS, TEMPLATES, Split, Template
 from assaymark.errors import InputError, Problem
-from assaymark.market import CLASSES, AssetClass, History, class_index, regimes
+from assaymark.market import CLASSES, AssetClass, History, class_index, fill_gaps, regimes
 
 COUNTS: Mapping[Template, int] = MappingProxyType(
     {"T1": 1000, "T2": 1000, "T3": 1000, "T4": 1000, "T5": 1000, "T6": 778, "T7": 491}
@@ -123,7 +123,7 @@ def _labels(history: History) -> dict[AssetClass, np.ndarray]:
     """The regime of each class on every day, to choose days by; what a question says is read as of its day."""
     if not any(one.asset_class == "EQ" for one in history.listings):
         raise InputError("market", ["questions need the class equity, whose regime they state"])
-    index = class_index(history.bars["close"], history.listings)
+    index = class_index(fill_gaps(history.bars["close"]), history.listings)
     return {kind: regimes(path) for kind, path in index.items()}
 
 
