@@ -11,10 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from assaymark.engine import End, Ledger, Reply, run_calls
-from make_calls import Instant, judge_calls
+from make_calls import JUDGES, Instant, judge_calls
 
 CALLS, GROUP_SIZE = 5500, 64
-BUDGET_MS, PLANNED = 0.25, 100_000
+BUDGET_MS, CALLS_A_S, RECORDS_A_S = 0.25, 2000, 5000
+TURNS = 3  # the best counts: nobody else's work is measured
 
 
 def timed(work: Callable[[], object]) -> tuple[float, float]:
@@ -24,17 +25,17 @@ def timed(work: Callable[[], object]) -> tuple[float, float]:
     return time.process_time() - cpu, time.perf_counter() - wall
 
 
-def path(folder: Path) -> tuple[float, float]:
+def path(where: Path) -> tuple[float, float]:
     calls = list(judge_calls(CALLS))
     models = {call.model: Instant() for call in calls}
-    with Ledger.open(folder / "path.db") as ledger:
+    with Ledger.open(where) as ledger:
         return timed(lambda: run_calls(ledger, calls, models))
 
 
-def records(folder: Path) -> tuple[float, float]:
+def records(where: Path) -> tuple[float, float]:
     calls = list(judge_calls(CALLS))
     keys = [call.key for call in calls]
-    with Ledger.open(folder / "records.db") as ledger:
+    with Ledger.open(where) as ledger:
         ledger.plan(calls)
 
         def write() -> None:
@@ -47,24 +48,19 @@ def records(folder: Path) -> tuple[float, float]:
         return timed(write)
 
 
-def planning(folder: Path, n: int) -> tuple[float, float]:
-    with Ledger.open(folder / "plan.db") as ledger:
-        return timed(lambda: ledger.plan(judge_calls(n)))
-
-
 def test_in_process_path(tmp_path: Path, note: Callable[..., None]) -> None:
-    cpu, wall = path(tmp_path)
-    each = cpu / CALLS * 1e3
+    turns = [path(tmp_path / f"path-{turn}.db") for turn in range(TURNS)]
+    cpu, wall = (min(side) / CALLS for side in zip(*turns, strict=True))
     what = f"one reference call through plan, attempt, reply and commit (of {CALLS:,}), judge excluded"
-    note(what, "CPU time", f"{each:.3f} ms ({CALLS / wall:,.0f} calls/s)", f"<= {BUDGET_MS} ms")
-    assert each <= BUDGET_MS
+    note(what, "CPU time", f"{cpu * 1e3:.3f} ms", f"<= {BUDGET_MS} ms")
+    rate = f"{1 / wall:,.0f} a second"
+    note(f"the same: durable calls, {JUDGES} judges at once", "wall clock", rate, f">= {CALLS_A_S:,}")
+    assert cpu * 1e3 <= BUDGET_MS
+    assert 1 / wall >= CALLS_A_S
 
 
 def test_ledger_alone(tmp_path: Path, note: Callable[..., None]) -> None:
-    _, wall = records(tmp_path)
-    note("durable records in the ledger, groups of 64", "wall clock", f"{CALLS / wall:,.0f} a second", "none set")
-
-
-def test_planning(tmp_path: Path, note: Callable[..., None]) -> None:
-    _, wall = planning(tmp_path, PLANNED)
-    note(f"planning {PLANNED:,} calls", "wall clock", f"{wall:.1f} s", "none set")
+    rate = CALLS / min(records(tmp_path / f"records-{turn}.db")[1] for turn in range(TURNS))
+    what = f"durable records in the ledger, groups of {GROUP_SIZE}"
+    note(what, "wall clock", f"{rate:,.0f} a second", f">= {RECORDS_A_S:,}")
+    assert rate >= RECORDS_A_S

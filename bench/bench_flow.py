@@ -67,3 +67,12 @@ def test_valueblind(tmp_path: Path, note: Callable[..., None]) -> None:
     note("valueblind: largest process", "resident memory", f"{peak:.0f} MB", "< 1,024 MB")
     assert seconds < 30
     assert peak < 1024
+
+
+def test_a_run_of_reference_calls(tmp_path: Path, note: Callable[..., None]) -> None:
+    """The same study as far as its judgments: the market, the decisions, the calls, and every number looked up."""
+    run("lock", ROOT / "studies" / "valueblind.toml", "--out", tmp_path / "run")
+    seconds, _ = run("judge", tmp_path / "run")
+    what = "valueblind as far as its 5,500 judge calls, the decisions and the ledger of numbers included"
+    note(what, "wall clock, start of Python included", f"{seconds:.1f} s", "< 15 s")
+    assert seconds < 15

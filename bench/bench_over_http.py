@@ -85,9 +85,9 @@ def test_against_the_bare_sdk(url: str, tmp_path: Path, note: Note) -> None:
     # In turns, so that a busy minute of the machine falls on all.
     found = [{name: side() for name, side in sides.items()} for _ in range(TURNS)]
     best = {name: min(turn[name] for turn in found) for name in sides}
-    for name in list(sides)[1:]:
-        share = best[name] / best["ours"]
+    shares = {name: best[name] / best["ours"] for name in sides if name != "ours"}
+    for name, share in shares.items():
         measured = f"{share:.0%} ({CALLS / best['ours']:,.0f} against {CALLS / best[name]:,.0f} calls/s)"
         what = f"calls over loopback HTTP, {CONCURRENCY} under way, replies on the disk"
         note(what, f"bare OpenAI SDK, {name}", measured, f">= {SHARE:.0%}")
-    assert best["a connection a request"] / best["ours"] >= SHARE
+    assert min(shares.values()) >= SHARE
