@@ -200,9 +200,17 @@ def test_a_study_runs_in_batches_at_all_providers_and_each_call_is_billed_once(t
             text = text.replace(old, f'"{url}"', 1)
         (tmp_path / "study.toml").write_text(text, encoding="utf-8")
         assert main(["run", str(tmp_path / "study.toml"), "--out", str(tmp_path / "run")]) == 0, capsys.readouterr().err
+        said = capsys.readouterr().err
         billed = [dict(host.bills) for host in hosts]
         assert main(["run", str(tmp_path / "study.toml"), "--out", str(tmp_path / "run")]) == 0
     assert [dict(host.bills) for host in hosts] == billed
+    assert "batches" not in capsys.readouterr().err  # there was nothing left to wait for
+    assert "6 calls without a reply go in batches, looked at every 0.05 s; this can take a day" in said
+    assert "36 replies collected from batches, 0 calls without one" in said
+    for model in ("openai-chat/wire", "openai/wire", "anthropic/wire", "google/wire"):
+        lines = [line for line in said.splitlines() if line.startswith(f"{model}: batch ")]
+        assert lines[0].endswith("calls handed over")
+        assert "ended: " in lines[-1]
     assert [len(one) for one in billed] == [6, 12, 12, 12]
     assert {times for one in billed for times in one.values()} == {1}
     judgments = Store(RunFolder(tmp_path / "run")).read(JUDGMENTS)

@@ -9,7 +9,7 @@ from assaymark.engine.batching import BatchSummary, run_batches
 from assaymark.engine.models.batches import batch_providers
 from assaymark.errors import ModelError
 from assaymark.protocol import EngineChoice
-from assaymark.workflow.progress import Progress
+from assaymark.workflow.progress import Progress, saying
 
 
 def ask_in_batches(
@@ -27,6 +27,12 @@ def ask_in_batches(
     batched = batched_calls(calls)
     if not batched:
         return
+    say = saying(progress)
+    if waiting := len(ledger.pending({call.key for call in batched})):
+        say(
+            f"{what}: {waiting:,} calls without a reply go in batches, looked at every {engine.batch_poll_s:g} s; this "
+            "can take a day. Stop it whenever you like: the same command finds its batches again"
+        )
     summary = run_batches(
         ledger,
         batched,
@@ -34,7 +40,10 @@ def ask_in_batches(
         poll_s=engine.batch_poll_s,
         attempts=engine.attempts,
         progress=lambda done, total: progress(f"{what} in batches", done, total),
+        say=say,
     )
+    if waiting:
+        say(f"{what}: {summary.made:,} replies collected from batches, {waiting - summary.made:,} calls without one")
     if problem := _unfinished(summary):
         raise ModelError(problem, retryable=True)
 
