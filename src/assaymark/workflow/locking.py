@@ -170,6 +170,8 @@ def open_locked(folder: RunFolder) -> Locked:
 def stored_lock(folder: RunFolder) -> Mapping[str, JSON]:
     """The lock as it was written, before anything in it is checked."""
     stored = read_json(folder.lock, "lock")
+    if isinstance(stored, dict) and str(stored.get("format")).startswith("assaymark benchmark"):
+        raise PlanError(f"{folder.path} holds a benchmark; use: assaymark bench, or assaymark report {folder.path}")
     if not isinstance(stored, dict) or stored.get("format") != FORMAT:
         raise LedgerError(f"{folder.lock} is damaged, or of another version: it does not say {FORMAT!r}")
     return stored

@@ -1,0 +1,286 @@
+"""`assaymark bench`: whole runs with reference models, stopped and gone on with, and what a plan can get wrong."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import numpy as np
+import pytest
+
+from assaymark.benchmark.questions.generate import generate_questions
+from assaymark.benchmark.questions.published import write_questions
+from assaymark.benchmark.reference import SKILLS, reference_benchmark_models
+from assaymark.cli import main
+from assaymark.engine import Ledger
+from assaymark.errors import AssayError, InputError, ModelError, PlanError
+from assaymark.judging import reference_judges
+from assaymark.market import synthetic_history
+from assaymark.workflow.bench_files import Wanted, plan_text, resolved
+from assaymark.workflow.bench_plan import is_benchmark
+from assaymark.workflow.benching import bench_pipeline, bench_qa, bench_report
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.tables import MEASUREMENTS, SCORES, VERDICTS, Store
+
+NOW = datetime(2026, 5, 1, tzinfo=UTC)
+MODELS = reference_benchmark_models()
+
+PLAN = """
+[market]
+instruments = 12
+[pipeline]
+profiles = ["balanced", "conservative"]
+windows = ["normal", "covid-2020"]
+frequency = "quarterly"
+[questions]
+per_template = 4
+file = "{questions}"
+"""
+
+
+@pytest.fixture(scope="session")
+def questions(tmp_path_factory):
+    """A small set of questions in a file."""
+    path = tmp_path_factory.mktemp("questions") / "set.jsonl"
+    made = generate_questions(
+        synthetic_history(0), counts=dict.fromkeys(("T1", "T2", "T3", "T4", "T5", "T6", "T7"), 40)
+    )
+    write_questions(path, made.questions)
+    return path
+
+
+def plan(questions, *words, more=""):
+    models = "\n".join(
+        f'[[models]]\nname = "{word}"\nfamily = "{word}"\nmodel = "reference/portbench-{word}"' for word in words
+    )
+    return PLAN.format(questions=questions) + models + "\n" + more
+
+
+class Dying:
+    """A model that answers so many calls and is then out of service."""
+
+    def __init__(self, model, left):
+        self.model, self.left = model, left
+
+    async def complete(self, call):
+        self.left -= 1
+        if self.left < 0:
+            raise ModelError("out of service", retryable=False)
+        return await self.model.complete(call)
+
+
+def files(folder):
+    return {
+        path.relative_to(folder.path).as_posix(): path.read_bytes()
+        for path in sorted(folder.path.rglob("*"))
+        if path.is_file()
+        and path.suffix in (".json", ".html", ".parquet")
+        and path.name not in ("study.lock", "manifest.json")
+    }
+
+
+@pytest.fixture(scope="session")
+def benched(tmp_path_factory, questions):
+    """A run folder with questions and pipeline of four reference models. Not to be changed."""
+    folder = RunFolder(tmp_path_factory.mktemp("bench") / "run")
+    text = plan(questions, "literal", "stubborn", "momentum", "garbled")
+    bench_qa(folder, text, "plan", MODELS, now=NOW)
+    bench_pipeline(folder, text, "plan", MODELS, now=NOW)
+    return folder, text
+
+
+def test_a_run_leaves_scores_measurements_verdicts_and_pages(benched):
+    folder, _ = benched
+    store = Store(folder)
+    scores = store.read(SCORES)
+    dates = 4 + 1  # a normal year and the pandemic shock, by quarters
+    pipeline = [one for one in scores if one.name != "QA"]
+    assert len(pipeline) == 4 * 2 * dates * 7 * 2  # models, profiles, dates, S1 to S5 with CEPS and PAS, conventions
+    assert {one.convention for one in scores} == {"paper", "reference"}
+    assert all(one.least <= one.value <= one.most for one in scores)
+    verdicts = json.loads(folder.verdicts.read_text())
+    assert len(verdicts["verdicts"]) == len(store.read(VERDICTS)) > 40
+    assert set(verdicts["measurements"]) <= {one.id for one in store.read(MEASUREMENTS)}
+    index = (folder.report / "index.html").read_text()
+    assert all(word in index for word in ("literal", "stubborn", "momentum", "garbled"))
+    assert len(list((folder.report / "episodes").glob("*.html"))) == 4 * 2 * 2
+    assert is_benchmark(folder)
+
+
+def test_faulty_replies_are_scored_by_rule_recorded_and_shown(benched):
+    folder, _ = benched
+    states = {
+        one.state for one in Store(folder).read(SCORES) if one.agent == "garbled" and one.name in ("S1", "S2", "S3")
+    }
+    assert states > {"ok", "partial"}
+    assert states & {"invalid", "refused", "truncated"}
+    pages = "".join(path.read_text() for path in (folder.report / "episodes").glob("garbled*.html"))
+    assert "prose" in pages or "names no" in pages or "refus" in pages
+
+
+def test_the_same_run_again_asks_nothing_and_writes_the_same(benched):
+    folder, text = benched
+    before = files(folder)
+    with Ledger.open(folder.ledger) as ledger:
+        asked = len(list(ledger.answered()))
+    gone = {name: Dying(model, 0) for name, model in MODELS.items()}
+    bench_pipeline(folder, text, "plan", gone, now=NOW)
+    bench_qa(folder, text, "plan", gone, now=NOW)
+    bench_report(folder)
+    with Ledger.open(folder.ledger) as ledger:
+        assert len(list(ledger.answered())) == asked
+    assert files(folder) == before
+
+
+def test_a_run_that_is_stopped_goes_on_to_the_same_verdicts(benched, tmp_path):
+    whole, text = benched
+
+    folder = RunFolder(tmp_path / "run")
+    for left in (3, 6):
+        dying = {name: Dying(model, left) for name, model in MODELS.items()}
+        with pytest.raises(ModelError, match="out of service"):
+            bench_pipeline(folder, text, "plan", dying, now=NOW)
+    bench_pipeline(folder, text, "plan", MODELS, now=NOW)
+    bench_qa(folder, text, "plan", MODELS, now=NOW)
+    assert folder.verdicts.read_bytes() == whole.verdicts.read_bytes()
+    assert files(folder)["tables/scores.parquet"] == files(whole)["tables/scores.parquet"]
+
+
+def test_planted_skill_on_questions_orders_the_models(tmp_path, questions):
+    """Ten models that solve a planted share of the questions: their mean scores stand in that order, but for noise."""
+    folder = RunFolder(tmp_path / "run")
+    text = plan(questions, *SKILLS).replace("per_template = 4", 'per_template = 25\nsplit = "train"')
+    bench_qa(folder, text, "plan", MODELS, now=NOW)
+    found = {
+        one.labels["model"]: one.value
+        for one in Store(folder).read(MEASUREMENTS)
+        if one.name == "bench.level" and one.labels["board"] == "questions"
+    }
+    floor, ceiling = found["prior"], found["literal"]
+    assert min(found.values()) > floor - 0.1
+    assert max(found.values()) == ceiling
+    recovered = {name: (value - floor) / (ceiling - floor) for name, value in found.items()}
+    assert recovered == pytest.approx(dict(SKILLS), abs=0.2)
+    assert np.corrcoef(list(recovered.values()), [SKILLS[name] for name in recovered])[0, 1] > 0.95
+
+
+def test_the_solver_makes_every_question_that_states_what_it_needs(benched):
+    """Floor and ceiling: the literal solver scores 1 on T2 to T6 under full information."""
+    folder, _ = benched
+    scores = [one for one in Store(folder).read(SCORES) if one.name == "QA" and one.agent == "literal"]
+    stated = [one for one in scores if one.labels["template"] in ("T2", "T3", "T4", "T5", "T6")]
+    full = [one.value for one in stated if one.labels["condition"] == "full" and one.convention == "paper"]
+    assert len(full) == 20
+    assert full == pytest.approx([1.0] * 20, abs=1e-6)
+
+
+def test_judges_grade_the_rationales_in_a_run_of_their_own(tmp_path, questions):
+    judges = "\n".join(
+        f'[[judges]]\nname = "{word}"\nfamily = "{word}"\nmodel = "reference/{word}"' for word in ("auditor", "reader")
+    )
+    folder = RunFolder(tmp_path / "run")
+    text = plan(questions, "literal", "stubborn", more=judges).replace('"balanced", "conservative"', '"balanced"')
+    bench_pipeline(folder, text, "plan", {**MODELS, **reference_judges()}, now=NOW)
+    panel = RunFolder(folder.path / "rationales")
+    assert json.loads(panel.verdicts.read_text())["panel"]["judges"] == {"auditor": "auditor", "reader": "reader"}
+    assert (panel.report / "index.html").is_file()
+    assert "../rationales/report/index.html" in (folder.report / "index.html").read_text()
+
+
+# --- the command line -------------------------------------------------------------------------------------------------
+
+
+def test_one_model_by_its_short_name(tmp_path, monkeypatch, capsys, questions):
+    monkeypatch.chdir(tmp_path)
+    few = ["--instruments", "12", "--window", "normal", "--profile", "balanced", "--pace", "quarterly"]
+    few += ["--questions", str(questions), "--per-template", "2", "--model", "reference/solver"]
+    assert main(["bench", "qa", *few]) == 0
+    assert main(["bench", "pipeline", *few]) == 0
+    said = capsys.readouterr().out
+    assert "page: assaymark-bench-literal/report/index.html" in said
+    assert "the pipeline was not run yet" in said
+    assert main(["report", "assaymark-bench-literal"]) == 0
+
+
+def test_a_dry_run_says_what_would_be_asked_and_writes_nothing(tmp_path, capsys, questions):
+    few = ["--instruments", "12", "--window", "normal", "--profile", "balanced", "--pace", "quarterly"]
+    few += ["--questions", str(questions), "--per-template", "2", "--model", "openai/gpt-5.2"]
+    out = ["--out", str(tmp_path / "run"), "--dry-run"]
+    assert main(["bench", "pipeline", *few, *out]) == 0
+    assert main(["bench", "qa", *few, *out]) == 0
+    said = capsys.readouterr().out
+    assert "12 calls" in said  # four dates, three stages
+    assert "18 calls" in said  # seven templates, two questions, two of them under two conditions
+    assert not (tmp_path / "run").exists()
+
+
+def test_names_of_reference_models():
+    assert resolved("reference/momentum") == "reference/portbench-momentum"
+    assert resolved("reference/equal-weight") == "reference/portbench-stubborn"
+    assert resolved("reference/nobody") == "reference/nobody"
+
+
+def test_models_of_one_name_are_told_apart():
+    text, _ = plan_text(None, Wanted(models=["openai/one", "google/one"], temperature=None, max_tokens=100))
+    assert 'name = "one"' in text
+    assert 'name = "one-2"' in text
+    assert "temperature" not in text
+
+
+# --- bad input --------------------------------------------------------------------------------------------------------
+
+
+def test_another_plan_is_refused_in_a_locked_folder(benched, questions):
+    folder, text = benched
+    with pytest.raises(PlanError, match="differs from the plan locked"):
+        bench_qa(folder, text.replace("per_template = 4", "per_template = 5"), "other", MODELS, now=NOW)
+    with pytest.raises(PlanError, match="differs from the plan locked"):
+        bench_qa(folder, text.replace("instruments = 12", "instruments = 13"), "other", MODELS, now=NOW)
+
+
+def test_an_edited_plan_is_refused(tmp_path, questions):
+    folder = RunFolder(tmp_path / "run")
+    text = plan(questions, "literal")
+    bench_qa(folder, text, "plan", MODELS, now=NOW)
+    folder.plan.write_text(text.replace("per_template = 4", "per_template = 3"))
+    with pytest.raises(PlanError, match="edited after the lock"):
+        bench_report(folder)
+
+
+def test_a_study_and_a_benchmark_do_not_share_a_folder(benched, demo, questions, capsys):
+    folder, _ = benched
+    with pytest.raises(PlanError, match="holds a study"):
+        bench_qa(RunFolder(demo), plan(questions, "literal"), "plan", MODELS, now=NOW)
+    assert main(["judge", str(folder.path)]) == 1
+    assert "benchmark" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "told"),
+    [
+        ('"covid-2020"', '"tulips-1637"', "tulips-1637"),
+        ("instruments = 12", "instruments = 3", "6 or more"),
+        ("instruments = 12", 'instruments = ["A", "B", "C", "D", "E", "F"]', "A"),
+        ("instruments = 12", 'source = "/nowhere"', "/nowhere"),
+        ("per_template = 4", "per_template = 0", "per_template"),
+        ('"balanced", "conservative"', '"reckless"', "balanced"),
+        ("[market]", "[markt]", "markt"),
+    ],
+)
+def test_a_plan_that_cannot_be_run_says_why(tmp_path, questions, wrong, right, told):
+    text = plan(questions, "literal").replace(wrong, right)
+    with pytest.raises(AssayError, match=told):
+        bench_pipeline(RunFolder(tmp_path / "run"), text, "plan", MODELS, now=NOW)
+    assert not (tmp_path / "run" / "study.lock").exists()
+
+
+def test_a_missing_file_of_questions_is_named(tmp_path, questions):
+    text = plan(questions, "literal").replace(str(questions), str(tmp_path / "none.jsonl"))
+    with pytest.raises(InputError, match=r"none\.jsonl"):
+        bench_qa(RunFolder(tmp_path / "run"), text, "plan", MODELS, now=NOW)
+
+
+def test_an_unknown_model_is_refused_before_anything_is_asked(tmp_path, questions):
+    text = plan(questions, "literal").replace("portbench-literal", "portbench-nobody")
+    with pytest.raises(AssayError, match="nobody"):
+        bench_pipeline(RunFolder(tmp_path / "run"), text, "plan", MODELS, now=NOW)
