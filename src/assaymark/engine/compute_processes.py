@@ -96,8 +96,11 @@ def leave_signals() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def watch_parent() -> None:
-    """End this process when the one that started it is gone, and leave Ctrl-C to that one."""
+def watch_parent(by: signal.Signals = signal.SIGKILL, patience_s: float = 0.0) -> None:
+    """End this process when the one that started it is gone, and leave Ctrl-C to that one.
+
+    It is ended by the signal ``by``, and after ``patience_s`` in any case.
+    """
     leave_signals()
     parent = parent_process()
     if parent is None:
@@ -105,6 +108,8 @@ def watch_parent() -> None:
 
     def wait() -> None:
         connection.wait([parent.sentinel])
+        os.kill(os.getpid(), by)
+        time.sleep(patience_s)
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()

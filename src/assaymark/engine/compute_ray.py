@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import os
+import signal
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -19,7 +21,6 @@ from assaymark.errors import AssayError
 
 _LOOK_S: Final = 1.0  # how often nodes and deadlines are looked at
 _END_S: Final = 10.0
-
 _FETCH_S: Final = 60.0
 _START_S: Final = 60.0  # Ray asks for ever to be let in, so somebody has to end that
 _SAID: Final = 300  # characters of what Ray says
@@ -33,7 +34,6 @@ _GONE: Final = (
     "the process that speaks to Ray has ended: the head node is gone, or does not let us in; "
     "what was finished is kept where there is a ledger: run again when the cluster is there"
 )
-
 
 _NO_ENTRY: Final = (
     "Ray did not let us in within {:g} s; check the address, and that RAY_AUTH_MODE and RAY_AUTH_TOKEN_PATH (or "
@@ -92,9 +92,10 @@ def on_ray(
             raise ChunkError([said.failure])
         if said.reason is not None:
             raise AssayError(said.reason)
-        driver.join(_END_S)
     finally:
         ours.close()
+        driver.terminate()
+        driver.join(_END_S)
         stop(driver)
 
 
@@ -115,25 +116,31 @@ def _next(pipe: Connection, patience_s: float, silence: str) -> Ended | _Connect
 def _drive(
     pipe: Connection, tasks: list[Task], workers: int | None, deadline_s: float, attempts: int, address: str | None
 ) -> None:
-    """Connect, run the tasks, and say over the pipe how each ended."""
-    watch_parent()
+    """Connect, run the tasks, and say over the pipe how each ended. SIGTERM, and the end of the parent, end it."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    watch_parent(signal.SIGTERM, _END_S)
     _be_quiet()
+    for name, value in _SETTINGS.items():
+        os.environ.setdefault(name, value)
+    ray: Any = None
     try:
-        ray = _connected(address, workers)
-    except Exception as exc:
-        where = address or os.environ.get("RAY_ADDRESS") or "a cluster of this machine"
-        said = " ".join(f"{type(exc).__name__}: {exc}".split())
-        pipe.send(_Over(reason=f"Ray at {where} cannot be used: {said[:_SAID]}"))
-        return
-    pipe.send(_Connected())
-    try:
+        ray = importlib.import_module("ray")
+        _connect(ray, address, workers)
+        pipe.send(_Connected())
         for ended in _ends(ray, Turns(tasks, attempts), workers, deadline_s):
             pipe.send(ended)
         over = _Over()
     except ChunkError as exc:
         over = _Over(failure=exc.failures[0])
+    except Exception as exc:
+        where = address or os.environ.get("RAY_ADDRESS") or "a cluster of this machine"
+        said = " ".join(f"{type(exc).__name__}: {exc}".split())
+        over = _Over(reason=f"Ray at {where} cannot be used: {said[:_SAID]}")
+    finally:
+        # Ray has processes that outlive whoever started them, unless they are told.
+        if ray is not None:
+            ray.shutdown()
     pipe.send(over)
-    ray.shutdown()
 
 
 def _be_quiet() -> None:
@@ -144,14 +151,10 @@ def _be_quiet() -> None:
     os.close(nowhere)
 
 
-def _connected(address: str | None, workers: int | None) -> Any:
-    for name, value in _SETTINGS.items():
-        os.environ.setdefault(name, value)
-    ray = importlib.import_module("ray")
+def _connect(ray: Any, address: str | None, workers: int | None) -> None:
     named = address or os.environ.get("RAY_ADDRESS")
     options = {"address": named} if named else {"address": "local", "num_cpus": workers, "include_dashboard": False}
-    ray.init(**options, log_to_driver=False, logging_level="ERROR", configure_logging=True)
-    return ray
+    ray.init(**options, log_to_driver=False, logging_level="ERROR")
 
 
 def _ends(ray: Any, turns: Turns, workers: int | None, deadline_s: float) -> Iterator[Ended]:
