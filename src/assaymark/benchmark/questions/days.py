@@ -110,20 +110,21 @@ def day_of(history: History, row: int, *, window: int, instruments: frozenset[st
     """The view of one row of the store, at the close of its day."""
     view, today = day_end(history, row), history.days[row].astype(object)
     prices = view.prices(window + 1)
-    held = set(view.held()) if instruments is None else instruments.intersection(view.held())
+    listings = view.instruments
+    held = {one.id for one in listings if one.trades_on(today) and (instruments is None or one.id in instruments)}
     returns = np.round(simple_returns(prices.values), 6)
     usable = np.isfinite(prices.values).all(axis=0) & np.array([name in held for name in prices.ids], dtype=bool)
     usable &= np.where(usable, np.ptp(np.nan_to_num(returns), axis=0) > 0, False)
-    index = class_index(prices.values[1:], view.instruments)
+    index = class_index(prices.values[1:], listings)
     return Day(
         day=today,
         closes=prices.values,
         returns=returns,
         ids=prices.ids,
-        members={name: kept for name, at in class_members(view.instruments).items() if (kept := at[usable[at]]).size},
+        members={name: kept for name, at in class_members(listings).items() if (kept := at[usable[at]]).size},
         index=index,
         macro=tuple(f"{one.id}: {one.value:.2f} {one.unit}" for one in view.all_macro() if one.value is not None),
-        companies=frozenset(one.id for one in view.instruments if one.asset_class in ("EQ", "RE")),
+        companies=frozenset(one.id for one in listings if one.asset_class in ("EQ", "RE")),
         view=view,
         news=tuple(_told(today, one) for one in view.news(NEWS_DAYS)),
     )

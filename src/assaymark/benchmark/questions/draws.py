@@ -48,7 +48,11 @@ class Unsuitable(Exception):
 def one_instrument(rng: np.random.Generator, day: Day) -> int:
     """A column: first a class, then one of its instruments."""
     kinds = list(day.members)
-    return int(rng.choice(day.members[kinds[int(rng.integers(len(kinds)))]]))
+    return _one_of(rng, day.members[kinds[int(rng.integers(len(kinds)))]])
+
+
+def _one_of(rng: np.random.Generator, columns: np.ndarray) -> int:
+    return int(columns[rng.integers(columns.size)])  # a fifth of the time of rng.choice
 
 
 def several(rng: np.random.Generator, day: Day, count: int) -> list[int]:
@@ -57,7 +61,7 @@ def several(rng: np.random.Generator, day: Day, count: int) -> list[int]:
     if len(kinds) < count:
         raise Unsuitable(f"{count} classes are needed")
     chosen = rng.permutation(len(kinds))[:count]
-    return [int(rng.choice(day.members[kinds[int(one)]])) for one in chosen]
+    return [_one_of(rng, day.members[kinds[int(one)]]) for one in chosen]
 
 
 def direction(day: Day, column: int, *, horizon: int, lookback: int) -> ReturnDirection:
