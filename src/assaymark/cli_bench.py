@@ -15,6 +15,7 @@ from assaymark.workflow import benching, costs, verbs
 from assaymark.workflow.asking import prices_of
 from assaymark.workflow.bench_costs import expected
 from assaymark.workflow.bench_files import Wanted, default_folder, plan_text
+from assaymark.workflow.bench_sets import write_set
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress
 
@@ -112,6 +113,17 @@ def bench_app(tools: Tools) -> typer.Typer:
             key_env=key_env,
         )  # fmt: skip
         _run(tools, benching.bench_pipeline, plan, wanted, out, ledger, budget, prices, dry_run)
+
+    @app.command("questions")
+    def questions(
+        out: Annotated[Path, typer.Option("--out", help="Folder to write.", metavar="FOLDER")],
+        market: Market = None,
+        seed: Annotated[int, typer.Option("--seed", min=0, help="Of the questions and the embedded market.")] = 0,
+    ) -> None:
+        """Write the whole set of questions as JSON lines, with its dataset card and manifest."""
+        with tools.progress() as progress:
+            lines = write_set(out, market=market, seed=seed, progress=progress)
+        tools.say_all(lines)
 
     return app
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
 
+from assaymark.benchmark.answer_key import NAME as ANSWER_KEY
 from assaymark.benchmark.episode import EpisodeRules, EpisodeState
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import profile_named
@@ -99,6 +100,18 @@ def stored_episodes(
             done += len(wave)
             progress("reading the pipeline", done, total)
     return _finished(pairs)
+
+
+def true_episodes(locked: LockedBench) -> tuple[EpisodeResult, ...]:
+    """Episodes in which every stage is answered with what was true: nobody is asked, and nothing is written down."""
+    agent = AgentSpec(name="answers", family="answers", model=ANSWER_KEY)
+    found = []
+    for name, window in product(locked.plan.pipeline.profiles, locked.data.windows):
+        state = EpisodeState(agent, profile_named(name), window, rules_of(locked.plan))
+        while state.next_call() is not None:
+            state.take(Reply(text=state.true_reply(), model=ANSWER_KEY))
+        found.append(state.result())
+    return tuple(found)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

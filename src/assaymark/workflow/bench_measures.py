@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
@@ -40,7 +41,7 @@ def pipeline_measurements(
     specs = {one.name: one for one in locked.data.specs}
     return [
         *_boards(locked, episodes),
-        *_stages(locked, episodes),
+        *_stage_means(locked, [one.result for one in episodes]),
         *_alignment(locked, episodes),
         *_falls(episodes, specs),
         *_ratios(locked, episodes, baselines, specs, rng),
@@ -89,7 +90,7 @@ def boards_of(locked: LockedBench) -> tuple[str, ...]:
     return (ALL, *profiles) if len(profiles) > 1 else tuple(profiles)
 
 
-def _stages(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Measurement]:
+def _stage_means(locked: LockedBench, results: Sequence[EpisodeResult]) -> Iterator[Measurement]:
     """Mean of each stage by model and profile, over all windows and over the calm and the stressed ones."""
     stressed = {one.name for one in locked.data.specs if one.kind == "stress"}
     readings: dict[str, Callable[[DateResult], float]] = {
@@ -100,7 +101,7 @@ def _stages(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Measur
     kinds = {"all": lambda _: True, "normal": lambda name: name not in stressed, "stress": stressed.__contains__}
     for profile in boards_of(locked):
         for kind, wanted in kinds.items():
-            some = [one.result for one in episodes if profile in (ALL, one.result.profile)]
+            some = [one for one in results if profile in (ALL, one.profile)]
             mine = [one for one in some if wanted(one.window)]
             if not mine:
                 continue
@@ -116,6 +117,17 @@ def _items(results: Sequence[EpisodeResult], read: Callable[[DateResult], float]
     first = [one for one in results if one.model == models[0]]
     clusters = tuple(f"{one.window}/{date.day}" for one in first for date in one.dates)
     return ScoredItems(models, values, clusters, tuple(one.window for one in first for _ in one.dates))
+
+
+def ceiling_measurements(locked: LockedBench, results: Sequence[EpisodeResult]) -> list[Measurement]:
+    """What the answers themselves score: the ceiling of every stage."""
+    found = [item for item in _stage_means(locked, results) if item.labels["windows"] == "all"]
+    return [
+        dataclasses.replace(
+            item, name="bench.ceiling", labels={name: item.labels[name] for name in ("profile", "stage")}
+        )
+        for item in found
+    ]
 
 
 def _alignment(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Measurement]:
@@ -264,6 +276,19 @@ def _performances(episodes: Sequence[Episode]) -> Iterator[Measurement]:
         weights = np.stack([date.executed for date in result.dates])
         turnover = np.array([date.turnover for date in result.dates])
         yield from _book_figures("bench.performance", labels, weights, turnover)
+        bought = float(np.mean([_bought(date) for date in result.dates]))
+        yield Measurement(
+            name="bench.performance",
+            labels={**labels, "figure": "buys"},
+            value=bought,
+            n=len(result.dates),
+            n_of="dates",
+            method="mean share of instruments with the signal buy, of which alone the oracle may hold",
+        )
+
+
+def _bought(date: DateResult) -> float:
+    return sum(one == "buy" for one in date.answers.signals) / len(date.answers.signals)
 
 
 def _baseline_figures(baselines: Sequence[BaselineResult]) -> Iterator[Measurement]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from assaymark.benchmark.questions.generate import generate_questions
 from assaymark.benchmark.questions.payloads import ABLATED, TEMPLATES, Condition, Template
-from assaymark.benchmark.questions.published import read_questions, write_questions
+from assaymark.benchmark.questions.published import answer_text, read_questions, write_questions
 from assaymark.benchmark.questions.question import Question
 from assaymark.benchmark.questions.render import template_digest
 from assaymark.benchmark.questions.score import QAScore, score_answer
@@ -296,7 +296,7 @@ def _trace(model: str, item: Item) -> QuestionTrace:
         regime=one.regime,
         prompt=one.prompt(item.condition)[:EXCERPT],
         reply=item.reply,
-        truth=str(one.answer),
+        truth=answer_text(one.answer),
         score=item.scored.score,
         state=item.scored.state if not item.scored.reason else f"{item.scored.state}: {item.scored.reason}",
     )

@@ -148,7 +148,9 @@ def _weights(one: DateResult, known: Known, plan: BenchPlan) -> Part:
 def _by_class(held: Floats, known: Known) -> str:
     members = np.array(known.classes)
     shares = {name: float(held[members == name].sum()) for name in CLASS_NAMES}
-    return "held by class: " + ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares.items() if share > 0)
+    return "held by class: " + ", ".join(
+        f"{name.replace('_', ' ')} {100 * share:.1f} %" for name, share in shares.items() if share > 0
+    )
 
 
 def _trade(one: DateResult) -> Part:
@@ -165,18 +167,26 @@ def _trade(one: DateResult) -> Part:
 def _risk(one: DateResult, result: EpisodeResult, plan: BenchPlan) -> Part:
     truth = one.truths
     rows = [
-        ("value at risk, 95 %", f"{100 * one.var:.2f} %", f"{100 * truth.var:.2f} %"),
-        ("deepest fall of the lookback", f"{100 * one.drawdown:.2f} %", f"{100 * truth.drawdown:.2f} %"),
-        ("largest drift of a weight", f"{100 * one.drift:.2f} %", f"{100 * truth.drift:.2f} %"),
+        ("value at risk, 95 %", _percent(one.var), _percent(truth.var)),
+        ("deepest fall of the lookback", _percent(one.drawdown), _percent(truth.drawdown)),
+        ("largest drift of a weight", _percent(one.drift), _percent(truth.drift)),
         ("alarm", _yes(one.rebalance), _yes(truth.rebalance)),
     ]
     limits, same = profile_named(result.profile), int(one.rebalance == truth.rebalance)
     lines = [
-        f"limits: drift {100 * plan.pipeline.drift_limit:g} %, value at risk {100 * limits.var_limit:g} %",
+        f"limits: drift {100 * plan.pipeline.drift_limit:g} %, value at risk {_percent(limits.var_limit)}",
         f"0.5 × {same} (the same alarm) + 0.5 × (1 − mean of two relative errors) = {one.scores['S5']:.3f}",
         f"alignment with the {result.profile} profile: {one.pas:.3f}",
     ]
     return ("", "held", "oracle"), rows, lines
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %".replace("-", "−")
 
 
 def _yes(flag: bool) -> str:

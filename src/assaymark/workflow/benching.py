@@ -26,8 +26,8 @@ from assaymark.report.portbench import (
     render_benchmark,
 )
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
-from assaymark.workflow.bench_episodes import Episode, run_episodes, stored_episodes
-from assaymark.workflow.bench_measures import boards_of, pipeline_measurements
+from assaymark.workflow.bench_episodes import Episode, run_episodes, stored_episodes, true_episodes
+from assaymark.workflow.bench_measures import boards_of, ceiling_measurements, pipeline_measurements
 from assaymark.workflow.bench_plan import LockedBench, lock_bench, open_bench
 from assaymark.workflow.bench_questions import (
     Answered,
@@ -139,6 +139,7 @@ def _measured(locked: LockedBench, parts: _Parts) -> list[Measurement]:
     found: list[Measurement] = []
     if parts.episodes is not None:
         found += pipeline_measurements(locked, parts.episodes, parts.baselines)
+        found += ceiling_measurements(locked, true_episodes(locked))
     if parts.answers is not None:
         found += question_measurements(locked, parts.answers)
     if parts.episodes is not None and parts.answers is not None:
