@@ -149,19 +149,23 @@ def asked(names: Sequence[str], rng: np.random.Generator) -> list[Measurement]:
     found += level_measurements("bench.level", scored, {"board": "questions"}, level=0.95)
     if len(names) > 1:
         found += contrast_measurements("bench.contrast", scored, {"board": "questions"}, level=0.95)
-    for condition in ("full", "restricted"):
-        for name in names:
-            labels = {"model": name, "condition": condition}
-            found.append(measured("bench.question", labels, 0.61, 0.04, n=350, n_of="questions"))
-            for key, values in (
-                ("template", [f"T{at}" for at in range(1, 8)]),
-                ("kind", ["formula", "judgment"]),
-                ("regime", ["bull", "bear", "sideways", "crisis"]),
-            ):
-                for value in values:
-                    score = float(rng.uniform(0.2, 0.9))
-                    more = {"n": 50, "n_of": "questions", "method": "Wilson"}
-                    found.append(measured("bench.question", {**labels, key: value}, score, 0.08, **more))
+    more = {"n": 50, "n_of": "questions", "method": "Wilson"}
+    by = (
+        ("template", [f"T{at}" for at in range(1, 8)]),
+        ("kind", ["formula", "judgment"]),
+        ("regime", ["bull", "bear", "sideways", "crisis"]),
+    )
+    for name in names:
+        full = {"model": name, "condition": "full"}
+        found.append(measured("bench.question", full, 0.61, 0.04, n=350, n_of="questions"))
+        for key, values in by:
+            for value in values:
+                score = float(rng.uniform(0.2, 0.9))
+                found.append(measured("bench.question", {**full, key: value}, score, 0.08, **more))
+        for template in ("T4", "T5"):
+            for condition, score in (("restricted", 0.4), ("full less restricted", -0.1)):
+                labels = {"model": name, "condition": condition, "template": template}
+                found.append(measured("bench.question", labels, score, 0.08, **more))
     return found
 
 

@@ -12,6 +12,7 @@ import pytest
 from assaymark.claims.boards import Board, Standing
 from assaymark.report.formats import NBSP, number
 from assaymark.report.portbench import EpisodeTrace, render_benchmark
+from assaymark.report.portbench.asked import questions_view
 from assaymark.report.portbench.book import BenchBook
 from assaymark.report.portbench.said import every_claim, said_levels
 from assaymark.report.portbench.stages import stage_tables
@@ -190,7 +191,11 @@ def test_every_verdict_has_one_card_and_the_tally_counts_them(pages):
 def test_withheld_claims_are_few_lines_with_numbers():
     levels = said_levels(BenchBook.of(runs.eight()))
     groups = levels[2].groups
-    assert [group.text for group in groups] == ["Any order inside a class.", "That any model beats equal weight."]
+    assert [group.text for group in groups] == [
+        "Any order inside a class.",
+        "That any model beats equal weight.",
+        "Whether questions and pipeline order the models alike.",
+    ]
     assert "All profiles, 9 of 28" in groups[0].why[0][0]
     assert groups[1].why[0][0] == "All 24 Sharpe differences have intervals that contain zero. "
     assert sum(group.covers for group in groups) == sum(
@@ -230,6 +235,22 @@ def test_a_board_that_is_not_of_a_profile_is_no_stage_table():
     run = runs.eight()
     other = Standing(Board("else", "something", "f"), (), {}, (), {})
     assert len(stage_tables(BenchBook.of(replace(run, standings=(*run.standings, other))))) == 4
+
+
+def test_questions_stand_in_classes_and_only_what_was_asked_has_a_column(pages):
+    run = runs.eight()
+    view = questions_view(BenchBook.of(run))
+    full, restricted, difference = view.tables
+    standing = next(one for one in run.standings if one.board.name == "questions")
+    assert [head.members for head, _ in full.groups] == [*standing.groups]
+    assert [len(table.heads) for table in view.tables] == [7, 2, 2]
+    assert (full.whole, restricted.whole) == (True, False)
+    cells = [cell for _, rows in difference.groups for row in rows for cell in row.cells]
+    assert {(cell.value, cell.share) for cell in cells} == {("−0.10", "0")}
+    for head, rows in full.groups:
+        assert [row.whole for row in rows] == ["0.61 (0.57 to 0.65)" if head.licensed else "0.57 to 0.65"] * len(rows)
+    assert [len(table.heads) for table in view.more] == [2, 4]
+    assert "not measured" not in words(pages("eight")["index.html"])
 
 
 # --- what is missing --------------------------------------------------------------------------------------------------

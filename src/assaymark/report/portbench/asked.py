@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from assaymark.records import Measurement
-from assaymark.report.formats import clean, counted, number, shown, span
+from assaymark.report.formats import clean, counted, interval, number, shown, signed, span
 from assaymark.report.paging import row_bytes
-from assaymark.report.portbench.book import BenchBook, kind_of
-from assaymark.report.portbench.inputs import QuestionTrace
-from assaymark.report.portbench.said import BenchClaim, claim_of
-from assaymark.report.portbench.stages import StageCell, stage_cell
+from assaymark.report.portbench.book import BenchBook
+from assaymark.report.portbench.inputs import QUESTIONS, QuestionTrace
+from assaymark.report.portbench.said import BenchClaim, claim_of, said_words, withheld_words
+from assaymark.report.portbench.stages import GroupHead, StageCell, group_heads, stage_cell
 from assaymark.report.portbench.texts import block
 
 TEMPLATES: Final = {
@@ -24,17 +24,35 @@ TEMPLATES: Final = {
     "T6": "rebalance",
     "T7": "regime",
 }
+DIFFERENCE: Final = "full less restricted"
+"""The condition under which the cost of taking context out is measured."""
+
+_WORDS: Final = {
+    "full": "full condition: everything that is needed stands in the question",
+    "restricted": "restricted condition: covariances are taken out",
+    DIFFERENCE: "full less restricted: what the covariances are worth",
+}
 _TEXT = 6_000
 
 
 @dataclass(frozen=True, slots=True)
+class QuestionRow:
+    """One model: a cell for each column, and in ``whole`` what may be said of its score over all of them."""
+
+    model: str
+    cells: tuple[StageCell, ...]
+    whole: str
+
+
+@dataclass(frozen=True, slots=True)
 class QuestionTable:
-    """Models in rows; a column for each template, kind or regime."""
+    """A column for each template, kind or regime; ``groups`` are rows with or without the head of a class."""
 
     id: str
     title: str
     heads: tuple[tuple[str, str], ...]
-    rows: tuple[tuple[str, str, tuple[StageCell, ...]], ...]
+    whole: bool
+    groups: tuple[tuple[GroupHead | None, tuple[QuestionRow, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,63 +91,77 @@ def questions_view(book: BenchBook) -> QuestionsView | None:
     if not book.has_questions:
         return None
     items = book.by_name["bench.question"]
-    conditions = sorted({item.labels["condition"] for item in items}, key=lambda name: (name != "full", name))
-    templates = _values(items, "template")
-    kinds = _values(items, "kind")
-    regimes = _values(items, "regime")
-    tables = [
-        _table(book, f"by-template-{at}", condition, "template", templates, overall=True)
-        for at, condition in enumerate(conditions, 1)
-    ]
-    more = [
-        _table(book, f"by-{key}-{at}", condition, key, values, overall=False)
-        for key, values in (("kind", kinds), ("regime", regimes))
-        if values
-        for at, condition in enumerate(conditions, 1)
-    ]
+    order = ("full", "restricted", DIFFERENCE)
+    found = sorted({item.labels["condition"] for item in items})
+    conditions = sorted(found, key=lambda name: order.index(name) if name in order else len(order))
+    tables = {
+        key: [_table(book, f"by-{key}-{at}", condition, key) for at, condition in enumerate(conditions, 1)]
+        for key in ("template", "kind", "regime")
+    }
     said = [verdict for verdict in book.of_kind("dissociation") if verdict.publication_level != "no-claim"]
     shown_traces = len(book.run.questions)
     return QuestionsView(
         claims=tuple(claim_of(book, verdict) for verdict in said),
-        tables=tuple(table for table in tables if table.heads),
-        more=tuple(more),
+        tables=tuple(table for table in tables["template"] if table.heads),
+        more=tuple(table for key in ("kind", "regime") for table in tables[key] if table.heads),
         notes=tuple(_notes(book, items)),
         traces=f"{counted(shown_traces, 'question')} as asked, answered and scored" if shown_traces else "",
     )
 
 
-def _values(items: Sequence[Measurement], key: str) -> list[str]:
-    return sorted({item.labels[key] for item in items if key in item.labels})
-
-
-def _table(
-    book: BenchBook, name: str, condition: str, key: str, values: Sequence[str], *, overall: bool
-) -> QuestionTable:
-    words = {
-        "full": "everything that is needed stands in the question",
-        "restricted": "covariances are taken out of T4 and T5",
-    }
+def _table(book: BenchBook, name: str, condition: str, key: str) -> QuestionTable:
+    """One condition; only what was asked under it has a column."""
     by = {"template": "template", "kind": "formula or judgment", "regime": "market regime"}[key]
-    heads = [(clean(value, 24), TEMPLATES.get(value, "")) for value in values]
-    rows = []
-    for model in book.names:
-        labels = {"model": model, "condition": condition}
-        cells = [stage_cell(book.one("bench.question", **labels, **{key: value})) for value in values]
-        whole = book.one("bench.question", **labels)
-        rows.append((clean(model, 60), _whole(whole) if overall else "", tuple(cells)))
+    asked = [item for item in book.every("bench.question", condition=condition) if key in item.labels]
+    values = sorted({item.labels[key] for item in asked})
+    whole = key == "template" and any(set(i.labels) == {"model", "condition"} for i in _of(book, condition))
     title = f"By {by}, {clean(condition, 24)} condition"
-    if condition in words and key == "template":
-        title += f": {words[condition]}"
-    return QuestionTable(name, title, tuple(heads), tuple(rows))
+    if key == "template" and condition in _WORDS:
+        title = f"By template, {_WORDS[condition]}"
+    elif condition == DIFFERENCE:
+        title = f"By {by}, {_WORDS[DIFFERENCE]}"
+    standing = next((one for one in book.run.standings if one.board.name == QUESTIONS), None)
+    heads: list[GroupHead | None] = [None]
+    if whole and condition == "full" and standing is not None and set(standing.models) == set(book.names):
+        heads = [*group_heads(book, standing)]
+    groups = tuple(
+        (
+            head,
+            tuple(_row(book, model, condition, key, values, head) for model in (head.members if head else book.names)),
+        )
+        for head in heads
+    )
+    shown_values = tuple((clean(value, 24), TEMPLATES.get(value, "")) for value in values)
+    return QuestionTable(name, title, shown_values, whole, groups)
 
 
-def _whole(item: Measurement | None) -> str:
-    """The range over all questions; no point, because models are ordered by verdicts alone."""
+def _of(book: BenchBook, condition: str) -> Iterator[Measurement]:
+    return book.every("bench.question", condition=condition)
+
+
+def _row(
+    book: BenchBook, model: str, condition: str, key: str, values: Sequence[str], head: GroupHead | None
+) -> QuestionRow:
+    labels = {"model": model, "condition": condition}
+    items = [book.one("bench.question", **labels, **{key: value}) for value in values]
+    cells = [_signed(item) if condition == DIFFERENCE else stage_cell(item) for item in items]
+    licensed = head is not None and head.licensed
+    return QuestionRow(clean(model, 60), tuple(cells), _whole(book.one("bench.question", **labels), licensed=licensed))
+
+
+def _signed(item: Measurement | None) -> StageCell:
+    """A difference with its sign; it is no share of 1, so it has no tint."""
+    cell = stage_cell(item)
+    return cell if item is None or item.value is None else replace(cell, share="0", value=signed(item.value))
+
+
+def _whole(item: Measurement | None, *, licensed: bool) -> str:
+    """The range over all questions; a point only where the position may be claimed."""
     if item is None or item.value is None:
         return shown(item)
     if item.low is None or item.high is None:
         return "single observation"
-    return span(item.low, item.high)
+    return interval(item.value, item.low, item.high) if licensed else span(item.low, item.high)
 
 
 def _notes(book: BenchBook, items: Sequence[Measurement]) -> Iterator[str]:
@@ -147,7 +179,10 @@ def _notes(book: BenchBook, items: Sequence[Measurement]) -> Iterator[str]:
         )
     if not book.has_pipeline:
         yield f"Nothing can be said of questions against the pipeline. {book.missing('pipeline')}"
-    elif not any(kind_of(verdict) == "dissociation" for verdict in book.run.verdicts):
+    for verdict in book.of_kind("dissociation"):
+        if verdict.publication_level == "no-claim":
+            yield f"{withheld_words(book, verdict)} Not to be said: {' '.join(map(said_words, verdict.reasons))}"
+    if book.has_pipeline and not book.of_kind("dissociation"):
         yield "Whether questions and pipeline order the models alike needs three models or more."
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 from assaymark.claims import certificate_name
@@ -24,7 +25,9 @@ PAGE: Final = 140_000
 """Bytes of cards on one page."""
 
 _CARD_BYTES: Final = 900
-_FIRST: Final = {"headline": 5, "qualified": 4}
+_ROOM: Final = 470
+"""Pixels for the sentences of a level, so that all three levels start on the first screen."""
+
 _EMPTY: Final = {
     "headline": "No claim reaches this level in this run.",
     "qualified": "No claim stands at this level.",
@@ -86,8 +89,8 @@ def said_levels(book: BenchBook) -> tuple[SaidLevel, ...]:
     for level in LEVELS:
         mine = [verdict for verdict in front if verdict.publication_level == level]
         every = sum(verdict.publication_level == level for verdict in book.run.verdicts)
-        first = min(_FIRST.get(level, 0), sum(verdict.claim.dimension not in boards for verdict in mine))
         said = [claim_of(book, verdict) for verdict in mine] if level != "no-claim" else []
+        first = min(_fitting(said), sum(verdict.claim.dimension not in boards for verdict in mine))
         found.append(
             SaidLevel(
                 level=level,
@@ -101,6 +104,17 @@ def said_levels(book: BenchBook) -> tuple[SaidLevel, ...]:
             )
         )
     return tuple(found)
+
+
+def _fitting(claims: Sequence[BenchClaim]) -> int:
+    """How many of the first sentences fit; one always does."""
+    heights = accumulate(
+        27 * (1 + len(claim.quote or "") // 52)
+        + (4 + 21 * (1 + len(claim.condition) // 66)) * bool(claim.condition)
+        + 21
+        for claim in claims
+    )
+    return max(sum(height <= _ROOM for height in heights), 1)
 
 
 def _front(book: BenchBook) -> list[Verdict]:
@@ -224,17 +238,31 @@ def _beats(book: BenchBook) -> WithheldGroup | None:
     items = [book.by_id[name] for v in kept for name in v.measurements if name in book.by_id]
     ends = [(item.low, item.high) for item in items if item.low is not None and item.high is not None]
     across = sum(low <= 0 <= high for low, high in ends)
-    numbers = f"{counted(len(kept), 'Sharpe difference')}, {count(across)} with an interval that contains zero. "
-    if across == len(kept):
-        numbers = (
-            f"All {count(across)} Sharpe differences have intervals that contain zero. "
-            if across > 1
-            else "The interval of the Sharpe difference contains zero. "
-        )
+    if across == len(kept) and across > 1:
+        numbers = f"All {count(across)} Sharpe differences have intervals that contain zero. "
+    else:
+        numbers = f"Of {counted(len(kept), 'Sharpe difference')} {listing(_sides(ends, len(kept)))}. "
     only = len(book.names) == 1
     other = "any model" if len(kept) == len(verdicts) else "any other model or profile"
     text = f"That {shown_names(book.names)[0] if only else other} beats equal weight."
     return WithheldGroup(text, ((numbers, False),), len(kept))
+
+
+def _sides(ends: Sequence[tuple[float, float]], total: int) -> list[str]:
+    """Where intervals lie: about zero, below it, above it before Holm; and how many there are none of.
+
+    >>> _sides([(-1, 1), (-2, -1)], 3)
+    ['1 has an interval that contains zero', '1 lies below it', '1 has no interval']
+    """
+    across = sum(low <= 0 <= high for low, high in ends)
+    below, above, none = sum(high < 0 for _, high in ends), sum(low > 0 for low, _ in ends), total - len(ends)
+    said = (
+        (across, "has an interval that contains zero", "have an interval that contains zero"),
+        (below, "lies below it", "lie below it"),
+        (above, "lies above it and does not stand after Holm", "lie above it and do not stand after Holm"),
+        (none, "has no interval", "have no interval"),
+    )
+    return [f"{count(size)} {one if size == 1 else many}" for size, one, many in said if size]
 
 
 def _gates(book: BenchBook) -> list[WithheldGroup]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -60,6 +60,18 @@ class StageGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class GroupHead:
+    """A group of a leaderboard; ``licensed`` says whether a score of its own may stand for its only member."""
+
+    members: tuple[str, ...]
+    places: str
+    words: str
+    level: Level | None
+    tag: str
+    licensed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class StageTable:
     """One leaderboard; ``head`` are the ticks above the intervals, ``score`` names what is ranked."""
 
@@ -92,29 +104,34 @@ def _table(book: BenchBook, standing: Standing) -> StageTable:
 
 
 def _groups(book: BenchBook, standing: Standing, axis: ScoreAxis) -> tuple[StageGroup, ...]:
-    found = []
+    return tuple(
+        StageGroup(
+            places=head.places,
+            words=head.words,
+            level=head.level,
+            tag=head.tag,
+            rows=tuple(_row(book, standing, name, axis, licensed=head.licensed) for name in head.members),
+        )
+        for head in group_heads(book, standing)
+    )
+
+
+def group_heads(book: BenchBook, standing: Standing) -> Iterator[GroupHead]:
+    """The groups of a leaderboard from high to low, models by name inside, each at the level of its position."""
     place = 1
+    alone = len(standing.models) == 1
     for members in standing.groups:
         others = [name for name in standing.models if name not in members]
         levels = [book.pair_level(standing, one, two) for one, two in product(members, others)]
         level = weakest([*levels, "qualified"] if len(members) > 1 and levels else levels)
-        alone = len(standing.models) == 1
-        licensed = alone or (len(members) == 1 and level != "no-claim")
         places = ordinal_span(place, place + len(members) - 1)
         words = "one class, order withheld" if len(members) > 1 else ""
         if not others:
             places, words = _everybody(len(members))
-        found.append(
-            StageGroup(
-                places=places,
-                words=words,
-                level=None if alone else level,
-                tag=TAGS[level],
-                rows=tuple(_row(book, standing, name, axis, licensed=licensed) for name in sorted(members)),
-            )
-        )
+        licensed = alone or (len(members) == 1 and level != "no-claim")
+        names = tuple(sorted(members))
+        yield GroupHead(names, places, words, None if alone else level, TAGS[level], licensed)
         place += len(members)
-    return tuple(found)
 
 
 def _everybody(size: int) -> tuple[str, str]:
@@ -128,11 +145,12 @@ def _row(book: BenchBook, standing: Standing, model: str, axis: ScoreAxis, *, li
     item = standing.levels[model]
     profile = standing.board.name
     known = next((one for one in book.models if one.name == model), None)
+    mixed = not all(one.reference for one in book.models)
     point = item.value if licensed else None
     ends = "single observation" if item.low is None or item.high is None else span(item.low, item.high)
     return StageRow(
         model=clean(model, 60),
-        note="reference model" if known is not None and known.reference else "",
+        note="reference model" if known is not None and known.reference and mixed else "",
         cells=tuple(stage_cell(book.one("bench.stage", **_labels(model, profile, stage))) for stage in STAGES),
         strip=interval_strip(axis, item.low, item.high, point),
         point=number(point) if point is not None else "",

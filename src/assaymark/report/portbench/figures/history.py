@@ -14,7 +14,7 @@ import numpy as np
 import svg
 from numpy.typing import NDArray
 
-from assaymark.report.figures.canvas import Anchor, Scale, frame, label, line, num, path
+from assaymark.report.figures.canvas import Scale, frame, label, line, num, path
 from assaymark.report.formats import number, percent, text_width
 
 Floats = NDArray[np.float64]
@@ -89,20 +89,22 @@ def _panel(name: str, one: History, found: HistorySet, steps: Sequence[float], s
         line(_LEFT, edge, _WIDTH, edge, "gd"),
         label(_LEFT - 6, zero + 4, "0", "tk", "end"),
         label(_LEFT - 6, edge + 4, number(-100 * found.tolerance, 0), "tb tk", "end"),
-        _deepest(fall, down),
+        _deepest(fall, down, edge),
     ]
     title = f"{one.model}: net asset value and fall from the peak"
     return frame(name, title, _desc(one, found), (_WIDTH, _HEIGHT), parts, "both")
 
 
-def _deepest(fall: Floats, down: Scale) -> svg.Element:
-    """The number below the deepest point."""
+def _deepest(fall: Floats, down: Scale, edge: float) -> svg.Element:
+    """The number below the deepest point, and below the limit where it would stand on its line."""
     at = int(fall.argmin())
     text = percent_fall(float(fall[at]))
     x = _LEFT + at / max(len(fall) - 1, 1) * (_WIDTH - _LEFT)
     half = text_width(text, 12) / 2
-    anchor: Anchor = "middle"
-    return label(min(max(x, _LEFT + half), _WIDTH - half), down(-float(fall[at])) + 14, text, "tb tk halo", anchor)
+    y = down(-float(fall[at])) + 14
+    if edge - 3 < y < edge + 14:
+        y = edge + 14
+    return label(min(max(x, _LEFT + half + 4), _WIDTH - half), y, text, "tb tk halo", "middle")
 
 
 def percent_fall(fall: float) -> str:
