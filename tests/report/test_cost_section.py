@@ -60,6 +60,12 @@ def test_where_nobody_is_paid_there_is_no_section():
     assert 'id="cost"' in render_pages(replace(runs.realistic(), paid=(UNPRICED,)))["index.html"]
 
 
+def test_a_ledger_that_could_not_be_read_is_said_to_be():
+    page = render_pages(replace(runs.realistic(), paid=None))["index.html"]
+    assert "could not be read where this page was made" in page
+    assert "List prices" not in page
+
+
 def test_a_name_from_a_study_is_text():
     page = render_pages(replace(runs.realistic(), paid=(replace(UNPRICED, model="acme/<script>x"),)))["index.html"]
     assert "acme/&lt;script&gt;x" in page

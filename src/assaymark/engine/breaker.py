@@ -125,7 +125,7 @@ command to go on'
         """An attempt failed. ``trial`` is what `take` said of it."""
         self.give_back(trial=trial)
         if error.quota:
-            self._stop(f"{self._provider}: {error}")
+            self._stop(self._named(str(error)))
         elif not error.retryable:
             self.answered()
         elif error.retry_after is not None:  # it is there and says when to come back
@@ -136,9 +136,15 @@ command to go on'
     def _count(self, reason: str, *, trial: bool, now: float) -> None:
         self._failures += 1
         if trial:
-            self._stop(f"{self._provider}: {self._failures} calls in a row failed (last: {reason})")
+            last = reason.removeprefix(f"{self._provider.partition(' ')[0]}: ")
+            self._stop(f"{self._provider}: {self._failures} calls in a row failed (last: {last})")
         elif self._failures >= self._patience.failures and self._open_until is None:
             self._open_until = now + self._patience.cool_down_s
+
+    def _named(self, reason: str) -> str:
+        """A reason with whom it is about; most models of providers say so, and where they asked."""
+        named = reason.startswith(f"{self._provider.partition(' ')[0]}: ")
+        return reason if named else f"{self._provider}: {reason}"
 
     def _stop(self, why: str) -> None:
         self.stopped = self.stopped or f"{why}; {_KEPT}"

@@ -32,6 +32,8 @@ class CostView:
 
 def cost_view(book: Book) -> CostView | None:
     """What was paid; None where nobody was."""
+    if book.run.paid is None:
+        return CostView("The ledger, which knows what was paid, could not be read where this page was made.", ())
     paid = sorted(book.run.paid, key=lambda one: one.model)
     return CostView(_answer(paid), tuple(map(_row, paid))) if paid else None
 

@@ -92,8 +92,8 @@ class AssayRun:
         What a study that makes its own records showed its agents; None for imported records.
     reference_agents : tuple of PlantedView
         One per built-in agent of such a study.
-    paid : tuple of PaidView
-        One per model that somebody is paid for, by name.
+    paid : tuple of PaidView or None
+        One per model that somebody is paid for, by name; None where the ledger could not be read.
 
     Examples
     --------
@@ -124,4 +124,4 @@ class AssayRun:
     datasheets: tuple[str, ...] = ()
     substrate: SubstrateView | None = None
     reference_agents: tuple[PlantedView, ...] = ()
-    paid: tuple[PaidView, ...] = ()
+    paid: tuple[PaidView, ...] | None = ()

@@ -18,9 +18,10 @@ from assaymark.records import Context, Decision
 from assaymark.workflow.asking import prices_of, require_all, run_all
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import Locked, open_locked
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import Progress, saying, silent
 from assaymark.workflow.sharing import hold_ledger
 from assaymark.workflow.tables import CYCLES, DECISIONS, Store
+from assaymark.workflow.unusable import unusable_decisions
 
 _MARGIN_S: Final = 10.0
 _LANE: Final = 8  # few at once, so that the seconds of a decision are its own and not those of a queue
@@ -55,6 +56,8 @@ def decide(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress
     contexts = _contexts(study, store)
     asked = [one for key, context in contexts for one in _questions(study, key, context)]
     decisions, made = _answers(folder, locked, asked, models, progress)
+    for line in unusable_decisions(decisions):
+        saying(progress)(line)
     store.write(DECISIONS, [*decisions, *_controls(study, contexts, decisions)], basis)
     return made
 

@@ -16,9 +16,10 @@ from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.grading import Desk
 from assaymark.workflow.locking import open_locked
 from assaymark.workflow.probing import ask_anchor, ask_probe
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import Progress, saying, silent
 from assaymark.workflow.selection import select
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, Store
+from assaymark.workflow.unusable import unusable_judgments
 
 _WORTH_A_PROCESS: Final = 300
 """Decisions from which on starting a process costs less than it saves."""
@@ -56,6 +57,8 @@ def judge(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress 
             judgments, summary = desk.grade(desk.locked.rubric, what="asking the judges")
             store.write(JUDGMENTS, [*judgments, *_of_people(desk)], basis)
             made = summary.made
+            for line in unusable_judgments(judgments):
+                saying(progress)(line)
         reasked = ask_anchor(desk) + ask_probe(desk)
         if EVIDENCE in wanted:
             store.write(EVIDENCE, evidence(), basis)

@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import RenderableType
 
+from assaymark.errors import LedgerError
 from assaymark.judging import PLANTED
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import Decision, Judgment
@@ -41,13 +42,13 @@ def report(folder: RunFolder) -> Reported:
     """
     locked = open_locked(folder)
     sheets = stored_datasheets(folder)
-    run = gather(locked, Store(folder), datasheets=tuple(sheet.judge for sheet in sheets), paid=paid_views(folder))
+    run = gather(locked, Store(folder), datasheets=tuple(sheet.judge for sheet in sheets), paid=_paid(folder))
     replace_files(folder.report, {**render_pages(run), **(datasheet_pages(sheets) if sheets else {})})
     return Reported(folder.report / "index.html", terminal_summary(run))
 
 
 def gather(
-    locked: Locked, store: Store, *, datasheets: tuple[str, ...] = (), paid: tuple[PaidView, ...] = ()
+    locked: Locked, store: Store, *, datasheets: tuple[str, ...] = (), paid: tuple[PaidView, ...] | None = ()
 ) -> AssayRun:
     """Everything the pages show, from the tables of a run."""
     study = locked.study
@@ -81,6 +82,16 @@ def gather(
         reference_agents=planted_agents(study),
         paid=paid,
     )
+
+
+def _paid(folder: RunFolder) -> tuple[PaidView, ...] | None:
+    """What was paid; None where the ledger is in a database that cannot be asked from here, as pages need none."""
+    try:
+        return paid_views(folder)
+    except LedgerError:
+        if isinstance(folder.ledger, Path):
+            raise
+        return None
 
 
 def in_flight_bound(study: Study) -> int:

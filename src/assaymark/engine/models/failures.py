@@ -108,7 +108,8 @@ def _of_one_call(found: Refused, at: Transport) -> str:
     status, model = found.status, repr(at.model)
     match status:
         case 400 | 422 if _SCHEMA.search(f"{found.message} {' '.join(found.words)}"):
-            return f"the reply schema was refused ({status}) for {model}"
+            advice = 'args.structured = "json_object" or "none", or ' if at.provider.name == "openai-chat" else ""
+            return f"the reply schema was refused ({status}) for {model}; use {advice}a model that takes schemas"
         case 403:
             return f"{at.key_env} may not use {model} ({status})"
         case 404:
