@@ -15,6 +15,7 @@ from typing import Final
 
 from assaymark.engine.chunks import Ended, Task, Turns, answer
 
+_START_S: Final = 60.0
 _STOP_S: Final = 5.0
 
 
@@ -56,6 +57,7 @@ class _Hand:
 
     def __init__(self, deadline_s: float) -> None:
         self.deadline_s = deadline_s
+        self.start_s = _START_S  # until it listens
         # Not forked: the ledger's writer and the progress display are threads, and a fork in their midst can hang.
         context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
@@ -66,14 +68,14 @@ class _Hand:
         self.until = 0.0
 
     def give(self, task: Task) -> None:
-        self.task, self.until = task, time.monotonic() + self.deadline_s
+        self.task, self.until = task, time.monotonic() + self.deadline_s + self.start_s
         with suppress(OSError):  # it died in the meantime, which reading from it will tell
             self.pipe.send(task)
 
-    def take(self) -> Ended | str:
-        """How its task ended, or how the process did."""
+    def take(self) -> Ended | str | None:
+        """How its task ended, or how the process did; None when it begins to listen."""
         try:
-            ended: Ended = self.pipe.recv()
+            ended: Ended | None = self.pipe.recv()
         except (EOFError, OSError):
             self.process.join(_STOP_S)
             return f"its process died ({_how(self.process.exitcode)})"
@@ -124,7 +126,11 @@ def _ready(hands: Sequence[_Hand]) -> list[tuple[_Hand, Task, Ended | str]]:
     found: list[tuple[_Hand, Task, Ended | str]] = []
     for hand, task in busy:
         if hand.pipe in ready:
-            found.append((hand, task, hand.take()))
+            ended = hand.take()
+            if ended is not None:
+                found.append((hand, task, ended))
+            else:
+                hand.start_s, hand.until = 0.0, now + hand.deadline_s
         elif hand.until <= now:
             found.append((hand, task, f"it was not finished within {hand.deadline_s:g} s"))
     return found
@@ -139,6 +145,7 @@ def _how(code: int | None) -> str:
 def _serve(pipe: Connection) -> None:
     """Answer tasks until there are no more."""
     watch_parent()
+    pipe.send(None)
     while True:
         try:
             task = pipe.recv()

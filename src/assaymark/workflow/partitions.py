@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from assaymark import __version__
 from assaymark.engine import Chunk, ChunkError, Ledger, map_chunks
 from assaymark.engine.compute import DEADLINE_S, How, usable_cores, way
 from assaymark.errors import InputError, Problem
@@ -115,7 +116,7 @@ def folder_sums(
                     map_chunks(
                         partition_sums,
                         chunks,
-                        version=VERSION,
+                        version=f"{VERSION} of {__version__}",
                         how=computing.how,
                         workers=computing.workers,
                         deadline_s=computing.deadline_s,
