@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from datetime import date
 from functools import cache
 from importlib.resources import files
 from string import Template
@@ -17,6 +18,7 @@ from typing import Final
 
 import numpy as np
 
+from assaymark.benchmark.outside import is_outside, outside_call
 from assaymark.benchmark.profiles import PROFILE_WORDS, Profile
 from assaymark.benchmark.reply_forms import FORMS, TICKER
 from assaymark.benchmark.snapshot import AssetLine, ClassLine, MarketSnapshot
@@ -148,7 +150,9 @@ def views_call(
     convention : {"paper", "reference"}
     """
     scale = _template("scale").substitute(horizon=horizon) if convention == "paper" else ""
-    return _call(agent, "S1", market, Text.of(_template("S1").substitute(count=len(snapshot.assets), scale=scale)))
+    return _call(
+        agent, "S1", snapshot.day, market, Text.of(_template("S1").substitute(count=len(snapshot.assets), scale=scale))
+    )
 
 
 def signals_call(
@@ -174,7 +178,7 @@ def signals_call(
         views=fence("views", _table(("ticker", "view"), rows)),
         threshold=THRESHOLD[convention],
     )
-    return _call(agent, "S2", Text.of(filled))
+    return _call(agent, "S2", snapshot.day, Text.of(filled))
 
 
 def weights_call(
@@ -216,7 +220,7 @@ def weights_call(
         horizon=horizon,
         cost=f"{cost_bps:g}",
     )
-    return _call(agent, "S3", market, Text.of(filled))
+    return _call(agent, "S3", snapshot.day, market, Text.of(filled))
 
 
 def prompt_tokens(call: CallSpec) -> int:
@@ -224,7 +228,10 @@ def prompt_tokens(call: CallSpec) -> int:
     return sum(token_count(message.text) for message in call.messages)
 
 
-def _call(agent: AgentSpec, stage: Stage, *parts: Text) -> CallSpec:
+def _call(agent: AgentSpec, stage: Stage, day: date, *parts: Text) -> CallSpec:
+    if is_outside(agent.model):
+        prompt = "\n\n".join([_system().text, *(part.text for part in parts)])
+        return outside_call(agent, prompt, reply_schema(stage), template_digest(), day)
     return CallSpec(
         model=agent.model,
         messages=(_system(), Message("user", parts)),

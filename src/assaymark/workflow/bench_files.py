@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from assaymark.benchmark.outside import is_outside
 from assaymark.benchmark.reference import PREFIX, reference_benchmark_models
 from assaymark.errors import InputError, Problem
 from assaymark.workflow.folder import read_text
@@ -125,6 +126,8 @@ def _lines(wanted: Wanted) -> list[str]:
 
 def _model(name: str, model: str, wanted: Wanted) -> list[str]:
     own = model.startswith("reference/")
+    if is_outside(model):
+        return _given(name=name, model=model, family=_family(model))
     args = {} if own else {"max_tokens": wanted.max_tokens, "base_url": wanted.base_url, "api_key_env": wanted.key_env}
     kept = {key: value for key, value in args.items() if value is not None}
     return _given(

@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from assaymark.benchmark.outside import ANSWER_SCHEMA, is_outside, outside_call
 from assaymark.benchmark.questions.generate import generate_questions
 from assaymark.benchmark.questions.payloads import ABLATED, TEMPLATES, Condition, Template
 from assaymark.benchmark.questions.published import answer_text, read_questions, write_questions
@@ -133,19 +134,25 @@ def stored_answers(folder: RunFolder, locked: LockedBench) -> tuple[Answered, ..
 def planned_questions(locked: LockedBench) -> tuple[_Asked, ...]:
     """Every call of the questions. What reads alike under both conditions is asked under the first one only."""
     conditions = locked.plan.questions.conditions
-    return tuple(
-        _Asked(agent, question, condition, _call(agent, question, condition))
-        for agent in locked.plan.models
+    shown = [
+        (question, condition, Message("user", (Text.of(question.prompt(condition)),)))
         for question in chosen_questions(locked)
         for condition in conditions
         if condition == conditions[0] or question.template in ABLATED
+    ]
+    return tuple(
+        _Asked(agent, question, condition, _call(agent, message))
+        for agent in locked.plan.models
+        for question, condition, message in shown
     )
 
 
-def _call(agent: AgentSpec, question: Question, condition: Condition) -> CallSpec:
+def _call(agent: AgentSpec, message: Message) -> CallSpec:
+    if is_outside(agent.model):
+        return outside_call(agent, message.text, ANSWER_SCHEMA, template_digest())
     return CallSpec(
         model=agent.model,
-        messages=(Message("user", (Text.of(question.prompt(condition)),)),),
+        messages=(message,),
         template=template_digest(),
         seed=agent.seed,
         temperature=agent.temperature,
