@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import date
+from itertools import permutations
 
 import pytest
 from hypothesis import given
@@ -143,6 +144,13 @@ def test_a_name_inside_of_another_is_not_that_name():
     assert read.answer.weights == pytest.approx({"VLUE": 0.2, "XRP-USD": 0.3, "DBC": 0.5})
     other = Weights({"USD": 0.4, "XRP-USD": 0.6})
     assert read_answer(question("T4", other), "ANSWER: XRP-USD=0.6, STIP=0.4").state == "partial"
+
+
+def test_the_order_of_weights_in_a_reply_changes_no_bit_of_its_score():
+    """Nor does the hash seed of the interpreter, which orders sets of names: tables are compared by their bytes."""
+    said = {"XLY": 0.1, "GLD": 0.2, "STIP": 0.3, "DBC": 0.37, "VTI": 0.03}
+    written = [", ".join(f"{name}={said[name]}" for name in order) for order in permutations(said)]
+    assert len({score_answer(question("T5"), f"ANSWER: {line}").score for line in written}) == 1
 
 
 def test_weights_of_instruments_that_were_not_asked_for_cost_what_they_take():
