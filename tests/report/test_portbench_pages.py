@@ -9,13 +9,14 @@ from html.parser import HTMLParser
 import bench_runs as runs
 import pytest
 
+from assaymark.claims.benchmark import BenchRules, decide_benchmark
 from assaymark.claims.boards import Board, Standing
 from assaymark.report.formats import NBSP, number
 from assaymark.report.portbench import EpisodeTrace, render_benchmark
 from assaymark.report.portbench.asked import questions_view
 from assaymark.report.portbench.book import BenchBook
 from assaymark.report.portbench.said import every_claim, said_levels
-from assaymark.report.portbench.stages import stage_tables
+from assaymark.report.portbench.stages import stage_note, stage_tables
 from assaymark.report.portbench.traces import episode_paths
 
 VOID = {"meta", "br", "input", "img"}
@@ -179,7 +180,7 @@ def test_a_withheld_order_is_named_without_its_direction(pages):
 
 def test_every_verdict_has_one_card_and_the_tally_counts_them(pages):
     run = runs.eight()
-    cards = every_claim(BenchBook.of(run))
+    cards = every_claim(BenchBook.of(run), {})
     assert len(cards) == len(run.verdicts)
     for level, said in (("headline", "may be said"), ("qualified", "only with a condition"), ("no-claim", "not to be")):
         total = sum(v.publication_level == level for v in run.verdicts)
@@ -277,6 +278,64 @@ def test_an_undefined_number_is_a_state_in_words():
     index = words(render_benchmark(replace(run, measurements=broken))["index.html"])
     assert "not defined: no date was reached" in index
     assert "momentum" in index
+
+
+def test_limits_are_not_decided_where_a_stress_window_was_not_run():
+    run = runs.two()
+    fewer = tuple(
+        replace(m, detail={**m.detail, "wanted": [*m.detail["wanted"], "rates-2030"]}) if "wanted" in m.detail else m
+        for m in run.measurements
+    )
+    decided = decide_benchmark(fewer, runs.BOARDS, BenchRules(), runs.PLAN)
+    run = replace(run, measurements=fewer, standings=decided.standings, verdicts=decided.verdicts)
+    made = render_benchmark(run)
+    index = words(made["index.html"])
+    assert "Whether limits are kept under stress (conservative, balanced and aggressive)." in index
+    assert "rates-2030 were not run" in index
+    assert "not decided" in index
+    claims = words(made["claims.html"])
+    assert "Whether literal and momentum stay within the limit (drawdown, balanced)." in claims
+    assert "Whether literal stays within the limit (drawdown, balanced)." in claims
+
+
+def test_an_answer_to_whether_models_beat_equal_weight_is_a_sentence_and_the_others_are_withheld():
+    run = runs.two()
+    strong = tuple(
+        replace(m, value=2.0, low=1.0, high=3.0, detail={"p": 1e-6})
+        if m.name == "bench.sharpe.contrast" and m.labels["model"] == "literal"
+        else m
+        for m in run.measurements
+    )
+    decided = decide_benchmark(strong, runs.BOARDS, BenchRules(), runs.PLAN)
+    book = BenchBook.of(replace(run, measurements=strong, standings=decided.standings, verdicts=decided.verdicts))
+    headline, _, withheld = said_levels(book)
+    said = [claim.quote for claim in (*headline.shown, *headline.more)]
+    assert sum("literal beats equal weight" in quote for quote in said) == 3
+    assert "That any other model or profile beats equal weight." in [group.text for group in withheld.groups]
+    cards = every_claim(book, {})
+    assert any(card.text.startswith("That momentum beats equal weight (Sharpe ratio") for card in cards)
+
+
+def test_a_verdict_of_an_unknown_kind_is_a_card_and_not_a_sentence_of_the_first_screen():
+    run = runs.single()
+    other = replace(
+        run.verdicts[0],
+        publication_level="no-claim",
+        claim=replace(run.verdicts[0].claim, id="else[x=1]", asserts_order=True, statement="secret"),
+    )
+    made = render_benchmark(replace(run, verdicts=(*run.verdicts, other)))
+    assert "A claim about momentum" in words(made["claims.html"])
+    assert not any("secret" in html for html in made.values())
+
+
+def test_replies_that_were_lost_are_counted_in_words():
+    run = runs.single()
+    for replies, said in (
+        ({"ok": 3, "refused": 1, "truncated": 1}, "Of 5 replies 2 were refused or cut off"),
+        ({"ok": 1}, "The one reply could be read."),
+        ({}, "after Holm."),
+    ):
+        assert said in stage_note(BenchBook.of(replace(run, replies=replies)))
 
 
 def test_an_episode_without_a_history_says_so():

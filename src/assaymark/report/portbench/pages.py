@@ -10,9 +10,10 @@ from markupsafe import Markup
 
 from assaymark import __version__
 from assaymark.report.evidence import Filter
-from assaymark.report.formats import clean, count, counted, percent, short_hash
+from assaymark.report.formats import clean, count, counted, moment, percent, short_hash
 from assaymark.report.frame import asset, content_security_policy, environment
 from assaymark.report.levels import LEVELS, TAGS, TALLY
+from assaymark.report.measured import MeasuredRow, measured_links
 from assaymark.report.paging import paged
 from assaymark.report.portbench.asked import QuestionView, question_views, questions_view
 from assaymark.report.portbench.book import STAGES, BenchBook, profile_word
@@ -73,8 +74,10 @@ def render_benchmark(run: BenchRun) -> Mapping[str, str]:
     """
     book = BenchBook.of(run)
     pages = {"index.html": _index(book)}
-    pages.update(_claims(book))
-    pages.update(_measurements(book))
+    parts = paged(every_measurement(book))
+    measured = dict(zip(_names("measurements", len(parts)), parts, strict=True))
+    pages.update(_claims(book, measured_links(measured)))
+    pages.update(_measurements(book, measured))
     pages.update(_histories(book))
     pages.update(_episodes(book))
     pages.update(_questions(book))
@@ -134,7 +137,7 @@ def _facts(book: BenchBook) -> list[tuple[str, str]]:
         for w in run.windows
     ]
     return [
-        ("Plan", f"{clean(run.name, 80)}, locked {clean(run.locked_at, 40)}"),
+        ("Plan", f"{clean(run.name, 80)}, locked {moment(run.locked_at)}"),
         (
             "Formulas",
             "as printed (paper)" if run.convention == "paper" else f"convention “{clean(run.convention, 20)}”",
@@ -144,27 +147,29 @@ def _facts(book: BenchBook) -> list[tuple[str, str]]:
     ]
 
 
-def _claims(book: BenchBook) -> Iterator[tuple[str, str]]:
-    pages = paged(every_claim(book), PAGE)
+def _claims(book: BenchBook, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    pages = paged(every_claim(book, links), PAGE)
     names = _names("claims", len(pages))
     for at, rows in enumerate(pages):
-        values: dict[str, Any] = {"rows": rows, "filters": _level_filters(rows), "total": counted(len(rows), "claim")}
-        yield (
-            names[at],
-            _render("portbench-claims.html", book, "claims", "All claims", pager=_pager(names, at), **values),
-        )
+        values: dict[str, Any] = {
+            "rows": rows,
+            "filters": _level_filters(rows),
+            "total": counted(len(rows), "claim"),
+            "pager": _pager(names, at),
+        }
+        yield names[at], _render("portbench-claims.html", book, "claims", "All claims", **values)
 
 
-def _measurements(book: BenchBook) -> Iterator[tuple[str, str]]:
-    pages = paged(every_measurement(book))
-    names = _names("measurements", len(pages))
-    for at, rows in enumerate(pages):
-        total = counted(len(rows), "measurement")
-        values: dict[str, Any] = {"rows": rows, "filters": kind_filters(rows), "total": total}
-        yield (
-            names[at],
-            _render("measurements.html", book, "measurements", "Every measurement", pager=_pager(names, at), **values),
-        )
+def _measurements(book: BenchBook, pages: Mapping[str, Sequence[MeasuredRow]]) -> Iterator[tuple[str, str]]:
+    names = list(pages)
+    for at, (name, rows) in enumerate(pages.items()):
+        values: dict[str, Any] = {
+            "rows": rows,
+            "filters": kind_filters(rows),
+            "total": counted(len(rows), "measurement"),
+            "pager": _pager(names, at),
+        }
+        yield name, _render("measurements.html", book, "measurements", "Every measurement", **values)
 
 
 def _histories(book: BenchBook) -> Iterator[tuple[str, str]]:

@@ -7,12 +7,11 @@ named without its direction.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from assaymark.claims import certificate_name
 from assaymark.claims.boards import Standing
 from assaymark.records import Level, Verdict
 from assaymark.report.formats import NBSP, alpha, clean, count, counted, listing, p_value, prose
@@ -25,6 +24,7 @@ PAGE: Final = 140_000
 """Bytes of cards on one page."""
 
 _CARD_BYTES: Final = 900
+_LINKS: Final = 6
 _ROOM: Final = 470
 """Pixels for the sentences of a level, so that all three levels start on the first screen."""
 
@@ -47,7 +47,10 @@ _SCOPES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class BenchClaim:
-    """One claim as a page shows it. ``quote`` is the licensed sentence and ``copy`` its clipboard text, else None."""
+    """One claim as a page shows it. ``quote`` is the licensed sentence, else None; ``copy`` its clipboard text.
+
+    ``rests`` are measurements as (words, link); ``total`` says how many there are in all.
+    """
 
     level: Level
     tag: str
@@ -57,14 +60,15 @@ class BenchClaim:
     condition: str
     reasons: tuple[str, ...]
     copy: str
-    rests: str
-    certificate: str
+    rests: tuple[tuple[str, str], ...]
+    total: str
 
     @property
     def size(self) -> int:
         """About how many bytes its card will take on a page."""
-        texts = (self.quote or "", self.text, self.condition, *self.reasons, self.copy, self.rests, self.certificate)
-        return row_bytes(_CARD_BYTES, texts)
+        links = [word + link for word, link in self.rests]
+        texts = (self.quote or "", self.text, self.condition, *self.reasons, self.copy, self.total, *links)
+        return row_bytes(_CARD_BYTES + 20 * len(links), texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,9 @@ def said_levels(book: BenchBook) -> tuple[SaidLevel, ...]:
         mine = [verdict for verdict in front if verdict.publication_level == level]
         every = sum(verdict.publication_level == level for verdict in book.run.verdicts)
         said = [claim_of(book, verdict) for verdict in mine] if level != "no-claim" else []
-        first = min(_fitting(said), sum(verdict.claim.dimension not in boards for verdict in mine))
+        first = _fitting(said)
+        if level == "qualified":  # the third level stands below it
+            first = min(first, sum(verdict.claim.dimension not in boards for verdict in mine))
         found.append(
             SaidLevel(
                 level=level,
@@ -137,7 +143,7 @@ def _front(book: BenchBook) -> list[Verdict]:
     return sorted(kept, key=place)
 
 
-def claim_of(book: BenchBook, verdict: Verdict) -> BenchClaim:
+def claim_of(book: BenchBook, verdict: Verdict, links: Mapping[str, str] | None = None) -> BenchClaim:
     """How one verdict is shown; for no-claim the sentence and its condition stay behind."""
     level = verdict.publication_level
     said = level != "no-claim"
@@ -152,8 +158,8 @@ def claim_of(book: BenchBook, verdict: Verdict) -> BenchClaim:
         condition=condition if said else "",
         reasons=tuple(said_words(reason) for reason in verdict.reasons),
         copy=f"{quoted} (assaymark, plan {clean(verdict.plan_hash)})" if said else "",
-        rests=counted(len(set(verdict.measurements)), "measurement"),
-        certificate=_certificate(verdict),
+        rests=_rests(book, verdict, links or {}),
+        total=counted(len(set(verdict.measurements)), "measurement"),
     )
 
 
@@ -166,8 +172,11 @@ def said_words(text: str) -> str:
     return prose(text, 600).replace(" %", f"{NBSP}%")
 
 
-def every_claim(book: BenchBook) -> tuple[BenchClaim, ...]:
-    """A card for every verdict: by board and kind, then by name; never by which of two models is higher."""
+def every_claim(book: BenchBook, links: Mapping[str, str]) -> tuple[BenchClaim, ...]:
+    """A card for every verdict: by board and kind, then by name; never by which of two models is higher.
+
+    ``links`` say where each measurement stands, by its id.
+    """
     boards = [standing.board.name for standing in book.run.standings]
 
     def place(verdict: Verdict) -> tuple[int, int, tuple[str, ...], str]:
@@ -176,7 +185,7 @@ def every_claim(book: BenchBook) -> tuple[BenchClaim, ...]:
         names = () if kind == "cut" else tuple(sorted(verdict.claim.subjects))
         return at, KINDS.index(kind), names, "" if kind in ("cut", "above") else verdict.claim.id
 
-    return tuple(claim_of(book, verdict) for verdict in sorted(book.run.verdicts, key=place))
+    return tuple(claim_of(book, verdict, links) for verdict in sorted(book.run.verdicts, key=place))
 
 
 def withheld_words(book: BenchBook, verdict: Verdict) -> str:
@@ -296,11 +305,16 @@ def _dissociation(book: BenchBook) -> list[WithheldGroup]:
     ]
 
 
-def _certificate(verdict: Verdict) -> str:
-    """The file of the certificate; the name of a withheld order has the order in it."""
-    if verdict.publication_level == "no-claim" and verdict.claim.asserts_order:
-        return ""
-    return clean(f"certificates/{certificate_name(verdict)}", 200)
+def _rests(book: BenchBook, verdict: Verdict, links: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The first measurements that a verdict rests on; two models stand by name."""
+    found = []
+    for name in dict.fromkeys(verdict.measurements):
+        if name in links:
+            labels = book.by_id[name].labels
+            pair = " and ".join(sorted(clean(labels[key], 60) for key in ("high", "low") if key in labels))
+            others = [clean(labels[key], 60) for key in ("model", "profile", "window") if key in labels]
+            found.append((", ".join(filter(None, (pair, *others))) or "the correlation", links[name]))
+    return tuple(sorted(found)[:_LINKS])
 
 
 def tally(verdicts: Sequence[Verdict]) -> dict[Level, int]:

@@ -219,7 +219,7 @@ def _unread(book: BenchBook) -> str:
     if lost:
         said.append(f"{count(lost)} were refused or cut off")
     if not said:
-        return f"All {counted(total, 'reply', 'replies')} could be read."
+        return "The one reply could be read." if total == 1 else f"All {count(total)} replies could be read."
     return (
         f"Of {counted(total, 'reply', 'replies')} {listing(said)}; what was not said is scored by the rule of the "
         "plan (neutral view, hold, no trade)."
