@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
-from contextlib import contextmanager
-from itertools import count
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 from hypothesis import settings
+from postgres_servers import schemas_of
 
 from assaymark.cli import main
 
@@ -63,23 +62,9 @@ def server():
 
 
 @pytest.fixture(scope="session")
-def empty_schema(server, schemas=count()):
+def empty_schema(server):
     """``with empty_schema() as url``: the URL of an empty schema, which is gone afterwards."""
-
-    @contextmanager
-    def made():
-        name = f"test_{os.getpid()}_{next(schemas)}"
-        engine = sa.create_engine(server)
-        with engine.begin() as connection:
-            connection.execute(sa.text(f"CREATE SCHEMA {name}"))
-        url = server.update_query_dict({"options": f"-csearch_path={name}"})
-        yield url.render_as_string(hide_password=False)
-        with engine.begin() as connection:
-            connection.execute(sa.text("SET client_min_messages = warning"))
-            connection.execute(sa.text(f"DROP SCHEMA {name} CASCADE"))
-        engine.dispose()
-
-    return made
+    return schemas_of(server)
 
 
 @pytest.fixture
