@@ -271,3 +271,16 @@ def _listings() -> list[Listing]:
 def test_a_day_that_is_none_is_refused():
     with pytest.raises(InputError, match="2024-03-02 is no weekday from 2015-01-01 to 2025-12-31"):
         market().row_of(date(2024, 3, 2))
+
+
+def test_a_frozen_correlation_is_that_of_the_training_years_on_every_date():
+    history = synthetic_history(0)
+    universe = choose_universe(history, 12)
+    frozen, plain = (BenchMarket(history, universe, frozen=flag) for flag in (True, False))
+    until = frozen.days <= np.datetime64("2022-12-31")
+    expected = np.corrcoef(frozen.returns[until][1:], rowvar=False)
+    for row in (1500, 2000, 2400):
+        known = frozen.known(row)
+        assert known.scored_by == pytest.approx(expected[np.ix_(known.part, known.part)], abs=1e-12)
+        assert known.correlation == pytest.approx(plain.known(row).correlation)
+        assert plain.known(row).scored_by is plain.known(row).correlation

@@ -19,7 +19,7 @@ from assaymark.benchmark.profiles import ClassName, Profile, exposures, profile_
 from assaymark.benchmark.reply_forms import reply_text
 from assaymark.benchmark.sandbox import COST_BPS, Position, trade
 from assaymark.benchmark.scores import ceps, s1_score, s2_score, s3_score, s4_score, s5_score
-from assaymark.benchmark.stage_prompts import market_text, signals_call, views_call, weights_call
+from assaymark.benchmark.stage_prompts import signals_call, views_call, weights_call
 from assaymark.benchmark.stage_replies import parse_signals, parse_views, parse_weights
 from assaymark.benchmark.stages import (
     Answers,
@@ -32,7 +32,7 @@ from assaymark.benchmark.stages import (
     Truths,
 )
 from assaymark.benchmark.truths import DRIFT_LIMIT, Risk
-from assaymark.engine.calls import CallSpec, Reply, Text
+from assaymark.engine.calls import CallSpec, Reply
 from assaymark.portfolio.solution import Bools, Floats
 from assaymark.protocol import AgentSpec
 
@@ -84,7 +84,6 @@ class _Today:
     said: tuple[Signal, ...] | None = None
     stage: Stage = "S1"
     pending: CallSpec | None = None
-    market: Text | None = None
     states: dict[Stage, StageState] = field(default_factory=dict)
 
 
@@ -155,9 +154,21 @@ class EpisodeState:
         ValueError
             No call is pending.
         """
-        today, tickers = self._today, self._today.known.tickers
-        if self.over or today.pending is None:
+        if self.over or self._today.pending is None:
             raise ValueError(f"episode {self.name} waits for no reply")
+        self.follow(reply)
+
+    def follow(self, reply: Reply) -> None:
+        """Hand in a reply to the stage that is next, given to somebody else's call: no prompt of its own is written.
+
+        Raises
+        ------
+        ValueError
+            The episode is over.
+        """
+        if self.over:
+            raise ValueError(f"episode {self.name} is over")
+        today, tickers = self._today, self._today.known.tickers
         today.pending = None
         if today.stage == "S1":
             views, today.states["S1"] = parse_views(reply, tickers)
@@ -218,14 +229,13 @@ class EpisodeState:
         shown = self.world.snapshot(today.known.day, self._position)
         if today.stage == "S2":
             return signals_call(self.agent, shown, today.views, convention=rules.convention)
-        if today.market is None:  # S1 and S3 show the same one
-            today.market = market_text(shown)
+        market = self.world.market_text(today.known.day)
         if today.stage == "S1":
             horizon, convention = self.world.horizon, rules.convention
-            return views_call(self.agent, today.market, shown, horizon=horizon, convention=convention)
+            return views_call(self.agent, market, shown, horizon=horizon, convention=convention)
         return weights_call(
             self.agent,
-            today.market,
+            market,
             shown,
             self.world.tickers,
             self.profile,
@@ -345,7 +355,7 @@ def _stage_scores(
         "S3": s3_score(
             executed[part],
             truths.weights[part],
-            known.correlation,
+            known.scored_by,
             known.classes,
             alpha=rules.alpha,
             convention=rules.convention,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
+from typing import Final
 
 import numpy as np
 
@@ -38,6 +39,9 @@ KEPT = 160
 """Dates whose knowable side is kept; the four windows have fewer together, weekly ones included."""
 
 _YIELDS = ("yield_10y", "DGS10")
+TRAINING_END: Final = np.datetime64("2022-12-31")
+"""The last day of the training years (section B.3)."""
+
 _END = datetime(9999, 1, 1, tzinfo=UTC)
 
 
@@ -62,6 +66,8 @@ class Known:
         Of them, daily, ddof 1: positive semidefinite, and singular with more instruments than days.
     correlation : float array of shape (n_part, n_part)
         Of them. An instrument that did not move is uncorrelated with the others: 0.
+    scored_by : float array of shape (n_part, n_part)
+        The correlation that the layers of S3 are scored by: this one, or the frozen one of `BenchMarket`.
     between : float array of shape (n_classes, n_classes)
         Mean correlation of every two of the classes in ``lines_by_class``.
     lines, lines_by_class, macro, news
@@ -76,6 +82,7 @@ class Known:
     returns: Floats
     covariance: Floats
     correlation: Floats
+    scored_by: Floats
     between: Floats
     lines: tuple[AssetLine, ...]
     lines_by_class: tuple[ClassLine, ...]
@@ -109,6 +116,9 @@ class BenchMarket:
     universe : Universe
     lookback : int
         Trading days behind covariance, VaR, drawdown and correlations, 60 in the seed.
+    frozen : bool
+        Whether the layers of S3 are scored by the correlation of the training years, up to `TRAINING_END`, on every
+        date. What a model is shown is always that of the lookback.
 
     Attributes
     ----------
@@ -128,7 +138,7 @@ class BenchMarket:
         The store is shorter than a lookback.
     """
 
-    def __init__(self, history: History, universe: Universe, *, lookback: int = 60) -> None:
+    def __init__(self, history: History, universe: Universe, *, lookback: int = 60, frozen: bool = False) -> None:
         self.history, self.universe, self.lookback = history, universe, lookback
         prices = history.as_of(_END).prices(max(history.days.size, 1), filled=False)
         place = {name: at for at, name in enumerate(prices.ids)}
@@ -148,6 +158,7 @@ class BenchMarket:
         self.returns: Floats = np.vstack([np.zeros(universe.size), np.where(np.isfinite(moved), moved, 0.0)])
         for one in (self.days, self.open_days, self.closes, self.returns):
             one.setflags(write=False)
+        self._frozen = self._training_correlation() if frozen else None
         self._titles = {one.id: one.title for one in history.macro}
         self._yield_id = next((one.id for one in history.macro if one.id in _YIELDS), None)
         self.known = lru_cache(maxsize=KEPT)(self._known)
@@ -260,12 +271,23 @@ class BenchMarket:
             returns,
             covariance,
             correlation,
+            correlation if self._frozen is None else self._frozen[np.ix_(part, part)],
             between,
             asset_lines(tickers, classes, closes, returns, self._yield_changes(row)),
             class_lines(names, between, classes, labels),
             macro_lines(view, self._titles),
             news,
         )
+
+    def _training_correlation(self) -> Floats:
+        """Of the whole universe over the training years."""
+        returns = self.returns[1 : int(np.searchsorted(self.days, TRAINING_END, side="right"))]
+        if returns.shape[0] <= self.lookback:
+            need = f"a frozen correlation needs more than {self.lookback} days up to {TRAINING_END}"
+            raise InputError(self.history.source or "history", [Problem("days", f"{need} (got {returns.shape[0]})")])
+        found = correlation_of(returns, np.atleast_2d(np.cov(returns, rowvar=False)))
+        found.setflags(write=False)
+        return found
 
     def _yield_changes(self, row: int) -> Floats:
         """The change of the ten-year yield on each day of the lookback, as known at the close of a row; NaN if not.

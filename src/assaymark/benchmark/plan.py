@@ -47,6 +47,9 @@ class Pipeline(Frozen):
     )
     frequency: Pace = "monthly"
     lookback: int = Field(default=60, ge=20, le=252, description="trading days")
+    correlation: Literal["lookback", "training"] = Field(
+        default="lookback", description="what S3's two layers are scored by: of the lookback, or of the training years"
+    )
     alpha: float = Field(default=0.5, ge=0, le=1, description="weight of accuracy in S3, eq. 6")
     penalty: float = Field(default=0.1, ge=0, le=1, description="lambda of eq. 3")
     cost_bps: float = Field(default=15.0, ge=0, lt=1000, description="10 slippage and 5 commission")

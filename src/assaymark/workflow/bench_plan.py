@@ -123,7 +123,8 @@ def open_data(plan: BenchPlan) -> BenchData:
     history = synthetic_history(plan.market.seed) if where == "synthetic" else open_history(Path(where))
     chosen = plan.market.instruments
     universe = choose_universe(history, chosen if isinstance(chosen, int) else list(chosen))
-    market = BenchMarket(history, universe, lookback=plan.pipeline.lookback)
+    rules = plan.pipeline
+    market = BenchMarket(history, universe, lookback=rules.lookback, frozen=rules.correlation == "training")
     specs = windows_of(history)
     wanted = [window_named(name, specs) for name in plan.pipeline.windows]
     return BenchData(history, universe, market, _windows(market, wanted, plan))
@@ -171,9 +172,7 @@ def _same(folder: RunFolder, plan: BenchPlan, source: str) -> LockedBench:
 def _same_market(folder: RunFolder, plan: BenchPlan) -> bool:
     """Whether the locked plan is about the same market and windows, so that its data need not be opened twice."""
     locked = parse_plan(read_text(folder.plan, "plan"), source=str(folder.plan))
-    same_windows = (locked.pipeline.windows, locked.pipeline.lookback, locked.pipeline.frequency) == (
-        plan.pipeline.windows,
-        plan.pipeline.lookback,
-        plan.pipeline.frequency,
+    one, other = locked.pipeline, plan.pipeline
+    return locked.market == plan.market and all(
+        getattr(one, name) == getattr(other, name) for name in ("windows", "lookback", "frequency", "correlation")
     )
-    return locked.market == plan.market and same_windows

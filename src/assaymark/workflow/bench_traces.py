@@ -134,8 +134,8 @@ def _weights(one: DateResult, known: Known, plan: BenchPlan) -> Part:
         for at in _largest(np.maximum(held, best))
     ]
     accuracy = weight_accuracy(held, best, convention=plan.convention)
-    intra = intra_class_score(held, known.correlation, known.classes)
-    inter = inter_class_score(held, known.correlation, known.classes, convention=plan.convention)
+    intra = intra_class_score(held, known.scored_by, known.classes)
+    inter = inter_class_score(held, known.scored_by, known.classes, convention=plan.convention)
     lines = [
         f"accuracy {accuracy:.3f}, within classes {intra:.3f}, between classes {inter:.3f}",
         f"{alpha:g} × {accuracy:.3f} + {1 - alpha:g} × ({intra:.3f} + {inter:.3f}) / 2 = {one.scores['S3']:.3f}",
