@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 
 import pytest
 from openai.types.chat import ChatCompletion
@@ -482,17 +481,3 @@ def test_a_schema_that_strict_output_does_not_know_is_refused(bench):
     bench.refusing(
         call(schema=loose), "additionalProperties must be false; .*every property must be required; .*maxLength"
     )
-
-
-# --- the real thing -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("provider", ["openai", "openai-chat"])
-def test_the_same_of_the_real_api(provider):
-    if not os.environ.get("OPENAI_API_KEY"):
-        pytest.skip("OPENAI_API_KEY is not set: the API itself was not asked")
-    name = os.environ.get("ASSAYMARK_TEST_OPENAI_MODEL", "gpt-6-luna")
-    model = (openai_provider() if provider == "openai" else openai_chat_provider())(name)
-    reply = asyncio.run(model.complete(call(f"{provider}/{name}", args={"max_tokens": 4000})))
-    assert reply.finish == "stop"
-    assert json.loads(reply.text)["score"] in (1, 2, 3, 4, 5)
