@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -56,6 +56,12 @@ BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Address of a co
 KeyEnv = Annotated[str | None, typer.Option("--key-env", help="Environment variable that holds its key.")]
 
 
+_HELP: Final[Mapping[str, str]] = {
+    "qa": "Ask models the static questions T1 to T7, and say how firmly they can be told apart.",
+    "pipeline": "Take models through the stages S1 to S5 for every profile and window, beside five baselines.",
+}
+
+
 class Tools:
     """What the commands share with the others: the models, progress bars, and how lines are printed."""
 
@@ -76,43 +82,8 @@ def bench_app(tools: Tools) -> typer.Typer:
         rich_markup_mode=None,
     )
 
-    @app.command("qa")
-    def qa(
-        plan: Plan = None, model: Models = None, out: Out = None, per_template: PerTemplate = None,
-        split: SplitChoice = None, questions: QuestionFile = None, convention: Convention = None,
-        market: Market = None, seed: Seed = None, instruments: Instruments = None, profile: Profiles = None,
-        window: Windows = None, pace: Pace = None, judge: Judges = None, temperature: Temperature = 0.0,
-        max_tokens: MaxTokens = 4096, base_url: BaseUrl = None, key_env: KeyEnv = None, ledger: Ledger = None,
-        budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
-    ) -> None:  # fmt: skip
-        """Ask models the static questions T1 to T7, and say how firmly they can be told apart."""
-        wanted = Wanted(
-            models=model or (), judges=judge or (), convention=convention, market=market, market_seed=seed,
-            instruments=instruments, profiles=profile or (), windows=window or (), pace=pace,
-            per_template=per_template, split=split, question_file=questions,
-            temperature=temperature if temperature >= 0 else None, max_tokens=max_tokens, base_url=base_url,
-            key_env=key_env,
-        )  # fmt: skip
-        _run(tools, benching.bench_qa, plan, wanted, out, ledger, budget, prices, dry_run)
-
-    @app.command("pipeline")
-    def pipeline(
-        plan: Plan = None, model: Models = None, out: Out = None, profile: Profiles = None, window: Windows = None,
-        pace: Pace = None, judge: Judges = None, convention: Convention = None, market: Market = None,
-        seed: Seed = None, instruments: Instruments = None, per_template: PerTemplate = None,
-        split: SplitChoice = None, questions: QuestionFile = None, temperature: Temperature = 0.0,
-        max_tokens: MaxTokens = 4096, base_url: BaseUrl = None, key_env: KeyEnv = None, ledger: Ledger = None,
-        budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
-    ) -> None:  # fmt: skip
-        """Take models through the stages S1 to S5 for every profile and window, beside five baselines."""
-        wanted = Wanted(
-            models=model or (), judges=judge or (), convention=convention, market=market, market_seed=seed,
-            instruments=instruments, profiles=profile or (), windows=window or (), pace=pace,
-            per_template=per_template, split=split, question_file=questions,
-            temperature=temperature if temperature >= 0 else None, max_tokens=max_tokens, base_url=base_url,
-            key_env=key_env,
-        )  # fmt: skip
-        _run(tools, benching.bench_pipeline, plan, wanted, out, ledger, budget, prices, dry_run)
+    for name, verb in (("qa", benching.bench_qa), ("pipeline", benching.bench_pipeline)):
+        app.command(name, help=_HELP[name])(_asking(tools, verb))
 
     @app.command("questions")
     def questions(
@@ -126,6 +97,29 @@ def bench_app(tools: Tools) -> typer.Typer:
         tools.say_all(lines)
 
     return app
+
+
+def _asking(tools: Tools, verb: Callable[..., benching.Benched]) -> Callable[..., None]:
+    """A command that asks models. Both take the same options, because both are about one plan."""
+
+    def command(
+        plan: Plan = None, model: Models = None, out: Out = None, profile: Profiles = None, window: Windows = None,
+        pace: Pace = None, judge: Judges = None, convention: Convention = None, market: Market = None,
+        seed: Seed = None, instruments: Instruments = None, per_template: PerTemplate = None,
+        split: SplitChoice = None, questions: QuestionFile = None, temperature: Temperature = 0.0,
+        max_tokens: MaxTokens = 4096, base_url: BaseUrl = None, key_env: KeyEnv = None, ledger: Ledger = None,
+        budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
+    ) -> None:  # fmt: skip
+        wanted = Wanted(
+            models=model or (), judges=judge or (), convention=convention, market=market, market_seed=seed,
+            instruments=instruments, profiles=profile or (), windows=window or (), pace=pace,
+            per_template=per_template, split=split, question_file=questions,
+            temperature=temperature if temperature >= 0 else None, max_tokens=max_tokens, base_url=base_url,
+            key_env=key_env,
+        )  # fmt: skip
+        _run(tools, verb, plan, wanted, out, ledger, budget, prices, dry_run)
+
+    return command
 
 
 def _run(
