@@ -11,9 +11,11 @@ from assaymark.benchmark.panel import KEPT, BenchMarket, Known
 from assaymark.benchmark.profiles import Profile
 from assaymark.benchmark.sandbox import Position, equal_start, hold
 from assaymark.benchmark.snapshot import MarketSnapshot, PortfolioState
+from assaymark.benchmark.stage_prompts import market_text
 from assaymark.benchmark.stages import Convention, Truths
 from assaymark.benchmark.truths import DRIFT_LIMIT, Risk, risk_of, scene_on, truths_of
 from assaymark.benchmark.windows import HORIZONS, Pace, Window
+from assaymark.engine.calls import Text
 from assaymark.errors import InputError
 from assaymark.portfolio.solution import Bools, Floats
 
@@ -62,6 +64,7 @@ class MarketWindow:
         self.days: np.ndarray = market.days[self.rows[0] : self._end + 1]
         # the same for every model, and under `reference` slow to solve
         self._scene = lru_cache(maxsize=KEPT)(partial(scene_on, market))
+        self._text = lru_cache(maxsize=KEPT)(lambda day: market_text(self.snapshot(day, self.start())))
         self._place = {day: at for at, day in enumerate(self.decisions)}
 
     @property
@@ -96,6 +99,10 @@ class MarketWindow:
         """What a model is shown at the close of a decision date."""
         state = PortfolioState(position.nav, position.weights, position.drawdown)
         return self.market.snapshot(self._row(day), state)
+
+    def market_text(self, day: date) -> Text:
+        """The market of a decision date as prompts show it, written once for all models, profiles and stages."""
+        return self._text(day)
 
     def truths(
         self,

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -29,6 +30,7 @@ ROUNDING: Final = 0.02
 MOST_OFF: Final = 0.5
 """A book whose sum is further from 1 than this is no book that can be brought to 1."""
 
+_KEPT = 32  # replies that are read once: the same one comes to every profile, and to both conventions
 _TINY = 1e-9
 _LARGEST = 1e6
 _REFUSAL = re.compile(
@@ -102,6 +104,12 @@ def parse_weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None
     >>> parse_weights(Reply(text="SPY: 1.4\\nTLT: -0.4", model="m"), ("SPY", "TLT"))
     (None, StageState(state='invalid', reason='a weight below 0: TLT (-0.4)'))
     """
+    return _weights(reply, tickers)
+
+
+@lru_cache(maxsize=_KEPT)
+def _weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None, StageState]:
+    """The book of S3, which nobody may write to."""
     failed = _unusable(reply)
     if failed is not None:
         return None, failed
@@ -114,6 +122,7 @@ def parse_weights(reply: Reply, tickers: tuple[str, ...]) -> tuple[Floats | None
         weights, reasons = _book(found, tickers)
     except _Unreadable as exc:
         return None, StageState("invalid", str(exc))
+    weights.setflags(write=False)
     return weights, StageState("partial" if reasons else "ok", "; ".join(reasons))
 
 
@@ -155,6 +164,7 @@ def _nothing(text: str, found: Found) -> StageState:
     return StageState("invalid", f"{reason} ({found.json_reason})" if found.json_reason else reason)
 
 
+@lru_cache(maxsize=_KEPT)
 def _read(
     reply: Reply, tickers: tuple[str, ...], value_of: Callable[[JSON], Any], *, key: str, column: str, neutral: str
 ) -> tuple[Mapping[str, Any], StageState]:

@@ -108,8 +108,8 @@ def true_episodes(locked: LockedBench) -> tuple[EpisodeResult, ...]:
     found = []
     for name, window in product(locked.plan.pipeline.profiles, locked.data.windows):
         state = EpisodeState(agent, profile_named(name), window, rules_of(locked.plan))
-        while state.next_call() is not None:
-            state.take(Reply(text=state.true_reply(), model=ANSWER_KEY))
+        while not state.over:
+            state.follow(Reply(text=state.true_reply(), model=ANSWER_KEY))
         found.append(state.result())
     return tuple(found)
 
@@ -166,8 +166,7 @@ def _take(wave: Mapping[_Pair, CallSpec], replies: Mapping[str, Reply]) -> None:
         reply, asked = replies[call.key], pair.first.asked[-1]
         pair.notes.add(asked.day, asked.stage, call, reply)
         pair.first.take(reply)
-        pair.second.next_call()  # its portfolio may differ, and so its prompt: what counts is what was answered
-        pair.second.take(reply)
+        pair.second.follow(reply)  # its own prompt might differ, with its portfolio: what counts is what was answered
 
 
 def _finished(pairs: Sequence[_Pair]) -> tuple[Episode, ...]:
