@@ -328,6 +328,31 @@ def test_a_verdict_of_an_unknown_kind_is_a_card_and_not_a_sentence_of_the_first_
     assert not any("secret" in html for html in made.values())
 
 
+def test_one_calm_window_under_one_profile_is_said_as_such():
+    """The smallest run: nothing about stress, nothing about several investors, and no limit decided."""
+    run = runs.single()
+    kept = tuple(
+        m
+        for m in run.measurements
+        if m.labels.get("window", "normal") == "normal"
+        and m.labels.get("profile", "balanced") == m.labels.get("board", "balanced") == "balanced"
+        and m.name in ("bench.level", "bench.stage", "bench.sharpe", "bench.sharpe.contrast", "bench.performance")
+    )
+    decided = decide_benchmark(kept, [runs.BOARDS[2]], BenchRules(), runs.PLAN)
+    smallest = replace(
+        run, measurements=kept, verdicts=decided.verdicts, standings=decided.standings, profiles=runs.PROFILES[1:2],
+        windows=runs.WINDOWS[:1], episodes=(), questions=(), answers={},
+        paths=tuple(p for p in run.paths if p.window == "normal" and p.profile in ("", "balanced")),
+    )  # fmt: skip
+    index = words(render_benchmark(smallest)["index.html"])
+    for said in (
+        "The one claim, with its reasons", "The one Sharpe difference has an interval that contains zero.",
+        "No stress window was run", "Does it fit the investor?", "not decided", "Balanced profile",
+    ):  # fmt: skip
+        assert said in index
+    assert "under stress?" not in index
+
+
 def test_replies_that_were_lost_are_counted_in_words():
     run = runs.single()
     for replies, said in (

@@ -9,7 +9,6 @@ from typing import Final
 from assaymark.records import Measurement
 from assaymark.report.formats import (
     clean,
-    count,
     counted,
     listing,
     moment,
@@ -211,7 +210,7 @@ def _cell(item: Measurement | None, kind: str) -> str:
         case "fall":
             return number(-100 * abs(value), 1)
         case "count":
-            return number(value, 1) if value != round(value) else count(round(value))
+            return number(value, 1)
         case "ratio" if item.low is not None and item.high is not None:
             return f"{number(value)} ({span(item.low, item.high)})"
         case _:

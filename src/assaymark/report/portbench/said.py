@@ -247,8 +247,10 @@ def _beats(book: BenchBook) -> WithheldGroup | None:
     items = [book.by_id[name] for v in kept for name in v.measurements if name in book.by_id]
     ends = [(item.low, item.high) for item in items if item.low is not None and item.high is not None]
     across = sum(low <= 0 <= high for low, high in ends)
-    if across == len(kept) and across > 1:
-        numbers = f"All {count(across)} Sharpe differences have intervals that contain zero. "
+    if across == len(kept):
+        every = f"All {count(across)} Sharpe differences have intervals"
+        numbers = f"{every if across > 1 else 'The one Sharpe difference has an interval'} that "
+        numbers += f"{'contain' if across > 1 else 'contains'} zero. "
     else:
         numbers = f"Of {counted(len(kept), 'Sharpe difference')} {listing(_sides(ends, len(kept)))}. "
     only = len(book.names) == 1
