@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 from html.parser import HTMLParser
 
 import bench_runs as runs
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from assaymark.claims.benchmark import BenchRules, decide_benchmark
 from assaymark.claims.boards import Board, Standing
@@ -421,6 +424,44 @@ def test_nothing_that_a_model_wrote_becomes_markup(pages):
     page = next(html for path, html in pages("hostile").items() if path.startswith("episodes/"))
     assert "{{ 7*7 }}{% raw %}" in words(page)
     assert "more characters are not shown" in words(page)
+
+
+@cache
+def usual_tags() -> set[str]:
+    return {tag for html in render_benchmark(runs.single()).values() for tag in read(html).tags}
+
+
+@given(st.text(st.characters(codec=None), max_size=60))
+@settings(max_examples=25)
+def test_any_text_leaves_pages_that_can_be_written_and_have_only_our_markup(text):
+    """Lone surrogates, control characters, markup and template braces in every place that texts come from."""
+    run = runs.single()
+    trace = runs.episodes(("momentum",), text)[0]
+    stages = (replace(runs.stage_trace("S1", text, text, text), rows=((text,),), arithmetic=(text,)),)
+    model = replace(run.models[0], words=text)
+    made = render_benchmark(
+        replace(
+            run,
+            name=text,
+            title=text,
+            market=text,
+            notes=(text,),
+            models=(model,),
+            locked_at=text,
+            paths=(),
+            episodes=(replace(trace, model=text, dates=(replace(trace.dates[0], day=text, stages=stages),)),),
+            questions=runs.questions((text,), text)[:2],
+            measurements=(),
+            standings=(),
+            verdicts=(),
+        )
+    )
+    for path, html in made.items():
+        html.encode()
+        outline = read(html)
+        assert outline.tags.count("script") == 1
+        assert set(outline.tags) <= usual_tags()
+        assert re.fullmatch(r"[a-z0-9/._-]+", path)
 
 
 def test_the_policy_lets_one_script_run_and_nothing_be_loaded(pages):

@@ -79,6 +79,15 @@ class BenchBook:
         return bool(self.run.paths or self.run.episodes or "bench.stage" in self.by_name)
 
     @property
+    def has_histories(self) -> bool:
+        """Whether any model has a history in a window and profile of the plan."""
+        windows, profiles = {one.name for one in self.run.windows}, {one.name for one in self.run.profiles}
+        return any(
+            len(path.nav) and not path.baseline and path.window in windows and path.profile in profiles
+            for path in self.run.paths
+        )
+
+    @property
     def has_questions(self) -> bool:
         """Whether the questions were asked."""
         return "bench.question" in self.by_name

@@ -98,7 +98,9 @@ def _index(book: BenchBook) -> str:
         clean(run.title or "PortBench", 120),
         lede=lede(book),
         reference=bool(run.models) and all(model.reference for model in run.models),
-        known=[(model.name, clean(model.words, 200)) for model in book.models if model.reference and model.words],
+        known=[
+            (clean(model.name, 60), clean(model.words, 200)) for model in book.models if model.reference and model.words
+        ],
         run_notes=[clean(note, 400) for note in run.notes],
         panel=run.panel or "",
         tally=[(level, count(levels[level]), TALLY[level]) for level in LEVELS],
@@ -275,7 +277,7 @@ def _pager(names: Sequence[str], at: int) -> Markup:
 def _nav(book: BenchBook) -> tuple[tuple[str, str, str], ...]:
     """The pages that this run has."""
     absent = set()
-    if chosen_history(book) is None:
+    if not book.has_histories:
         absent.add("histories")
     if not book.run.episodes:
         absent.add("episodes")
