@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.signal import lfilter
 
 from assaymark.errors import InputError
 from assaymark.market.factors import (
     BEAR,
     BULL,
+    _ar1,
     independent_t,
     loadings,
     multivariate_t,
@@ -63,6 +65,13 @@ def test_a_fall_raises_the_volatility_of_later_days_only():
     first = two_speed_volatility(np.random.default_rng(4), shocks, np.array([-0.6]))
     np.testing.assert_array_equal(again[:101], first[:101])
     assert again[101, 0] < first[101, 0]
+
+
+def test_decay_is_the_filter_of_scipy_to_the_last_bit():
+    draws = np.random.default_rng(5).standard_normal((500, 3))
+    for decay in (0.0, 0.5, 0.994):
+        scaled = np.vstack([draws[:1], draws[1:] * np.sqrt(1 - decay**2)])
+        np.testing.assert_array_equal(_ar1(draws, decay), lfilter([1.0], [1.0, -decay], scaled, axis=0))
 
 
 def test_leverage_is_a_correlation():

@@ -60,11 +60,11 @@ def two_speed_volatility(rng: np.random.Generator, shocks: np.ndarray, leverage:
 
 def _ar1(draws: np.ndarray, decay: float) -> np.ndarray:
     """AR(1) of unit variance from the first day on."""
-    scaled = draws * np.sqrt(1 - decay**2)
-    scaled[0] = draws[0]
-    from scipy.signal import lfilter  # here, because it takes every command half a second to load
-
-    found: np.ndarray = lfilter([1.0], [1.0, -decay], scaled, axis=0)
+    found: np.ndarray = draws * np.sqrt(1 - decay**2)
+    found[0] = draws[0]
+    # scipy.signal.lfilter gives the same bits, and takes half a second to load where this takes 4 ms.
+    for day in range(1, found.shape[0]):
+        found[day] += decay * found[day - 1]
     return found
 
 

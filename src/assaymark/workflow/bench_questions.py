@@ -80,7 +80,7 @@ def chosen_questions(locked: LockedBench) -> tuple[Question, ...]:
         The file of the plan cannot be read, or the split has no question.
     """
     wanted = locked.plan.questions
-    there = whole_set(locked)
+    there = _split(locked)
     chosen: list[Question] = []
     for template in TEMPLATES:
         some = [one for one in there if (one.template, one.split) == (template, wanted.split)]
@@ -91,12 +91,12 @@ def chosen_questions(locked: LockedBench) -> tuple[Question, ...]:
     return tuple(chosen)
 
 
-def whole_set(locked: LockedBench) -> tuple[Question, ...]:
-    """Every question of a plan: from its market, or from the file that it names."""
+def _split(locked: LockedBench) -> tuple[Question, ...]:
+    """The questions of a plan's split, made from its market, or all that are in the file that it names."""
     wanted = locked.plan.questions
     if wanted.file is not None:
         return read_questions(Path(wanted.file))
-    return generate_questions(locked.data.history, seed=wanted.seed).questions
+    return generate_questions(locked.data.history, seed=wanted.seed, splits=(wanted.split,)).questions
 
 
 def ask_questions(

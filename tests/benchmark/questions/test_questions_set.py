@@ -245,6 +245,13 @@ def test_the_same_seed_is_the_same_set_and_another_is_not(market):
     assert {one.day for one in other.questions} != {one.day for one in first.questions}
 
 
+@pytest.mark.parametrize("splits", [["train"], ["val"], ["test"], ["test", "train"], []])
+def test_a_split_alone_is_the_same_as_in_the_whole_set(market, splits):
+    whole = generate_questions(market, counts=SMALL).questions
+    alone = generate_questions(market, counts=SMALL, splits=splits).questions
+    assert alone == tuple(one for one in whole if one.split in splits)
+
+
 def test_window_and_instruments_are_parameters(market):
     few = tuple(one.id for one in market.listings if one.id < "D" or one.asset_class != "EQ")
     made = generate_questions(market, counts={"T2": 10, "T4": 10}, window=60, instruments=few)
@@ -282,6 +289,8 @@ def test_counts_and_lengths_that_cannot_be_are_refused_together(market):
     assert {one.where for one in caught.value.problems} == {"window", "horizon", "lookback"}
     with pytest.raises(UnknownNameError, match=r"unknown instrument 'ALBI'\. Did you mean 'ALBIX'"):
         generate_questions(market, counts=SMALL, instruments=["ALBI"])
+    with pytest.raises(UnknownNameError, match="split 'later'"):
+        generate_questions(market, counts=SMALL, splits=["later"])
 
 
 def test_news_from_outside_cannot_pass_for_the_question(market):

@@ -18,6 +18,7 @@ from assaymark.benchmark.questions.draws import Unsuitable
 from assaymark.benchmark.questions.formulas import CHANGES, answer_of, way_of
 from assaymark.benchmark.questions.leaks import payload_states, without_answer
 from assaymark.benchmark.questions.payloads import (
+    SPLITS,
     TEMPLATES,
     Answer,
     Direction,
@@ -66,6 +67,7 @@ def generate_questions(
     horizon: int = 21,
     lookback: int = 60,
     instruments: Collection[str] | None = None,
+    splits: Collection[Split] = SPLITS,
 ) -> QuestionSet:
     """Make a set of questions (seed 002, section 2.2 and Appendix D).
 
@@ -87,6 +89,8 @@ def generate_questions(
         Trading days of the summaries in T1, T6 and T7.
     instruments : collection of str, optional
         Only these are asked about; all by default.
+    splits : collection of {"train", "val", "test"}, optional
+        Only the questions of these are made, and they are the same as in the whole set.
 
     Raises
     ------
@@ -94,7 +98,7 @@ def generate_questions(
         Counts or lengths that cannot be; a market that is too short or has too few classes for what is asked, with what
         is needed.
     UnknownNameError
-        The market has no such instrument.
+        The market has no such instrument, or there is no such split.
 
     Examples
     --------
@@ -104,13 +108,16 @@ def generate_questions(
     ['T2', 'T2', 'T2', 'T2', 'T2', 'T6', 'T6', 'T6', 'T6']
     """
     wanted = shared_out(counts)
-    _refuse(history, window, horizon, lookback, instruments)
+    _refuse(history, window, horizon, lookback, instruments, splits)
     days = chosen_days(history, wanted, seed=seed, window=window, horizon=horizon)
     only = None if instruments is None else frozenset(instruments)
     maker = _Maker(history, seed, window, horizon, lookback)
     found: list[Question] = []
     for split, rows in days.items():
         left = {name: wanted[name, split] for name in TEMPLATES if (name, split) in wanted}
+        if split not in splits:
+            maker.made.update(left)  # ids count on as if these had been made
+            continue
         longest = max(window, LONGEST_LOOK)
         views = ((row, kind, day_of(history, row, window=longest, instruments=only)) for row, kind in rows)
         found += maker.split(split, left, views, len(rows))
@@ -221,7 +228,14 @@ class _Maker:
         return Question(mark, name, split, regime, day.day, payload, without_answer(context, answer), answer)
 
 
-def _refuse(history: History, window: int, horizon: int, lookback: int, instruments: Collection[str] | None) -> None:
+def _refuse(
+    history: History,
+    window: int,
+    horizon: int,
+    lookback: int,
+    instruments: Collection[str] | None,
+    splits: Collection[Split],
+) -> None:
     """Arguments with which no set can be made."""
     least = {"window": (window, 20), "horizon": (horizon, 1), "lookback": (lookback, 2)}
     problems = [
@@ -234,6 +248,8 @@ def _refuse(history: History, window: int, horizon: int, lookback: int, instrume
     known = [one.id for one in history.listings]
     for name in sorted(set(instruments or ()) - set(known)):
         raise UnknownNameError("instrument", name, known)
+    for split in sorted(set(splits) - set(SPLITS)):
+        raise UnknownNameError("split", split, SPLITS)
 
 
 def _rounded(answer: Answer) -> Answer:
