@@ -12,12 +12,13 @@ from assaymark.engine import CallSpec, Ledger, Message, Reply, Text
 from assaymark.engine.models import Models
 from assaymark.engine.models.prices import load_prices
 from assaymark.errors import InputError, ModelError, PlanError
-from assaymark.protocol import EngineChoice
+from assaymark.protocol import EngineChoice, JudgeSpec, Study
 from assaymark.workflow.asking import ask
 from assaymark.workflow.costs import Stage, expected, paid_lines, paid_models
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.paid import paid_views
 from assaymark.workflow.progress import silent
+from assaymark.workflow.reporting import in_flight_bound
 
 PRICES = """
 format = "assaymark prices 1"
@@ -92,6 +93,15 @@ def test_what_was_paid_is_shown_at_the_prices_that_it_was_asked_at(folder, price
     assert (one.unpriced, one.untold, one.in_batches, one.price_of) == (0, 0, 0, "2026-01-01")
     (other,) = paid_views(folder, load_prices())
     assert (other.usd, other.unpriced, other.price_of) == (0, 20, None)
+
+
+def test_the_bound_after_a_kill_counts_each_address_of_a_model():
+    judges = [
+        JudgeSpec(name=name, model="openai-chat/m", family=name, args={"base_url": f"http://{host}/v1"})
+        for name, host in (("one", "a"), ("two", "b"), ("three", "b"))
+    ]
+    study = Study(name="s", seed=1, judges=tuple(judges), engine=EngineChoice(concurrency=5))
+    assert in_flight_bound(study) == 10
 
 
 def test_nothing_is_shown_of_models_that_cost_nothing(folder):

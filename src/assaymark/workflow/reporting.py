@@ -95,8 +95,9 @@ def _paid(folder: RunFolder) -> tuple[PaidView, ...] | None:
 
 
 def in_flight_bound(study: Study) -> int:
-    """The most calls that one hard kill can cause to be paid twice: one per open slot of each model."""
-    return study.engine.concurrency * len({judge.model for judge in asked(study)})
+    """The most calls that one hard kill can cause to be paid twice: one per open slot of each model at each address."""
+    lanes = {(judge.model, judge.args.get("base_url"), judge.args.get("api_key_env")) for judge in asked(study)}
+    return study.engine.concurrency * len(lanes)
 
 
 def asked(study: Study) -> tuple[JudgeSpec, ...]:
