@@ -18,6 +18,7 @@ from assaymark.report.formats import NBSP, number
 from assaymark.report.portbench import EpisodeTrace, render_benchmark
 from assaymark.report.portbench.asked import questions_view
 from assaymark.report.portbench.book import BenchBook
+from assaymark.report.portbench.further import signals_figure, windows_table
 from assaymark.report.portbench.said import every_claim, said_levels
 from assaymark.report.portbench.stages import stage_note, stage_tables
 from assaymark.report.portbench.traces import episode_paths
@@ -257,6 +258,34 @@ def test_questions_stand_in_classes_and_only_what_was_asked_has_a_column(pages):
     assert "not measured" not in words(pages("eight")["index.html"])
 
 
+def test_calm_against_stress_shows_intervals_and_no_point(pages):
+    book = BenchBook.of(runs.eight())
+    table = windows_table(book)
+    assert [row.model for row in table.rows] == list(book.names)
+    for row in table.rows:
+        for (strip, said), kind in zip(row.cells, ("normal", "stress"), strict=True):
+            item = book.one("bench.stage", model=row.model, profile="all", stage="CEPS", windows=kind)
+            assert said == f"{number(item.low)} to {number(item.high)}"
+            assert "h10v10" not in strip
+    assert windows_table(BenchBook.of(runs.questions_only())) is None
+    assert signals_figure(BenchBook.of(runs.questions_only())) is None
+    figure = signals_figure(BenchBook.of(runs.twelve()))
+    for name in BenchBook.of(runs.twelve()).names:
+        assert name[:12] in figure.wide
+    assert "Does quality hold under stress?" in words(pages("eight")["index.html"])
+
+
+def test_a_score_without_an_interval_is_said_so_beside_the_calm_windows():
+    run = runs.two()
+    bare = tuple(
+        replace(m, low=None, high=None, level=None) if m.labels.get("windows") == "stress" else m
+        for m in run.measurements
+        if m.labels.get("windows") != "normal" or m.labels["model"] != "literal"
+    )
+    rows = windows_table(BenchBook.of(replace(run, measurements=bare))).rows
+    assert [said for _, said in rows[0].cells] == ["not measured", "no interval"]
+
+
 # --- what is missing --------------------------------------------------------------------------------------------------
 
 
@@ -338,6 +367,7 @@ def test_one_calm_window_under_one_profile_is_said_as_such():
         m
         for m in run.measurements
         if m.labels.get("window", "normal") == "normal"
+        and m.labels.get("windows") != "stress"
         and m.labels.get("profile", "balanced") == m.labels.get("board", "balanced") == "balanced"
         and m.name in ("bench.level", "bench.stage", "bench.sharpe", "bench.sharpe.contrast", "bench.performance")
     )

@@ -18,6 +18,7 @@ from assaymark.report.paging import paged
 from assaymark.report.portbench.asked import QuestionView, question_views, questions_view
 from assaymark.report.portbench.book import STAGES, BenchBook, profile_word
 from assaymark.report.portbench.every import every_measurement, kind_filters
+from assaymark.report.portbench.further import signals_figure, windows_table
 from assaymark.report.portbench.histories import (
     chosen_history,
     history_views,
@@ -112,6 +113,8 @@ def _index(book: BenchBook) -> str:
         stages=[(name, words) for name, (words, _) in STAGES.items()],
         tables=stage_tables(book),
         stage_note=stage_note(book),
+        calm=windows_table(book),
+        signals=signals_figure(book),
         history=chosen_history(book),
         scatters=scatter_views(book),
         stress_answer=stress_answer(book),

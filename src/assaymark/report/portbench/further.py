@@ -1,0 +1,95 @@
+"""Two questions beside the leaderboards: does quality hold under stress, and do signals become trades."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from assaymark.records import Measurement
+from assaymark.report.datasheet.figures import Heads, MapPoint, share_map
+from assaymark.report.figures.canvas import NARROW, WIDE
+from assaymark.report.figures.score import score_axis, score_head
+from assaymark.report.formats import clean, interval, shown, span
+from assaymark.report.portbench.book import BenchBook
+from assaymark.report.portbench.figures import interval_strip
+from assaymark.report.portbench.inputs import ALL
+from assaymark.report.tables import Figure
+
+_MOST = 15
+"""Marks that can be told apart on one figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class WindowsRow:
+    """One model: the interval of its score in calm and in stress windows, drawn and in words."""
+
+    model: str
+    cells: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowsTable:
+    """Calm against stress windows; ``head`` are the ticks above the intervals."""
+
+    head: str
+    rows: tuple[WindowsRow, ...]
+
+
+def windows_table(book: BenchBook) -> WindowsTable | None:
+    """CEPS in calm and in stress windows as intervals, because points would order the models; None without both."""
+    profile = _profile(book)
+    found = {
+        (name, kind): book.one("bench.stage", model=name, profile=profile, stage="CEPS", windows=kind)
+        for name in book.names
+        for kind in ("normal", "stress")
+    }
+    if any(all(found[name, kind] is None for name in book.names) for kind in ("normal", "stress")):
+        return None
+    axis = score_axis([end for item in found.values() if item for end in (item.low, item.high) if end is not None])
+    rows = []
+    for name in book.names:
+        cells = []
+        for kind in ("normal", "stress"):
+            item = found[name, kind]
+            low, high = (item.low, item.high) if item else (None, None)
+            cells.append((interval_strip(axis, low, high, None), _range(item)))
+        rows.append(WindowsRow(clean(name, 60), tuple(cells)))
+    return WindowsTable(score_head(axis), tuple(rows))
+
+
+def _profile(book: BenchBook) -> str:
+    """What most measurements speak of: all profiles together, or the only one."""
+    return ALL if len(book.run.profiles) != 1 else book.run.profiles[0].name
+
+
+def _range(item: Measurement | None) -> str:
+    if item is None or item.value is None:
+        return shown(item)
+    return "no interval" if item.low is None or item.high is None else span(item.low, item.high)
+
+
+def signals_figure(book: BenchBook) -> Figure | None:
+    """Signals (S2) against trading (S4), each model a point with both intervals; None without any."""
+    profile = _profile(book)
+    points: list[MapPoint] = []
+    said: list[str] = []
+    for name in book.names[:_MOST]:
+        pair = [book.one("bench.stage", model=name, profile=profile, stage=at, windows="all") for at in ("S2", "S4")]
+        values = [(item, item.value) for item in pair if item is not None and item.value is not None]
+        if len(values) == 2:
+            (one, x), (two, y) = values
+            points.append(MapPoint(clean(name, 40), x, y, _ends(one), _ends(two), len(points)))
+            said.append(f"{clean(name, 40)}: S2 {interval(x, one.low, one.high)}, S4 {interval(y, two.low, two.high)}")
+    if not points:
+        return None
+    title, desc = "Do signals become trades?", "; ".join(said) + "."
+    heads = Heads("S2, signals", "S4, trading")
+    wide, narrow = (
+        share_map(points, heads, width, height).framed(f"signals-{kind[0]}", title, desc, kind)
+        for width, height, kind in ((WIDE / 2, 380.0, "wide"), (NARROW, 340.0, "narrow"))
+    )
+    caption = "Mean score of the signals and of the trading that follows, both from 0 to 1, with their intervals."
+    return Figure(title, caption, wide, narrow)
+
+
+def _ends(item: Measurement) -> tuple[float, float] | None:
+    return None if item.low is None or item.high is None else (max(item.low, 0.0), min(item.high, 1.0))
