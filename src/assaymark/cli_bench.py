@@ -50,7 +50,10 @@ QuestionFile = Annotated[
     Path | None, typer.Option("--questions", help="A set of questions (JSONL) in place of our own.", metavar="FILE")
 ]
 Seed = Annotated[int | None, typer.Option("--seed", help="Of the embedded market, 0 by default.")]
-Temperature = Annotated[float, typer.Option("--temperature", help="Below 0: leave it to the provider.")]
+Temperature = Annotated[
+    float | None,
+    typer.Option("--temperature", help="Default: 0 where every model of a provider takes one. Below 0: none is sent."),
+]
 MaxTokens = Annotated[int, typer.Option("--max-tokens", min=1, help="Longest reply.")]
 BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Address of a compatible API.", metavar="URL")]
 KeyEnv = Annotated[str | None, typer.Option("--key-env", help="Environment variable that holds its key.")]
@@ -106,7 +109,7 @@ def _asking(tools: Tools, verb: Callable[..., benching.Benched]) -> Callable[...
         plan: Plan = None, model: Models = None, out: Out = None, profile: Profiles = None, window: Windows = None,
         pace: Pace = None, judge: Judges = None, convention: Convention = None, market: Market = None,
         seed: Seed = None, instruments: Instruments = None, per_template: PerTemplate = None,
-        split: SplitChoice = None, questions: QuestionFile = None, temperature: Temperature = 0.0,
+        split: SplitChoice = None, questions: QuestionFile = None, temperature: Temperature = None,
         max_tokens: MaxTokens = 4096, base_url: BaseUrl = None, key_env: KeyEnv = None, ledger: Ledger = None,
         budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
     ) -> None:  # fmt: skip
@@ -114,7 +117,7 @@ def _asking(tools: Tools, verb: Callable[..., benching.Benched]) -> Callable[...
             models=model or (), judges=judge or (), convention=convention, market=market, market_seed=seed,
             instruments=instruments, profiles=profile or (), windows=window or (), pace=pace,
             per_template=per_template, split=split, question_file=questions,
-            temperature=temperature if temperature >= 0 else None, max_tokens=max_tokens, base_url=base_url,
+            temperature=temperature, max_tokens=max_tokens, base_url=base_url,
             key_env=key_env,
         )  # fmt: skip
         _run(tools, verb, plan, wanted, out, ledger, budget, prices, dry_run)

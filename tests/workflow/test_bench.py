@@ -221,7 +221,7 @@ def test_names_of_reference_models():
 
 
 def test_models_of_one_name_are_told_apart():
-    text, _ = plan_text(None, Wanted(models=["openai/one", "google/one"], temperature=None, max_tokens=100))
+    text, _ = plan_text(None, Wanted(models=["openai/one", "google/one"], temperature=-1, max_tokens=100))
     assert 'name = "one"' in text
     assert 'name = "one-2"' in text
     assert "temperature" not in text

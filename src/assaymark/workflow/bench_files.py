@@ -16,6 +16,9 @@ from assaymark.workflow.folder import read_text
 ALIASES: Final[Mapping[str, str]] = {"solver": "literal", "guesser": "prior", "equal-weight": "stubborn"}
 """Other words for reference models: what they are known as elsewhere."""
 
+TAKES_NONE: Final = ("openai/", "anthropic/")
+"""Providers whose newest models take no temperature: none is sent, unless one is asked for."""
+
 _NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
@@ -37,7 +40,7 @@ class Wanted:
     conditions: Sequence[str] = ()
     question_file: Path | None = None
     seed: int | None = None
-    temperature: float | None = 0.0
+    temperature: float | None = None
     max_tokens: int = 4096
     base_url: str | None = None
     key_env: str | None = None
@@ -134,9 +137,16 @@ def _model(name: str, model: str, wanted: Wanted) -> list[str]:
         name=name,
         model=model,
         family=_family(model) if not own else name,
-        temperature=None if own else wanted.temperature,
+        temperature=None if own else _temperature(model, wanted.temperature),
         args=kept or None,
     )
+
+
+def _temperature(model: str, wanted: float | None) -> float | None:
+    """The protocol's 0, unless another one is asked for or the provider's newest models take none."""
+    if wanted is None:
+        return None if model.startswith(TAKES_NONE) else 0.0
+    return wanted if wanted >= 0 else None
 
 
 def _family(model: str) -> str:

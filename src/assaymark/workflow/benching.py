@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from assaymark import __version__
 from assaymark.benchmark.baselines import BaselineResult, run_baselines
+from assaymark.benchmark.outside import OUTSIDE
+from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.reference.words import words_of
 from assaymark.claims.benchmark import BenchRules, BenchVerdicts, decide_benchmark
@@ -255,9 +257,21 @@ def _view(
         episodes=tuple(episode_trace(one.result, one.notes, known, plan) for one in episodes),
         questions=question_traces(parts.answers) if parts.answers else (),
         replies=_states(episodes),
+        notes=tuple(_notes(plan)),
         panel=f"../{PANEL}/report/index.html" if (folder.path / PANEL / "report" / "index.html").is_file() else None,
         answers=Counter(one.scored.state for answered in parts.answers or () for one in answered.items),
     )
+
+
+def _notes(plan: BenchPlan) -> Iterator[str]:
+    """What a reader has to know of how models were asked."""
+    free = [
+        one.name
+        for one in plan.models
+        if one.temperature is None and not one.model.startswith(("reference/", *OUTSIDE))
+    ]
+    if free:
+        yield f"No temperature was sent to {', '.join(free)}: the provider's own holds, where the protocol says 0."
 
 
 def _model(agent: AgentSpec) -> BenchModel:
