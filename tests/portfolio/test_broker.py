@@ -1,0 +1,255 @@
+"""The paper broker: nothing is lost, no rule is broken, and every refusal has its reason."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assaymark.errors import InputError
+from assaymark.portfolio.broker import SIDES, Bar, Book, Order, Rules, orders_of, settle_day
+from assaymark.records import Action
+
+BARS = {
+    "A": Bar(open=50.0, high=55.0, low=45.0, close=52.0),
+    "B": Bar(open=20.0, high=21.0, low=19.0, close=19.5),
+    "OLD": Bar(open=10.0, close=10.0, age=3),
+    "NONE": Bar(open=None),
+}
+SYMBOLS = ("A", "B", "OLD", "NONE", "???")
+
+
+def buy(symbol, quantity=None, weight=None):
+    return Order(symbol=symbol, side="buy", quantity=quantity, weight=weight)
+
+
+def sell(symbol, quantity=None, weight=None):
+    return Order(symbol=symbol, side="sell", quantity=quantity, weight=weight)
+
+
+def one_reason(order, book=None, rules=None, **more):
+    day = settle_day(book or Book(1000.0, {"A": 4.0}), [order], BARS, rules or Rules(), **more)
+    assert not day.fills
+    (rejection,) = day.rejections
+    return rejection.reason, rejection.text
+
+
+# --- laws ---------------------------------------------------------------------------------------------------------
+
+amounts = st.one_of(
+    st.none(), st.floats(0, 200), st.sampled_from([0.0, -1.0, math.nan, math.inf, 1e308, 5.0, True, "many"])
+)
+orders = st.lists(
+    st.builds(
+        Order,
+        symbol=st.sampled_from(SYMBOLS),
+        side=st.sampled_from([*SIDES, "hold", ""]),
+        quantity=amounts,
+        weight=st.one_of(st.none(), st.floats(-1.5, 1.5), st.just(math.nan)),
+    ),
+    max_size=8,
+)
+rules = st.builds(
+    Rules,
+    fill=st.sampled_from(["next_open", "close"]),
+    cost_bps=st.floats(0, 200),
+    fractional=st.booleans(),
+    lot=st.sampled_from([1.0, 10.0]),
+    short=st.booleans(),
+    max_weight=st.one_of(st.none(), st.floats(0.05, 1)),
+    max_exposure=st.floats(0.2, 2),
+    excess=st.sampled_from(["reject", "cut"]),
+    max_age=st.sampled_from([0, 5]),
+)
+longs = st.builds(
+    Book, st.floats(0, 1e5), st.dictionaries(st.sampled_from(["A", "B", "OLD"]), st.floats(0, 100), max_size=3)
+)
+
+
+@given(longs, orders, rules)
+def test_money_is_conserved(book, wishes, rule):
+    day = settle_day(book, wishes, BARS, rule)
+    scale = max(1.0, day.nav_before)
+    assert day.nav == pytest.approx(day.nav_before - day.costs, abs=1e-9 * scale)
+    assert day.book.cash == pytest.approx(book.cash + math.fsum(one.cash for one in day.fills), abs=1e-9 * scale)
+    for symbol in BARS:
+        moved = math.fsum(one.quantity for one in day.fills if one.symbol == symbol)
+        after = day.book.positions.get(symbol, 0.0)
+        assert after == pytest.approx(book.positions.get(symbol, 0.0) + moved, abs=1e-9)
+
+
+@given(longs, orders, rules)
+def test_no_order_is_lost_and_none_is_filled_twice(book, wishes, rule):
+    day = settle_day(book, wishes, BARS, rule)
+    answered = {one.order for one in day.fills} | {one.order for one in day.rejections}
+    silent = [wishes[i] for i in range(len(wishes)) if i not in answered]
+    assert all(one.side == "target" for one in silent)  # a target that is met already asks for nothing
+    assert len({one.order for one in day.fills}) == len(day.fills)
+    assert all(one.text.startswith(str(wishes[one.order])) for one in day.rejections)
+    assert [one.order for one in day.rejections] == sorted(one.order for one in day.rejections)
+
+
+@given(longs, orders, rules)
+def test_every_unit_asked_for_is_filled_or_rejected(book, wishes, rule):
+    day = settle_day(book, wishes, BARS, rule)
+    for number, order in enumerate(wishes):
+        rejected = [one.quantity for one in day.rejections if one.order == number]
+        filled = [one.quantity for one in day.fills if one.order == number]
+        if order.side in ("buy", "sell") and filled:
+            asked = abs(order.quantity) if order.weight is None else None
+            if asked is not None:
+                assert abs(math.fsum([*filled, *(one or 0.0 for one in rejected)])) == pytest.approx(asked)
+
+
+@given(longs, orders, rules)
+def test_the_rules_hold_after_any_day(book, wishes, rule):
+    day = settle_day(book, wishes, BARS, rule)
+    scale = max(1.0, day.nav_before)
+    assert day.book.cash >= -1e-6 * scale
+    if not rule.short:
+        assert all(units >= 0 for units in day.book.positions.values())
+    for one in day.fills:
+        assert one.price == BARS[one.symbol].at(rule.fill)
+        assert BARS[one.symbol].age <= rule.max_age
+        assert one.cost == pytest.approx(abs(one.quantity) * one.price * rule.cost_bps / 1e4)
+
+
+@given(longs, orders, rules)
+def test_sales_come_before_purchases(book, wishes, rule):
+    plain = [one for one in wishes if one.side in ("buy", "sell")]
+    signs = [one.quantity > 0 for one in settle_day(book, plain, BARS, rule).fills]
+    assert signs == sorted(signs)
+
+
+@given(st.floats(1, 1e5), st.floats(0, 1.5), st.floats(0, 100), st.floats(0.05, 1))
+def test_a_cut_order_uses_all_that_is_allowed(cash, weight, cost, most):
+    rule = Rules(cost_bps=cost, max_weight=most, excess="cut")
+    day = settle_day(Book(cash), [buy("A", weight=weight)] if weight else [], BARS, rule)
+    value = day.book.positions.get("A", 0.0) * 50.0
+    assert value <= most * day.nav * (1 + 1e-9)
+    if weight > most:
+        assert value == pytest.approx(min(most * day.nav, cash / (1 + cost / 1e4)), rel=1e-9)
+
+
+# --- one by one ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("order", "rule", "reason", "said"),
+    [
+        (buy("A", 100.0), Rules(), "beyond-cash", "buy 100 A: costs 5,000.00 and cash is 1,000.00"),
+        (buy("A", 20.0), Rules(cost_bps=1), "beyond-cash", "costs 1,000.10"),
+        (sell("A", 5.0), Rules(), "beyond-holding", "4 units are held"),
+        (sell("B", 5.0), Rules(), "not-held", "nothing of it is held"),
+        (Order(symbol="A", side="close"), Rules(max_age=0), None, ""),
+        (Order(symbol="B", side="close"), Rules(), "not-held", "close B: nothing of it is held"),
+        (Order(symbol="A", side="short", quantity=1.0), Rules(), "short-forbidden", "not allowed"),
+        (Order(symbol="A", side="cover", quantity=1.0), Rules(short=True), "not-held", "nothing of it is short"),
+        (Order(symbol="B", side="target", weight=-0.1), Rules(), "short-forbidden", "0 units are held"),
+        (buy("C", 1.0), Rules(), "unknown-symbol", "not in the universe"),
+        (buy("NONE", 1.0), Rules(), "no-price", "has no price today"),
+        (buy("OLD", 1.0), Rules(max_age=2), "stale-price", "3 days old (allowed 2)"),
+        (buy("A", 0.5), Rules(fractional=False), "fraction", "only multiples of 1 units"),
+        (buy("A", 150.0), Rules(fractional=False, lot=100), "fraction", "multiples of 100"),
+        (buy("A", weight=0.01), Rules(fractional=False), "fraction", "less than one lot of 1 units"),
+        (buy("A", 0.0), Rules(), "bad-quantity", "must be above 0 (got 0)"),
+        (buy("A", -3.0), Rules(), "bad-quantity", "must be above 0 (got -3)"),
+        (buy("A", math.nan), Rules(), "bad-quantity", "must be a finite number (got nan)"),
+        (buy("A", "ten"), Rules(), "bad-quantity", "got 'ten'"),
+        (buy("A", True), Rules(), "bad-quantity", "got True"),
+        (buy("A"), Rules(), "bad-order", "either a quantity or a weight"),
+        (buy("A", 1.0, 0.1), Rules(), "bad-order", "either a quantity or a weight"),
+        (Order(symbol="A", side="target", quantity=2.0), Rules(), "bad-order", "needs a weight"),
+        (Order(symbol="A", side="hodl", quantity=2.0), Rules(), "bad-order", "side must be one of buy, sell"),
+        (Order(symbol=["A"], side="buy", quantity=2.0), Rules(), "unknown-symbol", ""),
+        (buy("A", 10.0), Rules(max_weight=0.5), "beyond-weight", "allowed is 50.00% of NAV in one position"),
+        (buy("A", 10.0), Rules(max_exposure=0.5), "beyond-exposure", "0.50 times NAV"),
+    ],
+)  # fmt: skip
+def test_each_refusal_has_its_reason(order, rule, reason, said):
+    if reason is None:
+        assert settle_day(Book(1000.0, {"A": 4.0}), [order], BARS, rule).book == Book(1200.0, {})
+        return
+    found, text = one_reason(order, rules=rule)
+    assert found == reason
+    assert said in text
+
+
+def test_a_symbol_of_the_universe_without_a_bar_has_no_price():
+    assert one_reason(buy("Z", 1.0), universe=["A", "Z"])[0] == "no-price"
+    assert one_reason(buy("B", 1.0), universe=["A", "Z"])[0] == "unknown-symbol"
+
+
+def test_a_rotation_pays_for_itself_whatever_the_order_of_the_list():
+    book, wishes = Book(0.0, {"A": 10.0}), [buy("B", 25.0), sell("A", 10.0)]
+    for asked in (wishes, wishes[::-1]):
+        day = settle_day(book, asked, BARS, Rules())
+        assert day.book == Book(0.0, {"B": 25.0})
+        assert not day.rejections
+
+
+def test_an_order_is_cut_and_the_rest_is_kept():
+    day = settle_day(Book(100.0), [buy("A", 3.0)], BARS, Rules(excess="cut"))
+    assert [one.quantity for one in day.fills] == [2.0]
+    (rest,) = day.rejections
+    assert (rest.reason, rest.quantity) == ("beyond-cash", 1.0)
+    assert rest.text.endswith("2 units were filled")
+    whole = settle_day(Book(100.0), [buy("B", 8.0)], BARS, Rules(excess="cut", fractional=False, lot=2, cost_bps=1))
+    assert [one.quantity for one in whole.fills] == [4.0]
+    odd = settle_day(Book(0.0, {"A": 1.5}), [sell("A", 9.0)], BARS, Rules(excess="cut", fractional=False))
+    assert odd.book == Book(75.0, {})
+
+
+def test_a_target_moves_to_the_weight_and_then_asks_for_nothing():
+    target = Order(symbol="A", side="target", weight=0.5)
+    day = settle_day(Book(1000.0), [target], BARS, Rules())
+    assert day.book == Book(500.0, {"A": 10.0})
+    again = settle_day(day.book, [target], BARS, Rules())
+    assert (again.fills, again.rejections) == ((), ())
+    none = settle_day(day.book, [Order(symbol="A", side="target", weight=0.0)], BARS, Rules(fractional=False, lot=100))
+    assert none.book == Book(1000.0, {})
+
+
+def test_orders_fill_at_the_price_of_the_rule():
+    at_close = settle_day(Book(104.0), [buy("A", 2.0)], BARS, Rules(fill="close"))
+    assert (at_close.book.cash, at_close.fills[0].price) == (0.0, 52.0)
+
+
+def test_short_positions_where_they_are_allowed():
+    short = Order(symbol="A", side="short", quantity=10.0)
+    day = settle_day(Book(1000.0), [short], BARS, Rules(short=True))
+    assert day.book == Book(1500.0, {"A": -10.0})
+    assert day.nav == 1000.0
+    more = settle_day(day.book, [Order(symbol="A", side="short", quantity=11.0)], BARS, Rules(short=True))
+    assert [one.reason for one in more.rejections] == ["beyond-exposure"]
+    back = settle_day(day.book, [Order(symbol="A", side="cover", quantity=12.0)], BARS, Rules(short=True, excess="cut"))
+    assert back.book == Book(1000.0, {})
+    assert back.rejections[0].quantity == 2.0
+
+
+def test_a_held_symbol_is_valued_at_its_last_price_and_named():
+    day = settle_day(Book(10.0, {"OLD": 2.0}), [], BARS, Rules())
+    assert (day.nav, day.stale) == (30.0, ("OLD",))
+
+
+def test_a_book_that_cannot_be_valued_is_refused_with_every_problem():
+    with pytest.raises(InputError, match="3 problems") as caught:
+        settle_day(Book(math.nan, {"NONE": 1.0, "A": math.inf}), [], BARS, Rules())
+    assert "NONE: is held and has no price; give its last one with its age" in str(caught.value)
+
+
+def test_rules_that_make_no_sense_are_refused_together():
+    with pytest.raises(InputError, match="7 problems"):
+        Rules(fill="noon", cost_bps=math.nan, lot=0, max_weight=0, max_exposure=0, excess="?", max_age=-1)
+
+
+def test_actions_become_orders():
+    actions = [
+        Action(instrument="A", kind="buy", quantity=2.0),
+        Action(instrument="A", kind="hold"),
+        Action(instrument="B", kind="target_weight", weight=0.3),
+        Action(instrument="", kind="no_trade"),
+    ]
+    assert orders_of(actions) == (buy("A", 2.0), Order(symbol="B", side="target", weight=0.3))
