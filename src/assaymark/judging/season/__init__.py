@@ -1,0 +1,1 @@
+"""Scoring of a season: grades of judges over a whole horizon into axes, composites, totals, bands and tie classes."""

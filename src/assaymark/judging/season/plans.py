@@ -1,0 +1,217 @@
+"""Scoring plans of a season: axes, weights, bands and the judges' rule, as files that are checked when they are read.
+
+Two plans come with the package, after versions 0.3 and 0.4 of the season methodology. What both texts leave open or say
+twice in different ways is settled here:
+
+- Four axes are graded, but not the four of the composite. Data reliability is graded and enters nothing; process enters
+  the composite and is no axis of its own. It is read as temporal consistency and portfolio discipline, which count
+  twice: as parts of reasoning and as process.
+- "90 % reasoning, evidence and process, 10 % outcome" describes the composite. In the total of v0.4 these are 81 % and
+  9 %, since efficiency takes a tenth.
+- The same texts read axes and their parts on one scale of 0 to 100, so a part is graded 0 to 100 and then weighted.
+- Bands are called stable and single points noise, though a point at 44 or 66 changes the band. See `contested_band`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from assaymark.encoding import canonical_json, sha256_text
+from assaymark.errors import InputError, UnknownNameError
+from assaymark.protocol import read_toml
+from assaymark.records import problems_of
+
+Component = Literal["reasoning", "evidence", "process", "outcome"]
+PanelRule = Literal["single", "median"]
+
+DEFAULT_SCORING: Final = "v0.4"
+"""The scoring plan that is used where none is named."""
+
+TEMPORAL: Final = "temporal_consistency"
+PORTFOLIO: Final = "portfolio_discipline"
+PROCESS: Final = (TEMPORAL, PORTFOLIO)
+"""The parts of reasoning that also make the process score."""
+
+_WHOLE = 100.0
+_SLACK = 1e-9  # a sum of weights such as 33.3 + 33.3 + 33.4 misses 100 by float noise
+
+_Line = Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x1f]+$")]
+_Weight = Annotated[float, Field(gt=0, le=_WHOLE)]
+
+
+class _Strict(BaseModel):
+    """Base of the parts of a scoring plan: immutable, unknown keys refused, no NaN."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class SubComponent(_Strict):
+    """One part of an axis, graded 0 to 100, with its weight in percent of the axis."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
+    title: _Line
+    weight: _Weight
+
+
+class CompositeWeights(_Strict):
+    """Percent of each component in a judge's composite, and who receives the outcome's where there is none."""
+
+    reasoning: _Weight
+    evidence: _Weight
+    process: _Weight
+    outcome: Annotated[float, Field(ge=0, lt=_WHOLE)]
+    without_outcome: Annotated[tuple[Literal["reasoning", "evidence", "process"], ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _sums(self) -> CompositeWeights:
+        _whole("the four components", [self.reasoning, self.evidence, self.process, self.outcome])
+        if len(set(self.without_outcome)) != len(self.without_outcome):
+            raise ValueError(f"without_outcome names a component twice (got {', '.join(self.without_outcome)})")
+        return self
+
+    def shares(self, *, outcome: bool) -> dict[Component, float]:
+        """Percent of each component that is there; without an outcome its share goes where the plan says.
+
+        >>> weights = load_scoring("v0.4").composite
+        >>> {name: round(share, 2) for name, share in weights.shares(outcome=False).items()}
+        {'reasoning': 45.33, 'evidence': 39.67, 'process': 15.0}
+        """
+        found: dict[Component, float] = {
+            "reasoning": self.reasoning,
+            "evidence": self.evidence,
+            "process": self.process,
+        }
+        if outcome:
+            return {**found, "outcome": self.outcome}
+        receiving = sum(found[name] for name in self.without_outcome)
+        for name in self.without_outcome:
+            found[name] *= 1 + self.outcome / receiving
+        return found
+
+
+class EfficiencyRule(_Strict):
+    """Percent of efficiency in the total, and the seconds that a decision counts as taking at least."""
+
+    weight: Annotated[float, Field(ge=0, lt=_WHOLE)]
+    least_seconds: Annotated[float, Field(gt=0)] = 1.0
+
+
+class Bands(_Strict):
+    """The lowest whole score of the two upper bands; what is below both is weak."""
+
+    strong: Annotated[int, Field(ge=1, le=100)]
+    mixed: Annotated[int, Field(ge=1, le=100)]
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Bands:
+        if self.mixed >= self.strong:
+            raise ValueError(f"mixed must begin below strong (got mixed {self.mixed}, strong {self.strong})")
+        return self
+
+
+class TieRule(_Strict):
+    """How sure two totals must be apart, given the noise of each, to be ranked."""
+
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
+
+
+class ScoringPlan(_Strict):
+    """How grades become a score.
+
+    ``panel`` is "single" for one judge or "median" for the median over judges. ``grader`` stands on every score beside
+    the digest, so that scores of different versions are never compared unseen.
+
+    >>> plan = load_scoring("v0.4")
+    >>> len(plan.reasoning), len(plan.evidence), plan.panel
+    (10, 7, 'median')
+    """
+
+    version: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")]
+    title: _Line
+    grader: _Line
+    panel: PanelRule
+    composite: CompositeWeights
+    efficiency: EfficiencyRule
+    bands: Bands
+    ties: TieRule = TieRule()
+    reasoning: Annotated[tuple[SubComponent, ...], Field(min_length=1)]
+    evidence: Annotated[tuple[SubComponent, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _axes(self) -> ScoringPlan:
+        for axis, parts in (("reasoning", self.reasoning), ("evidence", self.evidence)):
+            _whole(f"the parts of {axis}", [part.weight for part in parts])
+        names = [part.name for part in (*self.reasoning, *self.evidence)]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"each part needs a name of its own (got {', '.join(twice)} more than once)")
+        absent = [name for name in PROCESS if name not in {part.name for part in self.reasoning}]
+        if absent:
+            raise ValueError(f"reasoning needs the parts that make the process score (missing: {', '.join(absent)})")
+        return self
+
+    @property
+    def text(self) -> str:
+        """The plan as canonical JSON: what a plan hash has to cover."""
+        return canonical_json(self.model_dump(mode="json"))
+
+    @property
+    def digest(self) -> str:
+        """sha256 of `text`; two files that mean the same have the same digest."""
+        return sha256_text(self.text)
+
+
+def _whole(what: str, weights: list[float]) -> None:
+    """Refuse weights that do not sum to 100."""
+    if abs(sum(weights) - _WHOLE) > _SLACK:
+        raise ValueError(f"the weights of {what} must sum to 100 (got {sum(weights):g})")
+
+
+def parse_scoring(text: str, *, source: str = "scoring.toml") -> ScoringPlan:
+    """A scoring plan from the text of its TOML file.
+
+    Raises
+    ------
+    InputError
+        Not TOML, fields that are wrong, missing or unknown, or weights that do not sum to 100.
+    """
+    raw = read_toml(text, source=source)
+    try:
+        return ScoringPlan.model_validate(raw)
+    except ValidationError as exc:
+        raise InputError(source, problems_of(exc)) from None
+
+
+def scoring_names() -> tuple[str, ...]:
+    """The names of the scoring plans that come with the package.
+
+    >>> scoring_names()
+    ('v0.3', 'v0.4')
+    """
+    return tuple(sorted(_shipped()))
+
+
+@cache
+def load_scoring(name: str = DEFAULT_SCORING) -> ScoringPlan:
+    """The scoring plan ``name`` that comes with the package.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such plan; the message offers the closest name.
+    """
+    found = _shipped().get(name)
+    if found is None:
+        raise UnknownNameError("scoring plan", name, scoring_names())
+    return parse_scoring(found.read_text(encoding="utf-8"), source=f"scoring plan {name}")
+
+
+def _shipped() -> dict[str, Traversable]:
+    """The plan files of the package by name."""
+    folder = files("assaymark.judging.season") / "plans"
+    return {entry.name.removesuffix(".toml"): entry for entry in folder.iterdir() if entry.name.endswith(".toml")}

@@ -1,0 +1,386 @@
+"""From the grades of judges to a total: axes, composite, median, efficiency, bands (season methodology v0.3 and v0.4).
+
+Every score is in points from 0 to 100 and more is better. A mean never leaves the range of what it is a mean of, and
+raising any grade never lowers what follows from it, in floats too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from statistics import median
+from typing import Any, Literal
+
+from assaymark.errors import InputError, Problem
+from assaymark.judging.season.plans import PORTFOLIO, PROCESS, TEMPORAL, ScoringPlan, SubComponent, load_scoring
+
+Band = Literal["strong", "mixed", "weak"]
+BandState = Literal["agreed", "contested", "single judge"]
+
+HIGHEST = 100.0
+_DIGITS = 9  # 66.5 that a sum made 66.49999999999999 is 66.5
+
+
+@dataclass(frozen=True, slots=True)
+class BandStanding:
+    """The band of a panel's median, and whether the judges agree on it.
+
+    Attributes
+    ----------
+    band : "strong", "mixed" or "weak"
+        Of the median.
+    lowest, highest : bands
+        Of the lowest and of the highest judge.
+    judges : int
+    state : "agreed", "contested" or "single judge"
+        Contested where lowest and highest differ. One judge can neither agree nor disagree.
+    """
+
+    band: Band
+    lowest: Band
+    highest: Band
+    judges: int
+    state: BandState
+
+    @property
+    def contested(self) -> bool:
+        """Whether the judges straddle a boundary."""
+        return self.state == "contested"
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeScore:
+    """What one judge gave one agent for a whole horizon. ``outcome`` is None where none could be resolved.
+
+    ``grader`` and ``plan`` (a digest) say by which rules; scores under other rules are other quantities.
+    """
+
+    judge: str
+    reasoning: float
+    evidence: float
+    process: float
+    outcome: float | None
+    composite: float
+    band: Band
+    grader: str
+    plan: str
+
+
+def band(score: float, *, plan: ScoringPlan | None = None) -> Band:
+    """The band of a score, after rounding half up to a whole number.
+
+    Parameters
+    ----------
+    score : float
+        Points, 0..100.
+    plan : ScoringPlan, optional
+        Default: the shipped v0.4, in which 67 to 100 is strong and 45 to 66 mixed.
+
+    Raises
+    ------
+    InputError
+        Not a number in 0..100.
+
+    Examples
+    --------
+    >>> band(66.5), band(66.4), band(44.4)
+    ('strong', 'mixed', 'weak')
+    """
+    whole = math.floor(round(_points("band", {"score": score})["score"], _DIGITS) + 0.5)
+    bounds = _plan(plan).bands
+    if whole >= bounds.strong:
+        return "strong"
+    return "mixed" if whole >= bounds.mixed else "weak"
+
+
+def contested_band(judge_scores: Sequence[float], *, plan: ScoringPlan | None = None) -> BandStanding:
+    """The band of the judges' median, and whether the judges straddle a boundary.
+
+    A band is a claim too: where one judge says strong and another mixed, the band of the median is contested. The
+    season pages call bands stable, and all five contestants of their agreement table straddle one.
+
+    Parameters
+    ----------
+    judge_scores : sequence of J floats
+        Points, 0..100, one for each judge, in any order.
+
+    Raises
+    ------
+    InputError
+        Empty, or a score that is not a number in 0..100.
+
+    Examples
+    --------
+    >>> found = contested_band([57, 81, 83])
+    >>> found.band, found.lowest, found.state
+    ('strong', 'mixed', 'contested')
+    """
+    scores = _scores("contested_band", judge_scores)
+    low, high = band(min(scores), plan=plan), band(max(scores), plan=plan)
+    state: BandState = "single judge" if len(scores) == 1 else "agreed" if low == high else "contested"
+    return BandStanding(band(median(scores), plan=plan), low, high, len(scores), state)
+
+
+def weighted_axis(sub_scores: Mapping[str, float], parts: Sequence[SubComponent]) -> float:
+    """An axis from its parts: their mean, weighted as the plan says.
+
+    Parameters
+    ----------
+    sub_scores : mapping of part to float
+        Points, 0..100, for exactly the parts of the axis.
+    parts : sequence of SubComponent
+        ``plan.reasoning`` or ``plan.evidence``.
+
+    Returns
+    -------
+    float in 0..100
+
+    Raises
+    ------
+    InputError
+        Parts that are missing or unknown, and scores off the scale: all at once.
+
+    Examples
+    --------
+    >>> parts = load_scoring("v0.4").evidence
+    >>> grades = dict.fromkeys((part.name for part in parts), 60) | {"claim_support": 80}
+    >>> weighted_axis(grades, parts)
+    65.0
+    """
+    names = [part.name for part in parts]
+    problems = [Problem(name, "no score; every part of the axis needs one") for name in names if name not in sub_scores]
+    unknown = [name for name in sub_scores if name not in names]
+    problems += [Problem(name, f"no part of this axis (its parts: {', '.join(names)})") for name in unknown]
+    scores = _points("weighted_axis", {name: sub_scores[name] for name in names if name in sub_scores}, problems)
+    return _mean([(scores[part.name], part.weight) for part in parts])
+
+
+def process_score(temporal: float, portfolio: float, *, plan: ScoringPlan | None = None) -> float:
+    """Process quality: temporal consistency and portfolio discipline by their weights in reasoning, scaled to 100.
+
+    The shipped plans weigh both alike, which makes it their mean. The methodology names no parts of process; these are
+    the two whose names its component carries.
+
+    Raises
+    ------
+    InputError
+        A score that is not a number in 0..100.
+
+    Examples
+    --------
+    >>> process_score(40, 60)
+    50.0
+    """
+    scores = _points("process_score", {TEMPORAL: temporal, PORTFOLIO: portfolio})
+    weights = {part.name: part.weight for part in _plan(plan).reasoning}
+    return _mean([(scores[name], weights[name]) for name in PROCESS])
+
+
+def composite(
+    reasoning: float,
+    evidence: float,
+    process: float,
+    outcome: float | None = None,
+    *,
+    plan: ScoringPlan | None = None,
+) -> float:
+    """One judge's composite: 40 % reasoning, 35 % evidence, 15 % process, 10 % outcome.
+
+    Without an outcome its tenth goes to reasoning and evidence in proportion 40 to 35: neither 0 nor a guess stands in
+    for it. (The methodology redistributes "across" the two and does not say how.)
+
+    Parameters
+    ----------
+    reasoning, evidence, process, outcome : float
+        Points, 0..100. ``outcome`` None: not resolvable yet.
+
+    Returns
+    -------
+    float in 0..100
+
+    Raises
+    ------
+    InputError
+        Scores that are not numbers in 0..100, all at once.
+
+    Examples
+    --------
+    >>> composite(60, 50, 40, 80), round(composite(60, 50, 40), 2)
+    (55.5, 53.03)
+    """
+    given = {"reasoning": reasoning, "evidence": evidence, "process": process}
+    scores = _points("composite", given if outcome is None else {**given, "outcome": outcome})
+    shares = _plan(plan).composite.shares(outcome=outcome is not None)
+    return _mean([(scores[name], share) for name, share in shares.items()])
+
+
+def judge_score(
+    judge: str,
+    reasoning: Mapping[str, float],
+    evidence: Mapping[str, float],
+    outcome: float | None = None,
+    *,
+    plan: ScoringPlan | None = None,
+) -> JudgeScore:
+    """One judge's axes and composite from the parts that it graded.
+
+    Parameters
+    ----------
+    reasoning, evidence : mapping of part to float
+        Points, 0..100, for exactly the parts of the plan.
+    outcome : float, optional
+        From the separate call that alone is shown outcomes.
+
+    Raises
+    ------
+    InputError
+        As for `weighted_axis` and `composite`.
+
+    Examples
+    --------
+    >>> plan = load_scoring("v0.4")
+    >>> grades = [dict.fromkeys((part.name for part in axis), 70) for axis in (plan.reasoning, plan.evidence)]
+    >>> found = judge_score("auditor", *grades)
+    >>> found.composite, found.band, found.outcome
+    (70.0, 'strong', None)
+    """
+    rules = _plan(plan)
+    axes = weighted_axis(reasoning, rules.reasoning), weighted_axis(evidence, rules.evidence)
+    process = process_score(reasoning[TEMPORAL], reasoning[PORTFOLIO], plan=rules)
+    whole = composite(*axes, process, outcome, plan=rules)
+    given = None if outcome is None else float(outcome)
+    return JudgeScore(judge, *axes, process, given, whole, band(whole, plan=rules), rules.grader, rules.digest)
+
+
+def total_score(
+    judge_composites: Sequence[float], efficiency: float | None = None, *, plan: ScoringPlan | None = None
+) -> float:
+    """The total: 90 % the median of the judges' composites, 10 % efficiency; without a timing the median alone.
+
+    A plan for a single judge has no panel to take a median of and refuses more than one composite. A plan whose
+    efficiency weighs nothing ignores it.
+
+    Parameters
+    ----------
+    judge_composites : sequence of J floats
+        Points, 0..100, in any order. Of an even number the median is the mean of the middle two.
+    efficiency : float, optional
+        Points, 0..100, from `efficiency`.
+
+    Returns
+    -------
+    float in 0..100
+
+    Raises
+    ------
+    InputError
+        No judge, several under a plan for one, or numbers off the scale.
+
+    Examples
+    --------
+    >>> total_score([57, 81, 83], 51), total_score([57, 81, 83])
+    (78.0, 81.0)
+    """
+    rules = _plan(plan)
+    scores = _scores("total_score", judge_composites)
+    if rules.panel == "single" and len(scores) > 1:
+        what = f"plan {rules.version} is for a single judge (got {len(scores)} composites); use a plan with a panel"
+        raise InputError("total_score", [Problem("judge_composites", what)])
+    middle = float(median(scores))
+    share = rules.efficiency.weight
+    if efficiency is None or not share:
+        return middle
+    quick = _points("total_score", {"efficiency": efficiency})["efficiency"]
+    return _mean([(middle, HIGHEST - share), (quick, share)])
+
+
+def efficiency(
+    quality: Sequence[float], seconds: Sequence[float | None], *, plan: ScoringPlan | None = None
+) -> list[float | None]:
+    """Quality per second of deciding, scaled so that the best of the season has 100.
+
+    The methodology names the quantity and gives no formula; this one is ours: ``q / max(s, 1)``. It is relative: an
+    agent that joins can lower it for everybody else.
+
+    Parameters
+    ----------
+    quality : sequence of A floats
+        The agents' panel-median composites, points, 0..100.
+    seconds : sequence of A floats or None
+        Median measured seconds of a decision: one attempt, without queueing and retries. (Version 0.4 times end to end,
+        with retries and network.) None or NaN where nothing was measured; times that were derived from something else
+        are never mixed with measured ones and belong here as None. See `decision_time`.
+
+    Returns
+    -------
+    list of A floats in 0..100 or None
+        None without a measured time, and for all where the best quality is 0, which cannot be scaled.
+
+    Raises
+    ------
+    InputError
+        Lengths that differ, quality off its scale, seconds that are negative or not finite: all at once.
+
+    Examples
+    --------
+    >>> efficiency([80, 40, 70], [8, 2, None])
+    [50.0, 100.0, None]
+    """
+    if len(quality) != len(seconds):
+        what = f"needs one entry for each of the {len(quality)} agents (got {len(seconds)}); None without a timing"
+        raise InputError("efficiency", [Problem("seconds", what)])
+    # An array of floats can say "no timing" only by NaN.
+    known = [None if s is None or s != s else s for s in seconds]
+    problems = [
+        Problem(f"seconds[{k}]", f"must be a finite number from 0, or None without a timing (got {s!r:.80})")
+        for k, s in enumerate(known)
+        if s is not None and not (_is_number(s) and s >= 0)
+    ]
+    points = list(_points("efficiency", {f"quality[{k}]": q for k, q in enumerate(quality)}, problems).values())
+    least = _plan(plan).efficiency.least_seconds
+    rates = [None if s is None else q / max(float(s), least) for q, s in zip(points, known, strict=True)]
+    best = max((rate for rate in rates if rate is not None), default=0.0)
+    return [None if rate is None or not best else HIGHEST * (rate / best) for rate in rates]
+
+
+def _plan(plan: ScoringPlan | None) -> ScoringPlan:
+    return load_scoring() if plan is None else plan
+
+
+def _mean(pairs: Sequence[tuple[float, float]]) -> float:
+    """The weighted mean of (score, weight), within the range of the scores."""
+    scores = [score for score, _ in pairs]
+    # fsum rounds once, which keeps the mean monotone; the quotient may still leave the range by one float.
+    mean = math.fsum(score * weight for score, weight in pairs) / math.fsum(weight for _, weight in pairs)
+    return min(max(mean, min(scores)), max(scores))
+
+
+def _scores(source: str, values: Sequence[float]) -> list[float]:
+    """The scores of one judge or more."""
+    if not len(values):
+        raise InputError(source, [Problem("judges", "at least one judge's score is needed (got none)")])
+    return list(_points(source, {f"judges[{k}]": value for k, value in enumerate(values)}).values())
+
+
+def _points(source: str, given: Mapping[str, Any], problems: Sequence[Problem] = ()) -> dict[str, float]:
+    """Scores on the scale as floats; what is off it, and the problems found before, raised together."""
+    off = [
+        Problem(name, f"must be a number in 0..100 (got {value!r:.80})")
+        for name, value in given.items()
+        if not (_is_number(value) and 0 <= value <= HIGHEST)
+    ]
+    if problems or off:
+        raise InputError(source, [*problems, *off])
+    return {name: float(value) for name, value in given.items()}
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a finite number that a float can hold."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False

@@ -1,0 +1,261 @@
+"""Scores of a season: the laws that a score has to keep, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from statistics import median
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assaymark.errors import InputError
+from assaymark.judging.season.plans import EfficiencyRule, load_scoring
+from assaymark.judging.season.scores import (
+    band,
+    composite,
+    contested_band,
+    efficiency,
+    judge_score,
+    process_score,
+    total_score,
+    weighted_axis,
+)
+from assaymark.judging.season.timing import decision_time
+from assaymark.records import CallFacts
+
+PLAN = load_scoring("v0.4")
+SINGLE = load_scoring("v0.3")
+REASONING = [part.name for part in PLAN.reasoning]
+EVIDENCE = [part.name for part in PLAN.evidence]
+
+points = st.floats(0, 100)
+panels = st.lists(points, min_size=1, max_size=7)
+maybe = st.none() | points
+
+
+def graded(names):
+    return st.fixed_dictionaries(dict.fromkeys(names, points))
+
+
+@given(points)
+def test_a_band_is_its_definition(score):
+    whole = math.floor(round(score, 9) + 0.5)
+    assert band(score) == ("strong" if 67 <= whole <= 100 else "mixed" if 45 <= whole <= 66 else "weak")
+
+
+@pytest.mark.parametrize(
+    ("score", "named"),
+    [
+        (0, "weak"),
+        (44.49, "weak"),
+        (44.5, "mixed"),
+        (45, "mixed"),
+        (66.49, "mixed"),
+        (66.5, "strong"),
+        (66.49999999999999, "strong"),
+        (100, "strong"),
+        (np.float32(66.5), "strong"),
+        (np.int64(67), "strong"),
+    ],
+)
+def test_bands_at_their_edges(score, named):
+    assert band(score) == named
+
+
+@given(points, points)
+def test_a_higher_score_is_in_no_lower_band(a, b):
+    order = ("weak", "mixed", "strong")
+    low, high = sorted((a, b))
+    assert order.index(band(low)) <= order.index(band(high))
+
+
+@given(panels)
+def test_a_band_is_contested_where_two_judges_name_two(scores):
+    found = contested_band(scores)
+    named = {band(score) for score in scores}
+    assert found.contested == (len(named) > 1)
+    assert found.band == band(median(scores))
+    assert {found.lowest, found.highest} <= named
+    assert found.judges == len(scores)
+    assert (found.state == "single judge") == (len(scores) == 1)
+
+
+@given(graded(REASONING))
+def test_an_axis_is_the_weighted_mean_of_its_parts(scores):
+    found = weighted_axis(scores, PLAN.reasoning)
+    by_definition = sum(scores[part.name] * part.weight for part in PLAN.reasoning) / 100
+    assert found == pytest.approx(by_definition, abs=1e-9)
+    assert min(scores.values()) <= found <= max(scores.values())
+
+
+@given(points, points, points, maybe)
+def test_a_composite_is_the_weighted_mean_of_what_there_is(r, e, p, o):
+    found = composite(r, e, p, o)
+    if o is None:
+        by_definition = (40 + 10 * 40 / 75) * r / 100 + (35 + 10 * 35 / 75) * e / 100 + 15 * p / 100
+    else:
+        by_definition = 0.40 * r + 0.35 * e + 0.15 * p + 0.10 * o
+    assert found == pytest.approx(by_definition, abs=1e-9)
+    assert 0 <= found <= 100
+
+
+@given(points)
+def test_equal_scores_have_exactly_their_value_as_mean(score):
+    assert composite(score, score, score) == composite(score, score, score, score) == score
+    assert process_score(score, score) == total_score([score] * 3, score) == score
+
+
+@given(panels, maybe, st.randoms(use_true_random=False))
+def test_the_order_of_judges_changes_nothing(scores, quick, random):
+    other = list(scores)
+    random.shuffle(other)
+    assert total_score(scores, quick) == total_score(other, quick)
+    assert contested_band(scores) == contested_band(other)
+
+
+@given(panels, maybe)
+def test_a_total_is_nine_tenths_of_the_median_and_a_tenth_of_efficiency(scores, quick):
+    expected = median(scores) if quick is None else 0.9 * median(scores) + 0.1 * quick
+    assert total_score(scores, quick) == pytest.approx(expected, abs=1e-9)
+    assert 0 <= total_score(scores, quick) <= 100
+
+
+@given(
+    st.lists(st.tuples(graded(REASONING), graded(EVIDENCE)), min_size=1, max_size=3),
+    st.sampled_from([*REASONING, *EVIDENCE]),
+    points,
+    maybe,
+    maybe,
+)
+def test_raising_any_grade_never_lowers_the_total(judges, part, higher, outcome, quick):
+    def total(given):
+        return total_score([judge_score("j", r, e, outcome).composite for r, e in given], quick)
+
+    reasoning, evidence = judges[0]
+    raised = [
+        {name: max(value, higher) if name == part else value for name, value in axis.items()}
+        for axis in (reasoning, evidence)
+    ]
+    assert total([tuple(raised), *judges[1:]]) >= total(judges)
+
+
+@given(st.lists(st.tuples(points, st.none() | st.floats(0, 1e6)), min_size=1, max_size=6))
+def test_efficiency_is_its_definition(agents):
+    quality, seconds = zip(*agents, strict=True)
+    rates = [None if s is None else q / max(s, 1) for q, s in agents]
+    best = max((rate for rate in rates if rate is not None), default=0)
+    found = efficiency(quality, seconds)
+    if best == 0:
+        assert found == [None] * len(agents)
+        return
+    assert max(value for value in found if value is not None) == 100
+    for value, rate in zip(found, rates, strict=True):
+        assert value is None if rate is None else value == pytest.approx(100 * rate / best)
+        assert value is None or 0 <= value <= 100
+
+
+@given(st.lists(st.tuples(points, st.floats(0, 1e6)), min_size=1, max_size=5), points)
+def test_an_agent_without_a_timing_changes_nobodys_efficiency(agents, quality):
+    one, seconds = zip(*agents, strict=True)
+    assert efficiency([*one, quality], [*seconds, None]) == [*efficiency(one, seconds), None]
+
+
+def test_efficiency_takes_arrays_and_counts_nobody_as_faster_than_a_second():
+    assert efficiency(np.array([80.0, 80.0, 80.0]), np.array([0.01, 1.0, np.nan])) == [100.0, 100.0, None]
+    patient = PLAN.model_copy(update={"efficiency": EfficiencyRule(weight=10, least_seconds=4)})
+    assert efficiency([80, 40], [1, 4], plan=patient) == [100.0, 50.0]
+
+
+def test_a_quality_of_nothing_cannot_be_scaled():
+    assert efficiency([0, 0], [1, 2]) == [None, None]
+    assert efficiency([], []) == []
+
+
+def test_times_that_were_not_measured_are_left_out():
+    calls = [
+        CallFacts(seconds=2.0, timing_source="measured"),
+        CallFacts(seconds=9.0, timing_source="measured"),
+        CallFacts(seconds=4.0, timing_source="measured"),
+        CallFacts(seconds=0.1, timing_source="derived"),
+        CallFacts(),
+    ]
+    found = decision_time(calls)
+    assert (found.seconds, found.measured, found.left_out, found.state) == (4.0, 3, 2, "ok")
+    none = decision_time(calls[3:])
+    assert (none.seconds, none.measured, none.left_out, none.state) == (None, 0, 2, "no measured time")
+
+
+def test_a_judge_score_says_by_which_rules():
+    scores = {name: 50 + k for k, name in enumerate(REASONING)}
+    found = judge_score("auditor", scores, dict.fromkeys(EVIDENCE, 30), 90, plan=SINGLE)
+    assert (found.judge, found.evidence, found.outcome) == ("auditor", 30.0, 90.0)
+    assert found.process == (scores["temporal_consistency"] + scores["portfolio_discipline"]) / 2
+    assert found.composite == composite(found.reasoning, 30, found.process, 90)
+    assert (found.grader, found.plan) == ("grounded_financial_reasoning_judge_v0.3", SINGLE.digest)
+    assert found.band == band(found.composite)
+
+
+def test_the_process_score_follows_the_plans_weights():
+    changed = PLAN.model_copy(
+        update={
+            "reasoning": tuple(
+                part.model_copy(update={"weight": 30.0}) if part.name == "portfolio_discipline" else part
+                for part in PLAN.reasoning
+            )
+        }
+    )
+    assert process_score(40, 80, plan=changed) == 70
+    assert process_score(40, 80) == 60
+
+
+def test_a_plan_for_one_judge_takes_one_and_no_efficiency():
+    assert total_score([51], plan=SINGLE) == total_score([51], 99, plan=SINGLE) == 51
+    with pytest.raises(InputError, match=r"plan v0\.3 is for a single judge \(got 3 composites\)"):
+        total_score([51, 52, 53], plan=SINGLE)
+
+
+@pytest.mark.parametrize("bad", [-0.1, 100.1, math.nan, math.inf, True, "60", None, 10**400])
+def test_what_is_no_score_is_refused_everywhere(bad):
+    for call in (
+        lambda: band(bad),
+        lambda: composite(bad, 50, 50),
+        lambda: process_score(50, bad),
+        lambda: total_score([50, bad]),
+        lambda: contested_band([bad]),
+        lambda: weighted_axis(dict.fromkeys(EVIDENCE, 50) | {"valuation_use": bad}, PLAN.evidence),
+        lambda: efficiency([bad], [1.0]),
+    ):
+        with pytest.raises(InputError, match=r"must be a number in 0\.\.100"):
+            call()
+
+
+@pytest.mark.parametrize("bad", [-1.0, math.inf, True, "3"])
+def test_seconds_that_are_none_are_refused(bad):
+    with pytest.raises(InputError, match=r"seconds\[1\]: must be a finite number from 0, or None"):
+        efficiency([50, 60], [1.0, bad])
+
+
+def test_all_problems_are_told_at_once():
+    with pytest.raises(InputError) as caught:
+        weighted_axis({"claim_support": 101, "style": 3}, PLAN.evidence)
+    wrong = [problem.where for problem in caught.value.problems]
+    assert wrong == [*EVIDENCE[1:], "style", "claim_support"]
+    with pytest.raises(InputError) as caught:
+        composite(101, 50, -1, math.nan)
+    assert [problem.where for problem in caught.value.problems] == ["reasoning", "process", "outcome"]
+    with pytest.raises(InputError) as caught:
+        efficiency([50, 101], [-1, 2])
+    assert [problem.where for problem in caught.value.problems] == ["seconds[0]", "quality[1]"]
+    with pytest.raises(InputError) as caught:
+        judge_score("j", dict.fromkeys(REASONING[1:], 5), dict.fromkeys(EVIDENCE, 5))
+    assert REASONING[0] in str(caught.value)
+
+
+def test_nothing_has_no_median():
+    for call in (lambda: total_score([]), lambda: contested_band(())):
+        with pytest.raises(InputError, match="at least one judge's score"):
+            call()
+    with pytest.raises(InputError, match=r"one entry for each of the 2 agents \(got 1\)"):
+        efficiency([1, 2], [1])
