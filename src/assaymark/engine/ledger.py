@@ -282,8 +282,10 @@ class Ledger:
                     raw = None if facts.raw is None else bytes_text(bodies[facts.raw])
                     yield key, rows.reply_of(row, facts, raw, self._store.read)
 
-    def answered(self, *, since: float = 0.0) -> Iterator[Answered]:
+    def answered(self, *, since: float = 0.0, without: Collection[str] = ()) -> Iterator[Answered]:
         """Every reply written down at ``since`` (seconds since 1970) or later, without its texts, in no order.
+
+        Those of models of the providers in ``without`` are left out.
 
         Raises
         ------
@@ -291,7 +293,8 @@ class Ledger:
             What is stored of a reply is damaged.
         """
         with database.plainly(self.name), self._engine.connect() as connection:
-            found = connection.execution_options(yield_per=10_000).execute(_ANSWERED, {"since": since}).mappings()
+            wanted = _ANSWERED.where(*(~tables.calls.c.model.startswith(f"{name}/") for name in without))
+            found = connection.execution_options(yield_per=10_000).execute(wanted, {"since": since}).mappings()
             yield from map(rows.answered_of, found)
 
     def perhaps_paid(self) -> list[tuple[str, int]]:

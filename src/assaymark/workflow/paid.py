@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import Final
 
 from assaymark.engine import Ledger
-from assaymark.engine.models.prices import SHIPPED, Prices, costs_nothing, load_prices, prices_of_text, text_of_prices
+from assaymark.engine.models.prices import FREE, SHIPPED, Prices, load_prices, prices_of_text, text_of_prices
 from assaymark.engine.rows import Answered
 from assaymark.report import PaidView
 from assaymark.workflow.folder import RunFolder
@@ -38,9 +38,8 @@ def paid_views(folder: RunFolder, prices: Prices | None = None) -> tuple[PaidVie
         return ()
     found: defaultdict[str, list[Answered]] = defaultdict(list)
     with Ledger.open(folder.ledger, create=False) as ledger:
-        for one in ledger.answered():
-            if not costs_nothing(one.model):
-                found[one.model].append(one)
+        for one in ledger.answered(without=FREE):
+            found[one.model].append(one)
         batched = ledger.batches.answered_in_batches([one.key for every in found.values() for one in every])
         noted = None if prices is not None else ledger.notes.read(_PRICES)
     prices = prices or (load_prices() if noted is None else prices_of_text(noted))

@@ -33,7 +33,9 @@ FRAME_TOKENS: Final = 500
 SHIPPED: Final = "prices.toml of assaymark"
 """The source of the table that comes with assaymark."""
 
-_FREE: Final = ("reference", "http", "https", "python")
+FREE: Final = ("reference", "http", "https", "python")
+"""Providers whose models cost nothing: ours, and agents of somebody's own."""
+
 _MILLION: Final = 1_000_000
 _MOST_BYTES: Final = 1_000_000
 _SNAPSHOT = re.compile(r"(-latest|[-@]\d{4}-?\d{2}-?\d{2}|-\d{2}-\d{2}|-\d{3})?")
@@ -271,7 +273,7 @@ def costs_nothing(model: str) -> bool:
     >>> costs_nothing("reference/auditor"), costs_nothing("openai-chat/qwen3:8b")
     (True, False)
     """
-    return model.partition("/")[0] in _FREE
+    return model.partition("/")[0] in FREE
 
 
 def _output_tokens(call: CallSpec) -> int:
