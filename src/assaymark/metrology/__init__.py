@@ -38,6 +38,7 @@ from assaymark.metrology.planning import (
 from assaymark.metrology.pooled import analyse_sums
 from assaymark.metrology.probe import ProbePlan, contested, probe_measurements
 from assaymark.metrology.resampling import bootstrap_kappa, jackknife_kappa
+from assaymark.metrology.self_preference import SelfPreference, self_preference
 from assaymark.metrology.simulation import Truth, simulate_scores
 from assaymark.metrology.stability import averaging, gated, leave_one_family_out, repetition_stability
 from assaymark.metrology.streaming import score_sums
@@ -58,6 +59,7 @@ __all__ = [
     "ProbePlan",
     "ScoreSums",
     "ScoreTable",
+    "SelfPreference",
     "Truth",
     "agent_effects",
     "analyse",
@@ -94,6 +96,7 @@ __all__ = [
     "round_half_up",
     "score_sums",
     "score_table",
+    "self_preference",
     "sign_flip",
     "simulate_error_rate",
     "simulate_scores",

@@ -1,0 +1,191 @@
+"""Does a judge favour agents of its own family?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from assaymark.errors import NotMeasurableError
+from assaymark.metrology import checks
+from assaymark.metrology.checks import Bools, Floats
+from assaymark.metrology.intervals import t_quantile
+
+PreferenceState = Literal[
+    "ok", "single observation", "no spread", "no agent of its family", "no agent of another family"
+]
+
+_FLAT = 1e-9  # below this a spread is float noise
+
+
+@dataclass(frozen=True, slots=True)
+class SelfPreference:
+    """How far one judge stands above the panel's median on its own family, and on everybody else.
+
+    Attributes
+    ----------
+    judge : str
+    own, others : float or None
+        Mean of score minus panel median over the agents of its family and over the others, in points of the score.
+        None where there is no such agent.
+    gap : float or None
+        ``own - others``: above 0 the judge favours its family.
+    n_own, n_others : int
+        Agents behind the two means.
+    low, high : float or None
+        Ends of the interval of the gap, only where ``state`` is "ok".
+    state : str
+        "ok"; "single observation": one agent of its family, which has no spread to make an interval of; "no spread":
+        all agents of each side differ from the median by one amount; "no agent of its family"; "no agent of another
+        family".
+    level, method : float, str
+    """
+
+    judge: str
+    own: float | None
+    others: float | None
+    gap: float | None
+    n_own: int
+    n_others: int
+    low: float | None
+    high: float | None
+    state: PreferenceState
+    level: float
+    method: str
+
+    def __str__(self) -> str:
+        if self.gap is None:
+            return f"{self.judge}: {self.state}"
+        ends = self.state if self.low is None else f"[{self.low:+.1f}, {self.high:+.1f}]"
+        return f"{self.judge}: {self.gap:+.1f} ({ends}), {self.n_own} of its family against {self.n_others}"
+
+
+def self_preference(
+    scores: ArrayLike,
+    agent_families: Sequence[str],
+    judge_families: Sequence[str],
+    *,
+    judges: Sequence[str] | None = None,
+    level: float = 0.95,
+) -> list[SelfPreference]:
+    """For each judge, how it scores its own family relative to the panel's median, against how it scores the others.
+
+    The season's audit of self-preference (methodology v0.4). A gap is read with its interval and never by its size
+    alone: that page calls gaps up to +17 points small, each of them from one agent. Its gaps are differences of printed
+    means; here they are differences of the means.
+
+    The judge is part of the median that it is compared with, which hides some of what it adds: of a large preference
+    among three judges with noise of standard deviation s, about 0.56 s. With two judges half of it is hidden.
+
+    Agents are the units. The interval is the wider of Student's and Welch's for two means. Student's alone is too
+    narrow once a preference has spread the family's scores (81 % coverage for 95 % in simulations with 2 agents of the
+    family and 18 others, three judges, 15 points), Welch's is with two agents that happen to lie close together (80 %).
+    The wider covers 94 to 99 %, with 2 to 8 agents of the family, 3 to 18 others and 0 to 30 points.
+
+    Parameters
+    ----------
+    scores : float array of shape (A, J)
+        Score of each agent (row) by each judge (column), two judges or more. An agent that a judge did not grade is
+        left out: its median would be another panel's.
+    agent_families : sequence of A names
+    judge_families : sequence of J names
+    judges : sequence of J names, optional
+        Names for the results; default: the families. Judges of one family need them to be told apart.
+    level : float
+        Coverage of the intervals, strictly between 0 and 1.
+
+    Returns
+    -------
+    list of J SelfPreference, in the order of the judges
+
+    Raises
+    ------
+    NotMeasurableError
+        One judge: it is its own median.
+    InputError
+        Scores that are not finite, and names that do not fit their number.
+
+    References
+    ----------
+    Welch, B. L. (1947). The generalization of "Student's" problem when several different population variances are
+    involved. Biometrika 34, 28-35.
+
+    Examples
+    --------
+    >>> scores = [[80, 70, 71], [75, 66, 62], [60, 61, 59], [50, 52, 51], [64, 66, 65]]
+    >>> found = self_preference(scores, ["north", "north", "south", "south", "west"], ["north", "south", "west"])
+    >>> print(*found, sep="\\n")
+    north: +9.7 ([+8.2, +11.1]), 2 of its family against 3
+    south: +1.0 ([-1.5, +3.5]), 2 of its family against 3
+    west: +1.2 (single observation), 1 of its family against 4
+    """
+    table = checks.finite("self_preference", "scores", scores, ndim=2)
+    checks.probability("self_preference", "level", level)
+    graded = _names("agent_families", agent_families, table.shape[0], "agents (rows of scores)")
+    grading = _names("judge_families", judge_families, table.shape[1], "judges (columns of scores)")
+    called = grading if judges is None else _names("judges", judges, table.shape[1], "judges (columns of scores)")
+    if table.shape[1] < 2:
+        raise NotMeasurableError("self-preference against a panel's median is undefined: one judge, needs two")
+    above = table - np.median(table, axis=1, keepdims=True)
+    members = np.array(graded, dtype=object)
+    return [
+        _preference(name, column, np.asarray(members == family, dtype=bool), level)
+        for name, family, column in zip(called, grading, above.T, strict=True)
+    ]
+
+
+def _names(what: str, names: Sequence[str], n: int, of: str) -> list[str]:
+    """The names, one for each."""
+    found = [str(name) for name in names if isinstance(name, str)]
+    if len(found) != n or len(names) != n:
+        checks.fail("self_preference", what, f"must be one name for each of the {n} {of} (got {len(names)})")
+    return found
+
+
+def _preference(judge: str, above: Floats, own: Bools, level: float) -> SelfPreference:
+    """One judge's distances from the median, split by whether the agent is of its family."""
+    ours, theirs = above[own], above[~own]
+    means = [float(part.mean()) if part.size else None for part in (ours, theirs)]
+    gap = None if means[0] is None or means[1] is None else means[0] - means[1]
+    state, half = _half_width(ours, theirs, level)
+    return SelfPreference(
+        judge=judge,
+        own=means[0],
+        others=means[1],
+        gap=gap,
+        n_own=ours.size,
+        n_others=theirs.size,
+        low=None if gap is None or half is None else gap - half,
+        high=None if gap is None or half is None else gap + half,
+        state=state,
+        level=level,
+        method="mean distance from the panel's median, own family minus others; the wider of Student's and Welch's t",
+    )
+
+
+def _half_width(ours: Floats, theirs: Floats, level: float) -> tuple[PreferenceState, float | None]:
+    """Half the width of the interval of the difference of two means, or why there is none."""
+    n, m = ours.size, theirs.size
+    if not n:
+        return "no agent of its family", None
+    if not m:
+        return "no agent of another family", None
+    if n == 1:
+        return "single observation", None
+    # One agent on the other side has no spread of its own; Student's interval takes it to be the family's.
+    spread_own, spread_others = float(ours.var(ddof=1)), float(theirs.var(ddof=1)) if m > 1 else None
+    squares = (n - 1) * spread_own + (m - 1) * (spread_others or 0.0)
+    if squares <= _FLAT**2:
+        return "no spread", None
+    tail = 0.5 + level / 2
+    pooled = squares / (n + m - 2) * (1 / n + 1 / m)
+    student = t_quantile(tail, n + m - 2) * math.sqrt(pooled)
+    if spread_others is None:
+        return "ok", student
+    a, b = spread_own / n, spread_others / m
+    freedom = (a + b) ** 2 / (a * a / (n - 1) + b * b / (m - 1))
+    return "ok", max(student, t_quantile(tail, freedom) * math.sqrt(a + b))
