@@ -37,6 +37,7 @@ from assaymark.judging.season.scores import (
     total_score,
     weighted_axis,
 )
+from assaymark.judging.season.thrash import RoundTrip, Thrashing, thrashing
 from assaymark.judging.season.timing import DecisionTime, decision_time
 from assaymark.prompting.texts import judged_text, token_count
 
@@ -55,8 +56,10 @@ __all__ = [
     "Planted",
     "Reconciliation",
     "ReferenceJudge",
+    "RoundTrip",
     "Rubric",
     "ScoringPlan",
+    "Thrashing",
     "anonymise",
     "argument_problems",
     "asked_alike",
@@ -85,6 +88,7 @@ __all__ = [
     "reply_schema",
     "rubric_names",
     "scoring_names",
+    "thrashing",
     "token_count",
     "total_score",
     "user_messages",
