@@ -256,7 +256,8 @@ def run(compiled: Path, *arguments: str | Path) -> tuple[float, float, float]:
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where compiled modules lie, filled: installed packages come with theirs."""
     folder = tmp_path_factory.mktemp("compiled")
-    run(folder, "--help")
+    small = ("--model", "reference/portbench-stubborn", "--profile", "balanced", "--window", "normal")
+    run(folder, "bench", "pipeline", *small, "--out", folder / "run")
     return folder
 
 
