@@ -96,6 +96,7 @@ def pipeline(names: Sequence[str], rng: np.random.Generator) -> tuple[list[Measu
         if len(names) > 1:
             found += contrast_measurements("bench.contrast", scored, {"board": board}, level=0.95, other=other)
         for stage, base in BASE.items():
+            found.append(measured("bench.ceiling", {"profile": board, "stage": stage}, 0.72 if stage == "S3" else 1.0))
             for windows in ("all", "normal", "stress"):
                 labels = {"profile": board, "stage": stage, "windows": windows}
                 found += level_measurements("bench.stage", items(names, rng, base - 0.1, 0.05), labels, level=0.95)
@@ -140,6 +141,7 @@ def figures_of(rng: np.random.Generator) -> dict[str, float]:
     return {
         "total_return": float(rng.normal(0.05, 0.08)), "volatility": 0.12, "sortino": float(rng.normal(0.9, 0.4)),
         "calmar": float(rng.normal(0.7, 0.4)), "turnover": 0.33, "holdings": 41.0, "largest_weight": 0.08,
+        "buys": 0.3,
     }  # fmt: skip
 
 

@@ -499,3 +499,11 @@ def test_the_policy_lets_one_script_run_and_nothing_be_loaded(pages):
         assert "default-src &#39;none&#39;" in html
         assert not re.search(r'(src|href)="(https?:)?//', html)
         assert "url(http" not in html
+
+
+def test_the_ceiling_stands_below_the_models_and_is_no_model(pages):
+    first = words(pages("eight")["index.html"])
+    assert "Ceiling every stage answered with what was true" in first
+    table = stage_tables(BenchBook.of(runs.eight()))[0]
+    assert [cell.value for cell in table.ceiling] == ["1.00", "1.00", "0.72", "1.00", "1.00"]
+    assert all(row.model != "the answers" for group in table.groups for row in group.rows)

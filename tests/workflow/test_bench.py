@@ -105,6 +105,7 @@ def test_a_run_leaves_scores_measurements_verdicts_and_pages(benched):
     assert all(word in index for word in ("literal", "stubborn", "momentum", "garbled"))
     assert len(list((folder.report / "episodes").glob("*.html"))) == 4 * 2 * 2
     assert is_benchmark(folder)
+    assert "stubborn: mostly one buy or none" in index
 
 
 def test_faulty_replies_are_scored_by_rule_recorded_and_shown(benched):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assaymark.claims.boards import Board, Standing, order_verdicts, permitted, read_boards, withheld
+from assaymark.claims.boards import OTHER, Board, Standing, order_verdicts, permitted, read_boards, withheld
 from assaymark.claims.words import count_words, counted, listing, number, p_words
 from assaymark.metrology.contrasts import holm
 from assaymark.records import Claim, Measurement, Verdict, measurement_id
@@ -203,7 +203,7 @@ def _beat(item: Measurement, p: float | None, alpha: float, plan_hash: str) -> V
         word = "below zero" if item.value <= 0 else "within the noise of one window"
         return withheld(claim, f"The difference is {word}: {said}.", [item.id], plan_hash, status="tie-class")
     other = _other(item)
-    turned = ["the other convention"] if other is not None and other <= 0 else []
+    turned = [OTHER] if other is not None and other <= 0 else []
     conditions = ["By the other convention the difference is not above zero."] if turned else []
     return permitted(claim, f"The difference is {said}.", conditions, [item.id], plan_hash, turned=turned)
 
@@ -232,7 +232,7 @@ def _rank(item: Measurement, rules: BenchRules, plan_hash: str) -> Verdict:
         reason = f"The interval{ends} holds {number(rules.agreed)}, so it tells neither."
         return withheld(claim, reason, [item.id], plan_hash)
     other = _other(item)
-    turned = ["the other convention"] if other is not None and (other > rules.agreed) != agree else []
+    turned = [OTHER] if other is not None and (other > rules.agreed) != agree else []
     conditions = [f"By the other convention it is {number(other)}."] if turned and other is not None else []
     side = "above" if agree else "below"
     reason = f"The whole interval lies {side} {number(rules.agreed)}. It is about these models only."

@@ -17,6 +17,7 @@ from assaymark.records import Claim, Level, Measurement, StabilityStatus, Verdic
 
 LEVEL = "bench.level"
 CONTRAST = "bench.contrast"
+OTHER = "the other convention"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ def _standing(
 def turned_by(item: Measurement) -> tuple[str, ...]:
     """What turns a difference around: the other convention, or a part that is left out."""
     other, without = item.detail.get("other"), item.detail.get("without")
-    turned = ["the other convention"] if isinstance(other, (int, float)) and other <= 0 else []
+    turned = [OTHER] if isinstance(other, (int, float)) and other <= 0 else []
     if isinstance(without, Mapping):
         turned += [part for part, left in sorted(without.items()) if isinstance(left, (int, float)) and left <= 0]
     return tuple(turned)
@@ -167,8 +168,22 @@ def _cut(standing: Standing, at: int, plan_hash: str) -> Verdict:
         f"({'' if len(pairs) == 1 else f'the closest, {closest.high} and {closest.low}: '}{p_words(closest.p)}, "
         f"{signed(closest.contrast.value or 0.0)})."
     )
-    turned = tuple(sorted({f"{pair.high} and {pair.low}: {what}" for pair in pairs for what in pair.turned}))
-    return _verdict(claim, board, reason, turned, [pair.contrast.id for pair in pairs], plan_hash)
+    turned = tuple(sorted({what for pair in pairs for what in pair.turned}))
+    conditions = [_turned_words(what, pairs) for what in turned]
+    return _verdict(claim, board, reason, conditions, turned, [pair.contrast.id for pair in pairs], plan_hash)
+
+
+def _turned_words(what: str, pairs: Sequence[Order]) -> str:
+    """What turns an order around, and which pairs it turns."""
+    under = f"Under {what}" if what == OTHER else f"Without {what}"
+    turned = [f"{pair.high} and {pair.low}" for pair in pairs if what in pair.turned]
+    if len(pairs) == 1:
+        return f"{under} the order is the other way round."
+    if len(turned) == len(pairs):
+        return f"{under} all {len(pairs)} pairs are the other way round."
+    which = f": {listing(turned)}" if len(turned) <= 3 else ""
+    verb = "is" if len(turned) == 1 else "are"
+    return f"{under} {len(turned)} of the {len(pairs)} pairs {verb} the other way round{which}."
 
 
 def _cut_words(standing: Standing, at: int) -> str:
@@ -197,11 +212,11 @@ def _tie(standing: Standing, group: Sequence[str], plan_hash: str) -> Verdict:
         dimension=board.name,
         asserts_order=False,
     )
-    least = min(inside, key=lambda pair: pair.p)
-    reason = (
-        f"{counted(len(inside) - len(firm), 'pair').capitalize()} of {len(inside)} have no evidence after Holm "
-        f"(the smallest p of the class: {p_words(least.p)}, threshold {least.alpha:.3g})."
-    )
+    open_ = [pair for pair in inside if not pair.significant]
+    least = min(open_, key=lambda pair: pair.p)
+    nearest = f"{least.high} and {least.low}, {p_words(least.p)}, threshold {least.alpha:.3g}"
+    pairs, verb = counted(len(open_), "pair").capitalize(), "has" if len(open_) == 1 else "have"
+    reason = f"{pairs} of {len(inside)} {verb} no evidence after Holm (the nearest to it: {nearest})."
     return Verdict(
         claim=claim,
         agreement_status="not judged",
@@ -230,16 +245,23 @@ def _pair(standing: Standing, pair: Order, plan_hash: str) -> Verdict:
     if not pair.significant:
         reason = f"The difference is within the noise: {said}, threshold {pair.alpha:.3g}."
         return withheld(claim, reason, [pair.contrast.id], plan_hash, status="tie-class")
-    return _verdict(claim, board, f"The difference is significant: {said}.", pair.turned, [pair.contrast.id], plan_hash)
+    conditions = [_turned_words(what, [pair]) for what in pair.turned]
+    reason = f"The difference is significant: {said}."
+    return _verdict(claim, board, reason, conditions, pair.turned, [pair.contrast.id], plan_hash)
 
 
 def _verdict(
-    claim: Claim, board: Board, reason: str, turned: Sequence[str], rests: Sequence[str], plan_hash: str
+    claim: Claim,
+    board: Board,
+    reason: str,
+    conditions: Sequence[str],
+    turned: Sequence[str],
+    rests: Sequence[str],
+    plan_hash: str,
 ) -> Verdict:
     """A claim with evidence: a headline if nothing turns it and nothing has to be said with it."""
-    conditions = [f"The order turns around under or without: {'; '.join(turned)}."] if turned else []
-    conditions += [board.caution] if board.caution else []
-    return permitted(claim, reason, conditions, rests, plan_hash, turned=turned)
+    said = [*conditions, *([board.caution] if board.caution else [])]
+    return permitted(claim, reason, said, rests, plan_hash, turned=turned)
 
 
 def permitted(

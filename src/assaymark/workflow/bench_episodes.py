@@ -23,6 +23,7 @@ from assaymark.workflow.bench_plan import LockedBench
 from assaymark.workflow.bench_traces import Notes
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.sharing import hold_plan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,6 +75,7 @@ def run_episodes(
     engine = locked.plan.engine.model_copy(update={"batch": False})  # a stage needs the reply to the one before
     total, done = pipeline_calls(locked), 0
     with Ledger.open(folder.ledger) as ledger:
+        hold_plan(ledger, locked.plan_hash)
         while wave := _wave(pairs):
             told = partial(_tell, progress, done, total)
             replies = _asked(ledger, folder, wave, models, engine, told)

@@ -46,7 +46,7 @@ def pipeline_measurements(
         *_falls(episodes, specs),
         *_ratios(locked, episodes, baselines, specs, rng),
         *_performances(episodes),
-        *_baseline_figures(baselines),
+        *_baseline_figures(baselines, specs, locked.plan.level, rng),
         *_risk_safe(episodes, specs),
     ]
 
@@ -171,7 +171,7 @@ def _falls(episodes: Sequence[Episode], specs: Mapping[str, Window]) -> Iterator
         depth = _depth(result.nav)
         yield Measurement(
             name=DRAWDOWN,
-            labels={"model": result.model, "profile": result.profile, "window": result.window},
+            labels=_labels(result),
             value=depth,
             n=result.nav.size,
             n_of="days",
@@ -230,12 +230,12 @@ def _ratios_of(
         yield from (_no_ratio("bench.sharpe", one.result, f"not defined: {exc}") for one in moving)
         return
     for at, one in enumerate(moving):
-        yield _ratio("bench.sharpe", one.result, ratios[at], level, {})
+        yield _ratio("bench.sharpe", _labels(one.result), ratios[at], level, {})
         if even is not None:
             other = performance(one.other.nav).sharpe
             against = performance(even.nav).sharpe
             known = {} if other is None or against is None else {"other": other - against}
-            yield _ratio(SHARPE_CONTRAST, one.result, gaps[at], level, {"p": gaps[at].p, **known})
+            yield _ratio(SHARPE_CONTRAST, _labels(one.result), gaps[at], level, {"p": gaps[at].p, **known})
 
 
 def _moves(nav: Floats) -> bool:
@@ -246,10 +246,16 @@ def _returns(nav: Floats) -> Floats:
     return np.asarray(nav[1:] / nav[:-1] - 1.0)
 
 
-def _ratio(name: str, result: EpisodeResult, found: Ratio, level: float, detail: Mapping[str, float]) -> Measurement:
+def _labels(result: EpisodeResult) -> dict[str, str]:
+    return {"model": result.model, "profile": result.profile, "window": result.window}
+
+
+def _ratio(
+    name: str, labels: Mapping[str, str], found: Ratio, level: float, detail: Mapping[str, float]
+) -> Measurement:
     return Measurement(
         name=name,
-        labels={"model": result.model, "profile": result.profile, "window": result.window},
+        labels=dict(labels),
         value=found.value,
         n=found.n,
         n_of="days",
@@ -262,16 +268,21 @@ def _ratio(name: str, result: EpisodeResult, found: Ratio, level: float, detail:
 
 
 def _no_ratio(name: str, result: EpisodeResult, state: str) -> Measurement:
-    labels = {"model": result.model, "profile": result.profile, "window": result.window}
     return Measurement(
-        name=name, labels=labels, value=None, n=result.nav.size, n_of="days", method="Sharpe ratio", state=state
+        name=name,
+        labels=_labels(result),
+        value=None,
+        n=result.nav.size,
+        n_of="days",
+        method="Sharpe ratio",
+        state=state,
     )
 
 
 def _performances(episodes: Sequence[Episode]) -> Iterator[Measurement]:
     for one in episodes:
         result = one.result
-        labels = {"model": result.model, "profile": result.profile, "window": result.window}
+        labels = _labels(result)
         yield from _figures("bench.performance", labels, result.nav)
         weights = np.stack([date.executed for date in result.dates])
         turnover = np.array([date.turnover for date in result.dates])
@@ -291,14 +302,21 @@ def _bought(date: DateResult) -> float:
     return sum(one == "buy" for one in date.answers.signals) / len(date.answers.signals)
 
 
-def _baseline_figures(baselines: Sequence[BaselineResult]) -> Iterator[Measurement]:
+def _baseline_figures(
+    baselines: Sequence[BaselineResult], specs: Mapping[str, Window], level: float, rng: np.random.Generator
+) -> Iterator[Measurement]:
     for one in baselines:
         labels = {"baseline": one.name, "window": one.window}
         yield from _figures("bench.baseline", labels, one.nav)
         yield from _book_figures("bench.baseline", labels, one.weights, one.turnover)
-        found = performance(one.nav)
-        yield _figure("bench.baseline", {**labels, "figure": "sharpe"}, found.sharpe, one.nav, found.undefined)
         yield _figure("bench.baseline", {**labels, "figure": "drawdown"}, _depth(one.nav), one.nav, {})
+        found = performance(one.nav)
+        labels["figure"] = "sharpe"
+        if specs[one.window].kind == "normal" and _moves(one.nav):
+            ((ratio,), _) = sharpe_ratios([_returns(one.nav)], rng=rng, level=level)
+            yield _ratio("bench.baseline", labels, ratio, level, {})
+        else:
+            yield _figure("bench.baseline", labels, found.sharpe, one.nav, found.undefined)
 
 
 def _figures(name: str, labels: Mapping[str, str], nav: Floats) -> Iterator[Measurement]:

@@ -34,6 +34,7 @@ from assaymark.workflow.bench_measures import boards_of, ceps_items
 from assaymark.workflow.bench_plan import LockedBench
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.sharing import hold_plan
 
 FILE: Final = "questions.jsonl"
 """In the run folder: the questions that were asked."""
@@ -113,6 +114,7 @@ def ask_questions(
     write_questions(folder.path / FILE, list({one.question.id: one.question for one in asked}.values()))
     calls = list({one.call.key: one.call for one in asked}.values())
     with Ledger.open(folder.ledger) as ledger:
+        hold_plan(ledger, locked.plan_hash)
         ledger.plan(calls)
         summary = run_all(ledger, calls, models, locked.plan.engine, what=QUESTIONS, progress=progress)
         require_all(summary, "the questions", folder)

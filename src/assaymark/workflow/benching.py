@@ -257,14 +257,19 @@ def _view(
         episodes=tuple(episode_trace(one.result, one.notes, known, plan) for one in episodes),
         questions=question_traces(parts.answers) if parts.answers else (),
         replies=_states(episodes),
-        notes=tuple(_notes(plan)),
+        notes=tuple(_notes(plan, episodes)),
         panel=f"../{PANEL}/report/index.html" if (folder.path / PANEL / "report" / "index.html").is_file() else None,
         answers=Counter(one.scored.state for answered in parts.answers or () for one in answered.items),
     )
 
 
-def _notes(plan: BenchPlan) -> Iterator[str]:
-    """What a reader has to know of how models were asked."""
+def _notes(plan: BenchPlan, episodes: Sequence[Episode]) -> Iterator[str]:
+    """What a reader has to know of how models were asked and scored."""
+    if narrow := [one.name for one in plan.models if _few_buys(one.name, episodes)]:
+        yield (
+            f"The oracle may hold only what a model calls a buy. {', '.join(narrow)}: mostly one buy or none, so the "
+            "oracle has no choice left, and the scores of S3 to S5 say little."
+        )
     free = [
         one.name
         for one in plan.models
@@ -272,6 +277,13 @@ def _notes(plan: BenchPlan) -> Iterator[str]:
     ]
     if free:
         yield f"No temperature was sent to {', '.join(free)}: the provider's own holds, where the protocol says 0."
+
+
+def _few_buys(model: str, episodes: Sequence[Episode]) -> bool:
+    """Whether a model names at most one buy on more than half of its dates."""
+    dates = [date for one in episodes if one.result.model == model for date in one.result.dates]
+    few = sum(sum(signal == "buy" for signal in date.answers.signals) <= 1 for date in dates)
+    return 2 * few > len(dates)
 
 
 def _model(agent: AgentSpec) -> BenchModel:

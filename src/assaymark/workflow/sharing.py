@@ -56,9 +56,19 @@ def hold_ledger(ledger: Ledger, locked: Locked) -> None:
     PlanError
         It is of another plan, whose calls workers would ask in the manner of this one.
     """
+    hold_plan(ledger, locked.amendments[0].plan_before if locked.amendments else locked.plan_hash)
+
+
+def hold_plan(ledger: Ledger, plan: str) -> None:
+    """See that a shared ledger is of the plan of this hash; the first that comes makes it so.
+
+    Raises
+    ------
+    PlanError
+        It is of another plan.
+    """
     if ledger.leases is None:
         return
-    plan = locked.amendments[0].plan_before if locked.amendments else locked.plan_hash
     held = ledger.notes.leave(_PLAN, plan)
     if held != plan:
         raise PlanError(

@@ -16,6 +16,7 @@ _TITLES: Final = {
     "bench.level": "Level on a leaderboard",
     "bench.contrast": "Difference of two models",
     "bench.stage": "Mean score of a stage",
+    "bench.ceiling": "Mean score of the answers themselves",
     "bench.adaptation": "Adaptation to the profile",
     "bench.drawdown": "Deepest fall",
     "bench.sharpe": "Sharpe ratio",

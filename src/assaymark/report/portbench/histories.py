@@ -43,6 +43,7 @@ _FIGURES: Final = (
     ("turnover", "Turnover, %", "percent"),
     ("holdings", "Holdings", "count"),
     ("largest_weight", "Largest weight, %", "percent"),
+    ("buys", "Buy signals, %", "percent"),
 )
 
 
@@ -184,7 +185,9 @@ def _performance(book: BenchBook, window: WindowView, profile: ProfileView) -> T
         rows.append((clean(name, 60), *cells))
     for name in baselines(book):
         cells = [
-            _cell(book.one("bench.baseline", baseline=name, window=window.name, figure=figure), kind)
+            "gives none"
+            if figure == "buys"
+            else _cell(book.one("bench.baseline", baseline=name, window=window.name, figure=figure), kind)
             for figure, _, kind in _FIGURES
         ]
         rows.append((f"{baseline_word(name)} (baseline)", *cells))

@@ -7,6 +7,8 @@ Numbers come as measurements, by name and labels:
 ``bench.stage`` (model, profile, stage, windows)
     Mean score of S1 to S5; ``windows`` is all, normal or stress, ``profile`` a profile or `ALL`. Stage ``CEPS`` and
     ``PAS`` beside them.
+``bench.ceiling`` (profile, stage)
+    The same of somebody who answers every stage with what was true.
 ``bench.adaptation`` (model)
     How much alignment differs between profiles.
 ``bench.drawdown`` (model, profile, window)
@@ -14,7 +16,8 @@ Numbers come as measurements, by name and labels:
 ``bench.sharpe`` (model, profile, window), ``bench.sharpe.contrast`` (the same: against equal weight)
     With intervals over resampled histories.
 ``bench.performance`` (model, profile, window, figure)
-    ``figure`` is total_return, volatility, sortino, calmar, turnover, holdings or largest_weight.
+    ``figure`` is total_return, volatility, sortino, calmar, turnover, holdings, largest_weight or buys (the share of
+    instruments with the signal buy).
 ``bench.baseline`` (baseline, window, figure)
     The same figures, and sharpe and drawdown, of the five baselines.
 ``bench.stress`` (model, profile)

@@ -73,13 +73,15 @@ class GroupHead:
 
 @dataclass(frozen=True, slots=True)
 class StageTable:
-    """One leaderboard; ``head`` are the ticks above the intervals, ``score`` names what is ranked."""
+    """One leaderboard; ``head`` are the ticks above the intervals, ``ceiling`` and ``best`` what the answers score."""
 
     id: str
     title: str
     gate: str
     head: str
     groups: tuple[StageGroup, ...]
+    ceiling: tuple[StageCell, ...]
+    best: str
     empty: str
 
 
@@ -99,6 +101,8 @@ def _table(book: BenchBook, standing: Standing) -> StageTable:
         gate="Stress limits" if profile == ALL else "Stress limit",
         head=score_head(axis),
         groups=_groups(book, standing, axis),
+        ceiling=_ceiling(book, profile),
+        best=shown(book.one("bench.ceiling", profile=profile, stage="CEPS")),
         empty="" if standing.models else "No model has a score on this board.",
     )
 
@@ -157,6 +161,12 @@ def _row(book: BenchBook, standing: Standing, model: str, axis: ScoreAxis, *, li
         interval=ends,
         gate=_gate(book, model, [p.name for p in book.run.profiles] if profile == ALL else [profile]),
     )
+
+
+def _ceiling(book: BenchBook, profile: str) -> tuple[StageCell, ...]:
+    """What the answers themselves score on each stage; nothing where that was not measured."""
+    found = [book.one("bench.ceiling", profile=profile, stage=stage) for stage in STAGES]
+    return tuple(stage_cell(item) for item in found) if all(found) else ()
 
 
 def _labels(model: str, profile: str, stage: str) -> dict[str, str]:
