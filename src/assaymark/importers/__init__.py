@@ -5,6 +5,7 @@ Outcomes leave an importer as a table of their own. Nothing that happened after 
 
 from __future__ import annotations
 
+from assaymark.importers.aitrader import Audit, audit_aitrader, import_aitrader
 from assaymark.importers.capitalbench import import_capitalbench
 from assaymark.importers.formats import IMPORTERS, Importer, importer
 from assaymark.importers.generic import import_generic, template
@@ -13,10 +14,13 @@ from assaymark.importers.report import Imported, ImportReport, Missing
 
 __all__ = [
     "IMPORTERS",
+    "Audit",
     "ImportReport",
     "Imported",
     "Importer",
     "Missing",
+    "audit_aitrader",
+    "import_aitrader",
     "import_capitalbench",
     "import_generic",
     "import_human",

@@ -10,6 +10,8 @@ from types import MappingProxyType
 from typing import Protocol
 
 from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.importers.aitrader import PROVENANCE as AITRADER
+from assaymark.importers.aitrader import import_aitrader
 from assaymark.importers.capitalbench import PROVENANCE, import_capitalbench
 from assaymark.importers.generic import import_generic
 from assaymark.importers.report import Imported
@@ -70,6 +72,13 @@ class Importer:
 
 IMPORTERS: Mapping[str, Importer] = MappingProxyType(
     {
+        "aitrader": Importer(
+            name="aitrader",
+            title="AI-Trader: logs of agents that traded by the hour or day",
+            patterns=("decisions.jsonl", "prices_*.csv"),
+            provenance=AITRADER,
+            read=import_aitrader,
+        ),
         "capitalbench": Importer(
             name="capitalbench",
             title="CapitalBench: allocation rounds with frozen inputs",

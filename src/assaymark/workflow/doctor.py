@@ -95,7 +95,7 @@ def can_run(findings: list[Finding], models: list[str]) -> list[str]:
     return [
         "assaymark demo: yes, with no key, no file and no network",
         "assaymark run studies/valueblind.toml: yes; agents of your own as http/... or python/...",
-        "import: capitalbench, generic CSV or JSONL",
+        "import: aitrader, capitalbench, generic CSV or JSONL",
         f"models without a key: {', '.join(models)}",
     ]
 

@@ -251,7 +251,7 @@ class _Run:
                 continue
             if rule is None:
                 self._note(step, "fill", symbol, "its stated price has no bar to be held against")
-            elif abs(one.price - rule) > self.tolerance.cash:
+            elif _differ(one.price, rule, self.tolerance.cash):
                 where = _lies(one.price, [step.bars[symbol]], [1.0], self.tolerance.cash)
                 found.append(self._mismatch(step, "fill-price", symbol, one.price, rule, where))
         return found
@@ -288,7 +288,7 @@ class _Run:
         settled = self.before.cash + math.fsum(priced) - costs
         expected = settled + math.fsum(flows)
         found: list[Mismatch] = []
-        if abs(book.cash - expected) > self.tolerance.cash:
+        if _differ(book.cash, expected, self.tolerance.cash):
             bars, units = [step.bars[symbol] for symbol, _ in loose], [-units for _, units in loose]
             where = _lies(book.cash - settled, bars, units, self.tolerance.cash)
             found.append(self._mismatch(step, "cash", "", book.cash, expected, where))
@@ -307,7 +307,7 @@ class _Run:
         if nav is None:
             self._note(step, "nav", "", "a held symbol has no price at this step")
             return
-        off = abs(step.nav - nav) > self.tolerance.cash
+        off = _differ(step.nav, nav, self.tolerance.cash)
         self._count("nav", [self._mismatch(step, "nav", "", step.nav, nav)] if off else [])
 
     def _count(self, kind: CheckKind, found: list[Mismatch]) -> None:
@@ -322,6 +322,11 @@ class _Run:
         self, step: StatedStep, kind: MismatchKind, symbol: str, stated: float, recomputed: float, where: Where = ""
     ) -> Mismatch:
         return Mismatch(step=step.name, kind=kind, symbol=symbol, stated=stated, recomputed=recomputed, where=where)
+
+
+def _differ(stated: float, recomputed: float, slack: float) -> bool:
+    """Whether two amounts differ by more than the printed precision and the rounding of floats."""
+    return abs(stated - recomputed) > slack + 1e-12 * max(abs(stated), abs(recomputed))
 
 
 def _lies(amount: float, bars: Sequence[Bar], units: Sequence[float], slack: float) -> Where:

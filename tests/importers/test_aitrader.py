@@ -1,0 +1,338 @@
+"""The AI-Trader importer on made-up logs: what was known when, what was written, and what does not fit."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, datetime
+
+import pytest
+from made_aitrader import CLAUDE, CRYPTO, GPT, HOURLY, STEPS, TRACK, action, crypto, files, honest, line
+
+from assaymark.cli import main
+from assaymark.errors import InputError
+from assaymark.importers import IMPORTERS, audit_aitrader, import_aitrader
+from assaymark.importers.aitrader.texts import marks_of, rationales_of
+from assaymark.importers.aitrader.tracks import TRACKS
+from assaymark.records import Rationale, canonical_json
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.tables import DECISIONS, OUTCOMES, Store
+
+
+def decision(imported, name):
+    return next(one for one in imported.decisions if one.record_id == name)
+
+
+def context(imported, name):
+    return imported.contexts[decision(imported, name).context_id]
+
+
+@pytest.fixture(scope="module")
+def honestly():
+    return import_aitrader(files())
+
+
+# --- records --------------------------------------------------------------------------------------------------------
+
+
+def test_steps_become_decisions_that_can_be_paired(honestly):
+    assert [one.record_id for one in honestly.decisions] == [
+        "cn-hourly/2025-10-09T10:30/claude-3.7-sonnet",
+        "cn-hourly/2025-10-09T11:30/claude-3.7-sonnet",
+        "cn-hourly/2025-10-09T10:30/gpt-5",
+        "cn-hourly/2025-10-09T11:30/gpt-5",
+        "cn-hourly/2025-10-09T14:00/gpt-5",
+    ]
+    assert [one.cycle for one in honestly.decisions] == [f"cn-hourly#{n}" for n in (1, 2, 1, 2, 3)]
+    one = decision(honestly, "cn-hourly/2025-10-09T11:30/gpt-5")
+    assert (one.agent.id, one.agent.family, one.cluster) == ("gpt-5", "openai", "2025-W41")
+    assert one.decided_at == datetime(2025, 10, 9, 3, 30, tzinfo=UTC)
+    assert one.provenance.path == f"{TRACK}/{GPT}"
+    assert [(a.kind, a.instrument, a.quantity) for a in one.actions] == [
+        ("sell", "600036.SH", 500), ("buy", "601318.SH", 100),
+    ]  # fmt: skip
+    assert one.stages["holdings"] == {"600036.SH": 500.0, "601318.SH": 100.0}
+    assert one.stages["cash_after"] == 74800.0
+    assert (one.call.seconds, one.call.timing_source) == (34.5, "derived")
+
+
+def test_nothing_but_the_open_of_a_steps_own_bar_is_in_its_context(honestly):
+    seen = context(honestly, "cn-hourly/2025-10-09T11:30/gpt-5")
+    assert seen.completeness == "partial"
+    assert {fact.id: fact.value for fact in seen.facts} == {
+        "price:600036.SH": 40.5,
+        "price:601318.SH": 54.5,
+        "previous_close:600036.SH": 40.5,
+        "previous_close:601318.SH": 54.5,
+    }
+    assert [(one.instrument, one.close, one.high) for one in seen.series] == [
+        ("600036.SH", (40.5,), (41.0,)), ("601318.SH", (54.5,), (55.5,)),
+    ]  # fmt: skip
+    assert (seen.portfolio.cash, seen.portfolio.nav, seen.portfolio.currency) == (60000.0, 100500.0, "CNY")
+
+
+def test_no_field_after_the_decision_changes_a_context():
+    later = HOURLY.replace("42.0,40.0,41.5,1100", "43.0,39.0,42.5,9").replace("14:00:00,41.5", "14:00:00,60.0")
+    first, other = (import_aitrader(files(hourly=text)) for text in (HOURLY, later))
+    for name in ("cn-hourly/2025-10-09T10:30/gpt-5", "cn-hourly/2025-10-09T11:30/gpt-5"):
+        assert canonical_json(context(first, name)) == canonical_json(context(other, name))
+        assert canonical_json(decision(first, name)) == canonical_json(decision(other, name))
+    assert first.outcomes != other.outcomes
+
+
+def test_every_fact_and_bar_was_known_at_its_decision(honestly):
+    for one in honestly.decisions:
+        seen = honestly.contexts[one.context_id]
+        assert seen.cutoff == one.decided_at
+        assert all(fact.available_at <= one.decided_at for fact in seen.facts)
+        assert all(time <= one.decided_at for series in seen.series for time in series.times)
+
+
+def test_bars_stamped_with_their_start_are_complete_an_hour_later():
+    us = TRACKS["agent_data"]
+    ten = us.read("2025-10-09 10:00:00")
+    assert us.decided_at(ten) == datetime(2025, 10, 9, 14, 0, tzinfo=UTC)
+    assert us.complete_at(ten) == datetime(2025, 10, 9, 15, 0, tzinfo=UTC)
+    assert us.decided_at(us.read("2025-11-03 10:00:00")) == datetime(2025, 11, 3, 15, 0, tzinfo=UTC)  # winter time
+    day = TRACKS["agent_data_astock"].read("2025-10-09")
+    assert TRACKS["agent_data_astock"].decided_at(day) == datetime(2025, 10, 9, 1, 30, tzinfo=UTC)
+    assert TRACKS["agent_data_astock"].complete_at(day) == datetime(2025, 10, 9, 7, 0, tzinfo=UTC)
+
+
+def test_outcomes_are_recomputed_from_open_to_open(honestly):
+    found = {(one.record_id, one.horizon): one for one in honestly.outcomes}
+    step = found["cn-hourly/2025-10-09T11:30/gpt-5", "to the agent's next step"]
+    assert step.value == pytest.approx((74800 + 500 * 41.5 + 100 * 55.5) / (74800 + 500 * 40.5 + 100 * 54.5) - 1)
+    assert step.benchmark == pytest.approx((41.5 / 40.5 + 55.5 / 54.5) / 2 - 1)
+    assert step.resolved_at == datetime(2025, 10, 9, 6, 0, tzinfo=UTC)
+    whole = found["cn-hourly/2025-10-09T14:00/gpt-5", "whole log"]
+    assert whole.value == pytest.approx((74800 + 500 * 41.5 + 100 * 55.5) / 100000 - 1)
+    assert found["cn-hourly/2025-10-09T11:30/claude-3.7-sonnet", "whole log"].value == 0.0
+
+
+def test_packed_files_and_their_order_change_nothing(honestly):
+    packed = dict(reversed(files(*reversed(honest()), packed=True).items()))
+    again = import_aitrader(packed)
+    assert canonical_json(again.decisions) == canonical_json(honestly.decisions)
+    assert canonical_json(again.outcomes) == canonical_json(honestly.outcomes)
+
+
+# --- texts ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "flags"),
+    [
+        (None, [], ("no-finish-signal",)),
+        ("", [], ("no-finish-signal",)),
+        ("\n<FINISH_SIGNAL>", [], ()),
+        ("I hold.</FINISH_SIGNAL>", [("summary", "I hold.")], ()),
+        ("<think>a</think>b<think>c</think>", [("stage", "a"), ("stage", "c"), ("summary", "b")],
+         ("think-block", "no-finish-signal")),
+        ("<think>never closed", [("summary", "<think>never closed")], ("no-finish-signal",)),
+        ("Tool results: ", [], ("tool-output", "no-finish-signal")),
+        ("Tool results: AAPL 1.0", [("arena", "Tool results: AAPL 1.0")], ("tool-output", "no-finish-signal")),
+    ],
+)  # fmt: skip
+def test_texts_and_marks(text, kept, flags):
+    assert rationales_of(text) == tuple(Rationale(kind=kind, text=said) for kind, said in kept)
+    assert marks_of(text) == flags
+
+
+def test_a_step_without_text_is_kept_and_counted():
+    found = import_aitrader(files(line(rationale="<FINISH_SIGNAL>")))
+    assert found.decisions[0].missing == ("text",)
+    assert found.report.no_text == ("cn-hourly/2025-10-09T10:30/gpt-5",)
+
+
+# --- the audit ------------------------------------------------------------------------------------------------------
+
+
+def test_an_honest_log_reconciles():
+    audits = audit_aitrader(files())
+    assert [(one.track, one.agent, len(one.records)) for one in audits] == [
+        ("cn-hourly", "claude-3.7-sonnet", 2), ("cn-hourly", "gpt-5", 3),
+    ]  # fmt: skip
+    assert all(one.reconciliation.mismatches == () for one in audits)
+    assert audits[1].reconciliation.data_reliability == 100.0
+    assert audits[1].reconciliation.navs == (100000.0, 100500.0, 101100.0)
+    assert audits[1].last_nav == 101100.0
+
+
+@pytest.mark.parametrize(
+    ("after", "actions", "kind", "where", "flag"),
+    [
+        ({"600036.SH": 1000, "CASH": 60000.01}, None, None, None, None),
+        ({"600036.SH": 1000, "CASH": 59500.0}, None, "cash", "at the close", "cash-mismatch"),
+        ({"600036.SH": 1000, "CASH": 60300.0}, None, "cash", "inside the bar", "cash-mismatch"),
+        ({"600036.SH": 1000, "CASH": 61000.0}, None, "cash", "outside the bar", "cash-mismatch"),
+        ({"600036.SH": 900, "CASH": 64000.0}, None, "fill-quantity", "", "fill-mismatch"),
+        ({"600036.SH": 1000, "CASH": 60000.0}, [], "position", "", "position-mismatch"),
+        ({"600036.SH": 1000, "CASH": 59000.0}, [action("buy", "600036.SH", 1000, price=41.0)], "fill-price",
+         "inside the bar", "fill-mismatch"),
+    ],
+)  # fmt: skip
+def test_planted_mismatches_are_found_and_flagged(after, actions, kind, where, flag):
+    done = [action("buy", "600036.SH", 1000)] if actions is None else actions
+    log = files(line(actions=done, positions_after=after))
+    (audit,) = audit_aitrader(log)
+    found = [(one.kind, one.where) for one in audit.reconciliation.mismatches]
+    assert found == ([] if kind is None else [(kind, where)])
+    (one,) = import_aitrader(log).decisions
+    assert [f for f in one.flags if f.endswith("mismatch")] == ([] if flag is None else [flag])
+    said = one.stages["reconciliation"]
+    assert [text.split()[0].strip(":") for text in said] == ([] if kind is None else [kind])
+    assert not any("bar" in text or "close" in text for text in said)
+
+
+def test_the_next_step_stands_on_the_stated_book():
+    wrong = honest()
+    wrong[0]["positions_after"]["CASH"] += 500.0
+    for one in wrong[1:3]:
+        one["positions_after"]["CASH"] += 500.0
+    audit = audit_aitrader(files(*wrong))[1]
+    assert [one.step for one in audit.reconciliation.mismatches] == ["cn-hourly/2025-10-09T10:30/gpt-5"]
+
+
+def test_positions_rounded_by_the_venue_are_no_mismatch():
+    (audit,) = audit_aitrader(files(crypto()))
+    assert audit.reconciliation.mismatches == ()
+
+
+def test_a_step_without_a_book_is_named_and_carried():
+    steps = honest()[:3]
+    steps[1]["positions_after"] = None
+    steps[1]["actions"] = []
+    steps[2] |= {"positions_after": {"600036.SH": 1000, "CASH": 60000.0}}
+    found = import_aitrader(files(*steps))
+    assert found.report.missing["positions after"].count == 1
+    assert context(found, "cn-hourly/2025-10-09T14:00/gpt-5").portfolio.positions == {"600036.SH": 1000.0}
+    (audit,) = audit_aitrader(files(*steps))
+    assert audit.reconciliation.mismatches == ()
+    assert audit.reconciliation.navs[1] is None
+
+
+def test_a_replay_is_flagged():
+    live = line(timestamps=["2025-10-09T10:31:00", "2025-10-09T10:31:00"])
+    found = import_aitrader(files(live, line(STEPS[1])))
+    assert [("replayed" in one.flags, one.call.timing_source) for one in found.decisions] == [
+        (False, "absent"), (True, "derived"),
+    ]  # fmt: skip
+    assert any("may have known what came next" in note for note in found.report.notes)
+
+
+# --- bad files ------------------------------------------------------------------------------------------------------
+
+
+def test_all_problems_at_once():
+    bad = [
+        line(track="agent_data_moon"),
+        line(step="2025-10-09"),
+        line(step="2025-10-10 10:30:00"),
+        line(actions=[action("hodl", "600036.SH", 1)]),
+        line(actions=[action("buy", "ZZZ", 1)]),
+        line(actions=[action("buy", "600036.SH", -1)]),
+        line(positions_after={"QQQ": 1.0}),
+        line(timestamps=["2025-11-18T00:00:00", "2025-11-17T00:00:00"]),
+        line(timestamps=["yesterday"]),
+        line(),
+        line(),
+        line(surprise=1),
+    ]
+    with pytest.raises(InputError) as caught:
+        import_aitrader(files(*bad))
+    text = str(caught.value)
+    for said in (
+        "line 1, track: must be one of agent_data, agent_data_astock_hour",
+        "line 2, step: must be a step such as 2025-10-09 10:30:00 (got '2025-10-09')",
+        "line 3, step: has no bar in prices_astock_hourly.csv",
+        "line 4, actions.0.action",
+        "line 5, actions.0.symbol: has no bars in prices_astock_hourly.csv (got 'ZZZ')",
+        "line 6, actions.0.amount",
+        "line 7, positions_after: has no CASH",
+        "line 7, positions_after: 'QQQ' has no bars",
+        "line 8, timestamps: go backwards",
+        "line 9, timestamps.0: must be a time such as",
+        "line 11, step: gpt-5-astock-hour has two lines at 2025-10-09 10:30:00 (first at decisions.jsonl line 10)",
+        "line 12, surprise",
+    ):
+        assert said in text
+    kept = import_aitrader(files(*bad), keep_going=True).report
+    assert (kept.good, kept.bad) == (1, 11)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (HOURLY.replace("40.0,41.0", "40.0,39.0"), "line 2: open and close must lie from low to high"),
+        (HOURLY.replace("40.0,41.0", ",41.0"), "line 2: open: is needed"),
+        (HOURLY.replace("40.0,41.0", "nan,41.0"), "line 2: open: must be a number above 0"),
+        (HOURLY.replace("40.0,41.0", "-4,41.0"), "line 2: open: must be a number above 0"),
+        (HOURLY.replace("41.0,39.5,40.5", ",39.5,40.5"), "line 2: high, low and close: give all three or none"),
+        (HOURLY.replace("2025-10-09 11:30:00", "2025-10-09 10:30:00"), "has two bars at 2025-10-09 10:30:00"),
+        (HOURLY.replace("10:30:00", "half past ten"), "must be a step such as"),
+        (HOURLY.replace("2025-10-09 10:30", "0001-01-01 10:30"), "must be a step such as"),
+        (HOURLY.replace("symbol,ts", "name,ts"), "must have the columns symbol, ts, open"),
+        (HOURLY.replace("601318.SH,2025-10-09 10:30:00", ",2025-10-09 10:30:00"), "symbol: is empty"),
+        ("", "empty: a header row is needed"),
+    ],
+)
+def test_bad_price_files(text, said):
+    with pytest.raises(InputError, match=r"prices_astock_hourly\.csv") as caught:
+        import_aitrader(files(hourly=text))
+    assert said in str(caught.value)
+
+
+def test_missing_files_are_named():
+    given = files(*honest(), crypto())
+    del given["prices_crypto_daily.csv"]
+    with pytest.raises(InputError, match=r"prices_crypto_daily\.csv: missing, and needed for 1 steps of agent_data_cr"):
+        import_aitrader(given)
+    with pytest.raises(InputError, match=r"decisions\.jsonl: missing"):
+        audit_aitrader({"prices_crypto_daily.csv": CRYPTO.encode()})
+    with pytest.raises(InputError, match="holds no step"):
+        import_aitrader(files() | {"decisions.jsonl": b"\n"})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"not json", b"[]", b'{"track": 1, "track": 2}', json.dumps(line()).replace("2.0", "NaN").encode() + b"}"],
+)
+def test_lines_that_are_no_objects(text):
+    with pytest.raises(InputError, match=r"decisions\.jsonl line 1"):
+        audit_aitrader(files() | {"decisions.jsonl": text})
+
+
+def test_numbers_beyond_any_book_are_refused():
+    with pytest.raises(InputError, match=r"positions_after\.CASH"):
+        import_aitrader(files(line(positions_after={"CASH": 1e300})))
+    with pytest.raises(InputError):
+        import_aitrader(files(line(positions_after={"CASH": math.inf})))
+
+
+# --- the command ----------------------------------------------------------------------------------------------------
+
+
+def test_the_command_writes_a_run_folder(tmp_path, capsys):
+    source, run = tmp_path / "log", tmp_path / "run"
+    source.mkdir()
+    for name, data in files(*honest(), crypto(), packed=True).items():
+        (source / name).write_bytes(data)
+    (source / "notes.txt").write_text("not ours")
+    assert main(["import", "aitrader", str(source), "--out", str(run)]) == 0
+    out = capsys.readouterr().out
+    assert "aitrader: 6 decisions imported, 0 left out" in out
+    assert "data reliability 100.0 (fill 3 of 3, cash 3 of 3, position 2 of 2)" in out
+    store = Store(RunFolder(run))
+    assert len(list(store.read(DECISIONS))) == 6
+    assert {one.horizon for one in store.read(OUTCOMES)} == {"to the agent's next step", "whole log"}
+
+
+def test_the_files_it_wants():
+    names = ["decisions.jsonl.gz", "prices_us_hourly.csv.gz", "prices_x.csv", "daily_prices.csv", "map.toml"]
+    assert IMPORTERS["aitrader"].wanted(names) == ("decisions.jsonl.gz", "prices_us_hourly.csv.gz", "prices_x.csv")
+
+
+def test_agents_of_different_tracks_with_one_model_are_one_agent():
+    found = import_aitrader(files(line(), line(model=CLAUDE), crypto()))
+    assert sorted({one.agent.id for one in found.decisions}) == ["claude-3.7-sonnet", "gpt-5"]
