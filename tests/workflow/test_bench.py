@@ -285,3 +285,22 @@ def test_an_unknown_model_is_refused_before_anything_is_asked(tmp_path, question
     text = plan(questions, "literal").replace("portbench-literal", "portbench-nobody")
     with pytest.raises(AssayError, match="nobody"):
         bench_pipeline(RunFolder(tmp_path / "run"), text, "plan", MODELS, now=NOW)
+
+
+def test_a_model_without_its_key_leaves_no_folder_behind(tmp_path, monkeypatch, capsys, questions):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    out = tmp_path / "run"
+    assert main(["bench", "qa", "--model", "openai/any", "--questions", str(questions), "--out", str(out)]) == 1
+    assert "OPENAI_API_KEY" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_the_embedded_market_as_a_snapshot_has_the_same_windows(tmp_path, questions):
+    assert main(["data", "synth", "--out", str(tmp_path / "market")]) == 0
+    text = plan(questions, "stubborn").replace(
+        "instruments = 12", f'instruments = 12\nsource = "{tmp_path / "market"}"'
+    )
+    stored, embedded = RunFolder(tmp_path / "stored"), RunFolder(tmp_path / "embedded")
+    bench_pipeline(stored, text, "plan", MODELS, now=NOW)
+    bench_pipeline(embedded, plan(questions, "stubborn"), "plan", MODELS, now=NOW)
+    assert Store(stored).read(SCORES) == Store(embedded).read(SCORES)

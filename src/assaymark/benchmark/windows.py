@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import date
 from typing import Final, Literal
@@ -59,6 +60,8 @@ SEED_WINDOWS: Final[tuple[Window, ...]] = (
 _EMBEDDED: Final[dict[str, str]] = {"liquidity": "china-2015", "pandemic": "covid-2020", "tightening": "crypto-2022"}
 """Which window of the embedded market stands for which of the seed: the same kind of shock and about as long."""
 
+_SEED = re.compile(r"(?:seed|synthetic)-(\d+)")  # in memory, and as a snapshot on disk
+
 
 def windows_of(history: History) -> tuple[Window, ...]:
     """The four windows of a store: the seed's dates, but for the embedded market where its own stress lies.
@@ -72,9 +75,10 @@ def windows_of(history: History) -> tuple[Window, ...]:
     >>> [(one.name, one.kind, one.threshold) for one in windows_of(synthetic_history(0))][:2]
     [('normal', 'normal', None), ('china-2015', 'stress', 0.4)]
     """
-    if history.source != "synthetic":
+    seed = _SEED.fullmatch(history.snapshot)
+    if history.source != "synthetic" or seed is None:
         return SEED_WINDOWS
-    market = synthetic_market(int(history.snapshot.removeprefix("seed-")))
+    market = synthetic_market(int(seed[1]))
     found = [SEED_WINDOWS[0]]
     for own in market.windows:
         like = next(one for one in SEED_WINDOWS if one.name == _EMBEDDED[own.name])

@@ -42,10 +42,11 @@ class Notes:
     heard: dict[tuple[date, Stage], Heard] = field(default_factory=dict)
 
     def add(self, day: date, stage: Stage, call: CallSpec, reply: Reply) -> None:
-        """Keep excerpts of one call: the end of the prompt, where the question stands, and the start of the reply."""
+        """Keep excerpts of one call: how the prompt begins and ends, and how the reply begins."""
         prompt = "".join(part.text for part in call.messages[-1].parts)
         cut = len(prompt) > EXCERPT or len(reply.text) > EXCERPT
-        self.heard[day, stage] = Heard(prompt[:EXCERPT], reply.text[:EXCERPT], cut, call.key)
+        shown = prompt if len(prompt) <= EXCERPT else f"{prompt[: EXCERPT // 2]}\n[...]\n{prompt[-EXCERPT // 2 :]}"
+        self.heard[day, stage] = Heard(shown, reply.text[:EXCERPT], cut, call.key)
 
 
 def episode_trace(result: EpisodeResult, notes: Notes, known: Mapping[date, Known], plan: BenchPlan) -> EpisodeTrace:

@@ -11,12 +11,14 @@ from pathlib import Path
 from assaymark import __version__
 from assaymark.benchmark.baselines import BaselineResult, run_baselines
 from assaymark.benchmark.outside import OUTSIDE
-from assaymark.benchmark.plan import BenchPlan
+from assaymark.benchmark.plan import BenchPlan, parse_plan
 from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.reference.words import words_of
 from assaymark.claims.benchmark import BenchRules, BenchVerdicts, decide_benchmark
 from assaymark.claims.boards import Board
 from assaymark.engine import Model
+from assaymark.engine.models import check_ready
+from assaymark.errors import UnknownNameError
 from assaymark.protocol import AgentSpec
 from assaymark.records import Measurement
 from assaymark.report.portbench import (
@@ -85,6 +87,7 @@ def bench_pipeline(
     ModelError
         Calls failed for good, or the run was asked to stop; every reply so far is kept.
     """
+    _require_models(folder, text, source, models)
     locked = lock_bench(folder, text, source, now=now)
     episodes = run_episodes(folder, locked, models, progress=progress)
     if locked.plan.judges:
@@ -102,6 +105,7 @@ def bench_qa(
     progress: Progress = silent,
 ) -> Benched:
     """Lock a plan, have every question answered, and write what came of it; see `bench_pipeline`."""
+    _require_models(folder, text, source, models)
     locked = lock_bench(folder, text, source, now=now)
     answers = ask_questions(folder, locked, models, progress=progress)
     episodes = stored_episodes(folder, locked, progress=progress)
@@ -114,6 +118,27 @@ def bench_report(folder: RunFolder, *, progress: Progress = silent) -> Benched:
     episodes = stored_episodes(folder, locked, progress=progress)
     parts = _Parts(episodes, _baselines(locked) if episodes else (), stored_answers(folder, locked))
     return _publish(folder, locked, parts)
+
+
+def _require_models(folder: RunFolder, text: str, source: str, models: Mapping[str, Model]) -> None:
+    """See that everybody whom a new plan asks is known and ready, before a folder is made for it.
+
+    Raises
+    ------
+    UnknownNameError
+        Nobody provides a model.
+    ModelError
+        A model has no key, or nobody is at its address.
+    """
+    if folder.lock.is_file():
+        return
+    plan = parse_plan(text, source=source)
+    wanted = [(one.model, one.args) for one in plan.models] + [(one.model, one.args) for one in plan.judges]
+    for name, args in wanted:
+        if name not in models:
+            raise UnknownNameError("model", name, tuple(models))
+        if not name.startswith("reference/"):
+            check_ready(models[name], args)
 
 
 def _baselines(locked: LockedBench) -> tuple[BaselineResult, ...]:
