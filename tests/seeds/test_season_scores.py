@@ -6,6 +6,7 @@ import pytest
 
 from assaymark.judging.season.plans import load_scoring
 from assaymark.judging.season.scores import band, composite, contested_band, total_score
+from assaymark.judging.season.table import Contestant, season_table
 
 PLANS = tuple(load_scoring(name) for name in ("v0.3", "v0.4"))
 
@@ -73,6 +74,16 @@ def test_every_row_of_the_agreement_table_straddles_mixed_and_strong(row):
     found = contested_band(row)
     assert (found.lowest, found.highest, found.contested, found.judges) == ("mixed", "strong", True, 3)
     assert total_score(row) == row[1]
+
+
+def test_the_agreement_table_allows_no_order_of_ranks():
+    """Neither page publishes repeated decisions or gradings, so the floor is unknown and all share one place."""
+    contestants = [Contestant(name, dict(zip("abc", row, strict=True))) for name, row in AGREEMENT.items()]
+    table = season_table(contestants)
+    assert [(row.total, row.first, row.last) for row in table.rows] == [(total, 1, 5) for total in (81, 76, 68, 63, 63)]
+    assert {gap.state for gap in table.gaps} == {"floor unknown"}
+    spreads = {row.contestant: row.agreement.spread for row in table.rows}
+    assert list(map(spreads.get, AGREEMENT)) == [26, 24, 23, 10, 22]
 
 
 def test_bands_of_the_medians():

@@ -24,6 +24,7 @@ from assaymark.judging.reference import (
 )
 from assaymark.judging.replies import Invalid, Parsed, judgment, parse_reply, reply_schema
 from assaymark.judging.rubric import Dimension, Rubric, load_rubric, rubric_names
+from assaymark.judging.season.noise import NoiseFloor, noise_floor, tie_classes
 from assaymark.judging.season.plans import ScoringPlan, load_scoring, parse_scoring, scoring_names
 from assaymark.judging.season.scores import (
     BandStanding,
@@ -37,6 +38,7 @@ from assaymark.judging.season.scores import (
     total_score,
     weighted_axis,
 )
+from assaymark.judging.season.table import AgreementRow, Contestant, SeasonRow, SeasonTable, agreement_row, season_table
 from assaymark.judging.season.thrash import RoundTrip, Thrashing, thrashing
 from assaymark.judging.season.timing import DecisionTime, decision_time
 from assaymark.prompting.texts import judged_text, token_count
@@ -44,13 +46,16 @@ from assaymark.prompting.texts import judged_text, token_count
 __all__ = [
     "ORACLE",
     "PLANTED",
+    "AgreementRow",
     "Anonymised",
     "BandStanding",
     "ConstraintOracle",
+    "Contestant",
     "DecisionTime",
     "Dimension",
     "Invalid",
     "JudgeScore",
+    "NoiseFloor",
     "Parsed",
     "PlannedCall",
     "Planted",
@@ -59,7 +64,10 @@ __all__ = [
     "RoundTrip",
     "Rubric",
     "ScoringPlan",
+    "SeasonRow",
+    "SeasonTable",
     "Thrashing",
+    "agreement_row",
     "anonymise",
     "argument_problems",
     "asked_alike",
@@ -76,6 +84,7 @@ __all__ = [
     "left_out",
     "load_rubric",
     "load_scoring",
+    "noise_floor",
     "numeric_ledger",
     "oracle_scores",
     "parse_reply",
@@ -88,7 +97,9 @@ __all__ = [
     "reply_schema",
     "rubric_names",
     "scoring_names",
+    "season_table",
     "thrashing",
+    "tie_classes",
     "token_count",
     "total_score",
     "user_messages",

@@ -88,7 +88,7 @@ def band(score: float, *, plan: ScoringPlan | None = None) -> Band:
     >>> band(66.5), band(66.4), band(44.4)
     ('strong', 'mixed', 'weak')
     """
-    whole = math.floor(round(_points("band", {"score": score})["score"], _DIGITS) + 0.5)
+    whole = math.floor(round(points_of("band", {"score": score})["score"], _DIGITS) + 0.5)
     bounds = _plan(plan).bands
     if whole >= bounds.strong:
         return "strong"
@@ -153,7 +153,7 @@ def weighted_axis(sub_scores: Mapping[str, float], parts: Sequence[SubComponent]
     problems = [Problem(name, "no score; every part of the axis needs one") for name in names if name not in sub_scores]
     unknown = [name for name in sub_scores if name not in names]
     problems += [Problem(name, f"no part of this axis (its parts: {', '.join(names)})") for name in unknown]
-    scores = _points("weighted_axis", {name: sub_scores[name] for name in names if name in sub_scores}, problems)
+    scores = points_of("weighted_axis", {name: sub_scores[name] for name in names if name in sub_scores}, problems)
     return _mean([(scores[part.name], part.weight) for part in parts])
 
 
@@ -173,7 +173,7 @@ def process_score(temporal: float, portfolio: float, *, plan: ScoringPlan | None
     >>> process_score(40, 60)
     50.0
     """
-    scores = _points("process_score", {TEMPORAL: temporal, PORTFOLIO: portfolio})
+    scores = points_of("process_score", {TEMPORAL: temporal, PORTFOLIO: portfolio})
     weights = {part.name: part.weight for part in _plan(plan).reasoning}
     return _mean([(scores[name], weights[name]) for name in PROCESS])
 
@@ -211,7 +211,7 @@ def composite(
     (55.5, 53.03)
     """
     given = {"reasoning": reasoning, "evidence": evidence, "process": process}
-    scores = _points("composite", given if outcome is None else {**given, "outcome": outcome})
+    scores = points_of("composite", given if outcome is None else {**given, "outcome": outcome})
     shares = _plan(plan).composite.shares(outcome=outcome is not None)
     return _mean([(scores[name], share) for name, share in shares.items()])
 
@@ -292,7 +292,7 @@ def total_score(
     share = rules.efficiency.weight
     if efficiency is None or not share:
         return middle
-    quick = _points("total_score", {"efficiency": efficiency})["efficiency"]
+    quick = points_of("total_score", {"efficiency": efficiency})["efficiency"]
     return _mean([(middle, HIGHEST - share), (quick, share)])
 
 
@@ -338,7 +338,7 @@ def efficiency(
         for k, s in enumerate(known)
         if s is not None and not (_is_number(s) and s >= 0)
     ]
-    points = list(_points("efficiency", {f"quality[{k}]": q for k, q in enumerate(quality)}, problems).values())
+    points = list(points_of("efficiency", {f"quality[{k}]": q for k, q in enumerate(quality)}, problems).values())
     least = _plan(plan).efficiency.least_seconds
     rates = [None if s is None else q / max(float(s), least) for q, s in zip(points, known, strict=True)]
     best = max((rate for rate in rates if rate is not None), default=0.0)
@@ -361,11 +361,11 @@ def _scores(source: str, values: Sequence[float]) -> list[float]:
     """The scores of one judge or more."""
     if not len(values):
         raise InputError(source, [Problem("judges", "at least one judge's score is needed (got none)")])
-    return list(_points(source, {f"judges[{k}]": value for k, value in enumerate(values)}).values())
+    return list(points_of(source, {f"judges[{k}]": value for k, value in enumerate(values)}).values())
 
 
-def _points(source: str, given: Mapping[str, Any], problems: Sequence[Problem] = ()) -> dict[str, float]:
-    """Scores on the scale as floats; what is off it, and the problems found before, raised together."""
+def points_of(source: str, given: Mapping[str, Any], problems: Sequence[Problem] = ()) -> dict[str, float]:
+    """Named scores on the scale, as floats; what is off it, and the problems found before, raised together."""
     off = [
         Problem(name, f"must be a number in 0..100 (got {value!r:.80})")
         for name, value in given.items()

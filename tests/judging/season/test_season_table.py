@@ -1,0 +1,226 @@
+"""The table of a season: laws, planted noise, and rows that lack something."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assaymark.errors import InputError
+from assaymark.judging.season.noise import UNKNOWN, NoiseFloor, gap_floor, noise_floor, tie_classes
+from assaymark.judging.season.plans import load_scoring
+from assaymark.judging.season.scores import band, contested_band, efficiency, total_score
+from assaymark.judging.season.table import Contestant, agreement_row, season_table
+
+JUDGES = ("auditor", "reader", "skeptic")
+points = st.floats(0, 100)
+floors = st.just(UNKNOWN) | st.builds(
+    lambda value, freedom: NoiseFloor(value, freedom, freedom + 1, 1, "ok"),
+    st.sampled_from([0.0, 0.5, 2.0, 10.0]),
+    st.integers(1, 20),
+)
+
+
+@st.composite
+def seasons(draw):
+    names = draw(st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=6))
+    return [
+        Contestant(
+            name,
+            draw(st.dictionaries(st.sampled_from(JUDGES), points, max_size=3)),
+            draw(st.none() | st.floats(0, 100)),
+            draw(floors),
+        )
+        for name in names
+    ]
+
+
+def known(value, freedom=30):
+    return NoiseFloor(value, freedom, freedom + 1, 1, "ok")
+
+
+def graded(*totals, floor=UNKNOWN):
+    """Contestants named by their place whose judges all agree and who have no timing: the total is the composite."""
+    return [Contestant(f"c{k}", dict.fromkeys(JUDGES, total), None, floor) for k, total in enumerate(totals)]
+
+
+@given(seasons(), floors)
+def test_a_row_is_made_of_the_scores(contestants, judges):
+    table = season_table(contestants, judges=judges)
+    by_name = {row.contestant: row for row in table.rows}
+    assert set(by_name) == {one.name for one in contestants}
+    some = [one for one in contestants if one.composites]
+    quick = efficiency([agreement_row(one.name, one.composites).median for one in some], [one.seconds for one in some])
+    for one, share in zip(some, quick, strict=True):
+        row, scores = by_name[one.name], list(one.composites.values())
+        assert row.total == total_score(scores, share)
+        assert row.efficiency == share
+        assert row.agreement.standing == contested_band(scores)
+        assert (row.agreement.low, row.agreement.high) == (min(scores), max(scores))
+        assert row.agreement.spread == max(scores) - min(scores)
+        assert row.standing.band == band(row.total)
+        assert row.standing.contested == (len({band(total_score([score], share)) for score in scores}) > 1)
+        assert (row.state == "graded") == (not row.absent)
+
+
+@given(seasons(), floors, st.randoms(use_true_random=False))
+def test_order_of_contestants_and_judges_changes_nothing(contestants, judges, random):
+    other = [
+        Contestant(one.name, dict(sorted(one.composites.items(), reverse=True)), one.seconds, one.floor)
+        for one in contestants
+    ]
+    random.shuffle(other)
+    assert season_table(other, judges=judges) == season_table(contestants, judges=judges)
+
+
+@given(seasons(), floors)
+def test_names_change_nothing(contestants, judges):
+    renamed = [
+        Contestant("z" + one.name, {"z" + j: c for j, c in one.composites.items()}, one.seconds, one.floor)
+        for one in contestants
+    ]
+    one, other = season_table(contestants, judges=judges), season_table(renamed, judges=judges)
+    assert one.gaps == other.gaps
+    for a, b in zip(one.rows, other.rows, strict=True):
+        assert "z" + a.contestant == b.contestant
+        assert (a.total, a.first, a.last, a.standing, a.state) == (b.total, b.first, b.last, b.standing, b.state)
+
+
+@given(seasons(), floors)
+def test_places_are_those_that_hold_against_every_pair(contestants, judges):
+    table = season_table(contestants, judges=judges)
+    ranked = [row for row in table.rows if row.total is not None]
+    noise = {one.name: one.floor for one in contestants}
+
+    def apart(one, other):
+        floor = gap_floor(noise[one.contestant], noise[other.contestant], judges)
+        return floor is not None and one.total - other.total > floor + 1e-9
+
+    boundaries = [k for k in range(1, len(ranked)) if all(apart(a, b) for a in ranked[:k] for b in ranked[k:])]
+    edges = [0, *boundaries, len(ranked)] if ranked else []
+    expected = [(low + 1, high) for low, high in pairwise(edges) for _ in range(low, high)]
+    assert [(row.first, row.last) for row in ranked] == expected
+    assert len(table.gaps) == max(len(ranked) - 1, 0)
+    for k, gap in enumerate(table.gaps, start=1):
+        assert (gap.state == "apart") == (k in boundaries)
+        assert gap.gap == ranked[k - 1].total - ranked[k].total >= 0
+        assert (gap.floor is None) == (gap.state == "floor unknown")
+
+
+def test_where_nothing_was_repeated_everybody_shares_one_place():
+    table = season_table(graded(90, 50, 10), judges=known(0.1))
+    assert [(row.first, row.last, row.tied) for row in table.rows] == [(1, 3, True)] * 3
+    assert [gap.state for gap in table.gaps] == ["floor unknown"] * 2
+    table = season_table(graded(90, 50, 10, floor=known(0.1)))
+    assert [(row.first, row.last) for row in table.rows] == [(1, 3)] * 3
+
+
+def test_a_noisy_contestant_takes_its_neighbours_with_it():
+    calm, noisy = known(0.1), known(10.0)
+    others = [Contestant("noisy", {"auditor": 74.0}, None, noisy), Contestant("far", {"auditor": 30.0}, None, calm)]
+    table = season_table([*graded(80, 77, floor=calm), *others], judges=calm)
+    assert [(row.first, row.last) for row in table.rows] == [(1, 3)] * 3 + [(4, 4)]
+    assert [gap.state for gap in table.gaps] == ["tie through others", "tie", "apart"]
+
+
+def test_equal_totals_tie_even_without_any_noise():
+    table = season_table(graded(60, 60, 50, floor=known(0.0)), judges=known(0.0))
+    assert [(row.first, row.last) for row in table.rows] == [(1, 2), (1, 2), (3, 3)]
+    assert [gap.state for gap in table.gaps] == ["tie", "apart"]
+
+
+def test_a_floor_is_what_was_planted():
+    rng = np.random.default_rng(1)
+    groups = 60 + rng.normal(0, 5, (400, 1)) + rng.normal(0, 3, (400, 4))
+    found = noise_floor(groups.tolist())
+    assert found.value == pytest.approx(3.0, abs=0.1)
+    assert (found.freedom, found.replicates, found.groups) == (1200, 1600, 400)
+    assert found.value == pytest.approx(math.sqrt(groups.var(axis=1, ddof=1).mean()))
+
+
+@pytest.mark.parametrize("replicates", [2, 3, 10])
+def test_equal_contestants_are_ranked_apart_no_more_often_than_the_level_says(replicates):
+    rng = np.random.default_rng(replicates)
+    wrong = 0
+    for _ in range(1000):
+        a, b, j = (noise_floor([rng.normal(60, sd, replicates).tolist()]) for sd in (2.0, 2.0, 1.0))
+        totals = sorted(60 + rng.normal(0, 2.0, 2) + rng.normal(0, 1.0, 2), reverse=True)
+        wrong += tie_classes(totals, [a, b], j).gaps[0].state == "apart"
+    assert wrong < 70
+
+
+def test_a_real_difference_is_found_when_the_noise_is_known():
+    rng = np.random.default_rng(8)
+    floor = noise_floor(rng.normal(60, 1, (20, 3)).tolist())
+    found = tie_classes([70, 64, 63.5], [floor] * 3, floor)
+    assert (found.first, found.last) == ((1, 2, 2), (1, 3, 3))
+
+
+def test_rows_that_lack_something_say_so():
+    table = season_table(
+        [
+            Contestant("half", {"auditor": 70.0, "reader": 60.0}, 3.0, known(0.1)),
+            Contestant("none", {}),
+            Contestant("full", dict.fromkeys(JUDGES, 50.0), None, known(0.1)),
+        ],
+        judges=known(0.1),
+    )
+    half, full, none = table.rows
+    assert (half.state, half.absent, half.agreement.median) == ("graded by part of the panel", ("skeptic",), 65.0)
+    assert (half.efficiency, half.total) == (100.0, pytest.approx(68.5))
+    assert (full.state, full.absent, full.efficiency, full.total) == ("graded", (), None, 50.0)
+    assert (none.state, none.absent, none.total, none.first, none.standing) == ("not graded", JUDGES, None, None, None)
+    assert len(table.gaps) == 1
+
+
+def test_the_band_of_a_total_can_be_another_than_the_medians():
+    table = season_table([Contestant("a", {"auditor": 70.0}, 100.0), Contestant("b", {"auditor": 70.0}, 1.0)])
+    quick, slow = table.rows
+    assert (quick.total, slow.total) == (73.0, pytest.approx(63.1))
+    assert (slow.agreement.standing.band, slow.standing.band, slow.standing.state) == (
+        "strong",
+        "mixed",
+        "single judge",
+    )
+
+
+def test_a_plan_without_efficiency_shows_none():
+    plan = load_scoring("v0.3")
+    table = season_table([Contestant("a", {"auditor": 70.0}, 2.0)], plan=plan)
+    assert (table.rows[0].efficiency, table.rows[0].total) == (None, 70.0)
+    assert (table.grader, table.plan, table.level) == (plan.grader, plan.digest, 0.95)
+    with pytest.raises(InputError, match="for a single judge"):
+        season_table([Contestant("a", {"auditor": 70.0, "reader": 60.0})], plan=plan)
+
+
+def test_an_empty_season_has_an_empty_table():
+    assert season_table([]).rows == ()
+
+
+def test_bad_input_is_told_at_once():
+    bad = [Contestant("a", {"auditor": 101.0}), Contestant("a", {}), Contestant("b", {"reader": math.nan})]
+    with pytest.raises(InputError) as caught:
+        season_table(bad)
+    assert [problem.where for problem in caught.value.problems] == ["a", "a, auditor", "b, reader"]
+    with pytest.raises(InputError, match="at least one judge"):
+        agreement_row("a", {})
+    with pytest.raises(InputError, match=r"floors: one for each of 2 \(got 1\)"):
+        tie_classes([2, 1], [UNKNOWN], UNKNOWN)
+    with pytest.raises(InputError, match="falling order"):
+        tie_classes([1, 2], [UNKNOWN] * 2, UNKNOWN)
+    with pytest.raises(InputError) as caught:
+        noise_floor([[1, math.inf], [math.nan]])
+    assert [problem.where for problem in caught.value.problems] == ["groups[0][1]", "groups[1][0]"]
+    for value, freedom in ((1.0, 0), (-1.0, 3), (100.1, 3), (math.nan, 3)):
+        with pytest.raises(InputError, match="needs a value in"):
+            NoiseFloor(value, freedom, 2, 1, "ok")
+
+
+def test_what_was_not_repeated_has_no_floor():
+    assert noise_floor([]) == noise_floor([[60], [70]]) == UNKNOWN
+    assert gap_floor(UNKNOWN, known(1.0), known(1.0)) is None
+    assert gap_floor(known(0.0), known(0.0), known(0.0)) == 0.0
