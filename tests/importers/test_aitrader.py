@@ -12,6 +12,7 @@ from made_aitrader import CLAUDE, CRYPTO, GPT, HOURLY, STEPS, TRACK, action, cry
 from assaymark.cli import main
 from assaymark.errors import InputError
 from assaymark.importers import IMPORTERS, audit_aitrader, import_aitrader
+from assaymark.importers.aitrader.names import names_in
 from assaymark.importers.aitrader.texts import marks_of, rationales_of
 from assaymark.importers.aitrader.tracks import TRACKS
 from assaymark.records import Rationale, canonical_json
@@ -143,6 +144,26 @@ def test_a_step_without_text_is_kept_and_counted():
     found = import_aitrader(files(line(rationale="<FINISH_SIGNAL>")))
     assert found.decisions[0].missing == ("text",)
     assert found.report.no_text == ("cn-hourly/2025-10-09T10:30/gpt-5",)
+
+
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [
+        (["招商银行(600036.SH)"] * 3, {"600036.SH": "招商银行"}),
+        (["招商银行(600036.SH)"] * 2, {}),
+        (["招商银行(600036.SH)"] * 3 + ["工商银行(600036.SH)"] * 3, {}),
+        (["招商银行(600036.SH)"] * 3 + ["招商银行(601398.SH)"] * 3, {}),
+        (["买入600036.SH（招商银行）100股"] * 3, {"600036.SH": "招商银行"}),
+    ],
+)
+def test_names_are_read_where_the_agents_agree(texts, names):
+    assert names_in([*texts, None, "no code"]) == names
+
+
+def test_names_stand_on_the_instruments():
+    steps = [line(step, rationale="持有 招商银行(600036.SH)") for step in STEPS]
+    seen = context(import_aitrader(files(*steps)), "cn-hourly/2025-10-09T10:30/gpt-5")
+    assert [(one.symbol, one.name) for one in seen.instruments] == [("600036.SH", "招商银行"), ("601318.SH", "")]
 
 
 # --- the audit ------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from collections import Counter
 import pytest
 
 from assaymark.importers import IMPORTERS, Imported, audit_aitrader
+from assaymark.importers.aitrader.names import names_in
 from assaymark.importers.aitrader.tracks import TRACKS
 
 pytestmark = pytest.mark.shared
@@ -170,6 +171,12 @@ def test_the_words_of_every_step_are_kept(result, lines):
         bare += len("".join(text.split()))
     kept = sum(len("".join(text.text.split())) for one in result.decisions for text in one.rationales)
     assert 0 <= bare - kept <= 3 * len("Toolresults:")
+
+
+def test_the_names_of_the_companies(lines):
+    names = names_in(one["rationale"] for one in lines)
+    assert len(names) == 49
+    assert (names["600519.SH"], names["601318.SH"]) == ("贵州茅台", "中国平安")
 
 
 def test_outcomes(result):

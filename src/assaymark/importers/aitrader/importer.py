@@ -10,6 +10,7 @@ from typing import Final
 
 from assaymark.importers.aitrader.audit import FLAGS, Audit, audit_of
 from assaymark.importers.aitrader.lines import Step
+from assaymark.importers.aitrader.names import names_in
 from assaymark.importers.aitrader.prices import Prices
 from assaymark.importers.aitrader.reading import Log, read_log
 from assaymark.importers.aitrader.texts import marks_of, rationales_of
@@ -95,6 +96,9 @@ def import_aitrader(
     outcomes: list[Outcome] = []
     audits: list[Audit] = []
     numbers = _step_numbers(log)
+    names = names_in(step.line.rationale for step in log.steps)
+    for prices in log.prices.values():
+        prices.name(names)
     for (track, _), steps in log.runs().items():
         prices = log.prices[track]
         audit = audit_of(steps, prices)
@@ -176,7 +180,6 @@ def _decision(step: Step, number: int, context_id: str, audit: Audit, provenance
     missing = [] if has_text(rationales) else [NO_TEXT]
     missing += [POSITIONS] if step.held is None else []
     stages: dict[str, JSON] = {
-        "messages": step.line.n_messages,
         "reconciliation": [_said(one) for one in found],
     }
     if step.held is not None and step.cash is not None:

@@ -30,10 +30,16 @@ class Prices:
         self._bars = {step: bars[step] for step in self.steps}
         self._volumes = volumes
         self.symbols = tuple(sorted({symbol for found in bars.values() for symbol in found}))
-        self.instruments = tuple(
-            Instrument(id=symbol, symbol=symbol, asset_class=track.asset_class) for symbol in self.symbols
-        )
+        self.instruments: tuple[Instrument, ...] = ()
+        self.name({})
         self._facts: dict[datetime, tuple[Fact, ...]] = {}
+
+    def name(self, names: Mapping[str, str]) -> None:
+        """Give the instruments their names; one without stays known by its symbol."""
+        self.instruments = tuple(
+            Instrument(id=symbol, symbol=symbol, name=names.get(symbol, ""), asset_class=self.track.asset_class)
+            for symbol in self.symbols
+        )
 
     def __contains__(self, step: datetime) -> bool:
         return step in self._bars
