@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -98,6 +99,12 @@ def test_bars_stamped_with_their_start_are_complete_an_hour_later():
     day = TRACKS["agent_data_astock"].read("2025-10-09")
     assert TRACKS["agent_data_astock"].decided_at(day) == datetime(2025, 10, 9, 1, 30, tzinfo=UTC)
     assert TRACKS["agent_data_astock"].complete_at(day) == datetime(2025, 10, 9, 7, 0, tzinfo=UTC)
+
+
+def test_a_machine_without_time_zones_is_told():
+    nowhere = replace(TRACKS["agent_data"], zone="Nowhere/None")
+    with pytest.raises(InputError, match=r"no time zone data for Nowhere/None; install the package tzdata"):
+        nowhere.decided_at(datetime(2025, 10, 9))
 
 
 def test_outcomes_are_recomputed_from_open_to_open(honestly):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -253,3 +254,28 @@ def test_actions_become_orders():
         Action(instrument="", kind="no_trade"),
     ]
     assert orders_of(actions) == (buy("A", 2.0), Order(symbol="B", side="target", weight=0.3))
+
+
+@given(st.floats(100, 1e5), orders, rules)
+def test_limits_hold_on_a_book_that_begins_in_cash(cash, wishes, rule):
+    """Without costs NAV stands still, so no later order can push an earlier position over a limit."""
+    free = replace(rule, cost_bps=0.0)
+    day = settle_day(Book(cash), wishes, BARS, free)
+    values = [abs(units) * BARS[symbol].at(free.fill) for symbol, units in day.book.positions.items()]
+    assert math.fsum(values) <= free.max_exposure * day.nav * (1 + 1e-8)
+    assert max(values, default=0.0) <= (free.max_weight or 10.0) * day.nav * (1 + 1e-8)
+
+
+@given(longs, orders, rules)
+def test_a_day_settled_twice_is_the_same_day(book, wishes, rule):
+    assert repr(settle_day(book, wishes, BARS, rule)) == repr(settle_day(book, list(wishes), dict(BARS), rule))
+
+
+@given(longs, orders, rules)
+def test_lots_are_kept(book, wishes, rule):
+    whole = replace(rule, fractional=False)
+    day = settle_day(book, wishes, BARS, whole)
+    for one in day.fills:
+        lots = one.quantity / whole.lot
+        closed = day.book.positions.get(one.symbol, 0.0) == 0
+        assert closed or wishes[one.order].side in ("close", "target", "sell") or abs(lots - round(lots)) < 1e-6

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Final
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from assaymark.errors import InputError
 
 _HOUR: Final = timedelta(hours=1)
 _YEARS: Final = (1970, 2200)
@@ -85,7 +87,12 @@ class Track:
         return self._utc(local + (self.closes if self.closes is not None else self.lag))
 
     def _utc(self, local: datetime) -> datetime:
-        return local.replace(tzinfo=ZoneInfo(self.zone)).astimezone(UTC)
+        try:
+            zone = ZoneInfo(self.zone)
+        except ZoneInfoNotFoundError:
+            what = f"this machine has no time zone data for {self.zone}; install the package tzdata"
+            raise InputError("aitrader", [what]) from None
+        return local.replace(tzinfo=zone).astimezone(UTC)
 
 
 TRACKS: Final[Mapping[str, Track]] = MappingProxyType(
