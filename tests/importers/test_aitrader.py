@@ -8,14 +8,19 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from made_aitrader import CLAUDE, CRYPTO, GPT, HOURLY, STEPS, TRACK, action, crypto, files, honest, line
+from hypothesis import given
+from hypothesis import strategies as st
+from made_aitrader import CLAUDE, CRYPTO, GPT, HEADER, HOURLY, STEPS, TRACK, action, crypto, files, honest, line
 
 from assaymark.cli import main
 from assaymark.errors import InputError
 from assaymark.importers import IMPORTERS, audit_aitrader, import_aitrader
 from assaymark.importers.aitrader.names import names_in
+from assaymark.importers.aitrader.prices import read_prices
 from assaymark.importers.aitrader.texts import marks_of, rationales_of
 from assaymark.importers.aitrader.tracks import TRACKS
+from assaymark.importers.report import Tally
+from assaymark.portfolio import Book, Order, Rules, settle_day
 from assaymark.records import Rationale, canonical_json
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, OUTCOMES, Store
@@ -249,6 +254,35 @@ def test_a_replay_is_flagged():
     assert any("may have known what came next" in note for note in found.report.notes)
 
 
+orders = st.lists(
+    st.builds(
+        Order,
+        symbol=st.sampled_from(["600036.SH", "601318.SH"]),
+        side=st.sampled_from(["buy", "sell"]),
+        quantity=st.integers(1, 30).map(lambda lots: 100.0 * lots),
+    ),
+    max_size=4,
+)
+
+
+@given(st.lists(orders, min_size=3, max_size=3))
+def test_a_log_written_by_the_paper_broker_reconciles(days):
+    """Simulated and imported again, no book differs."""
+    track = TRACKS[TRACK]
+    prices = read_prices(track, "prices", HOURLY.encode(), Tally())
+    book, steps, navs = Book(track.capital), [], []
+    for stamp, wishes in zip(STEPS, days, strict=True):
+        day = settle_day(book, wishes, prices.bars(track.read(stamp)), Rules(excess="cut", fractional=False, lot=100))
+        book = day.book
+        done = [action("buy" if one.quantity > 0 else "sell", one.symbol, abs(one.quantity)) for one in day.fills]
+        after = {**book.positions, "CASH": book.cash}
+        steps.append(line(stamp, actions=done or [action("no_trade")], positions_after=after))
+        navs.append(day.nav)
+    (audit,) = audit_aitrader(files(*steps))
+    assert audit.reconciliation.mismatches == ()
+    assert audit.reconciliation.navs == pytest.approx(navs)
+
+
 # --- bad files ------------------------------------------------------------------------------------------------------
 
 
@@ -263,6 +297,7 @@ def test_all_problems_at_once():
         line(positions_after={"QQQ": 1.0}),
         line(timestamps=["2025-11-18T00:00:00", "2025-11-17T00:00:00"]),
         line(timestamps=["yesterday"]),
+        line(timestamps=["2025-11-17T06:44:32+08:00"]),
         line(),
         line(),
         line(surprise=1),
@@ -281,12 +316,13 @@ def test_all_problems_at_once():
         "line 7, positions_after: 'QQQ' has no bars",
         "line 8, timestamps: go backwards",
         "line 9, timestamps.0: must be a time such as",
-        "line 11, step: gpt-5-astock-hour has two lines at 2025-10-09 10:30:00 (first at decisions.jsonl line 10)",
-        "line 12, surprise",
+        "line 10, timestamps: have a zone",
+        "line 12, step: gpt-5-astock-hour has two lines at 2025-10-09 10:30:00 (first at decisions.jsonl line 11)",
+        "line 13, surprise",
     ):
         assert said in text
     kept = import_aitrader(files(*bad), keep_going=True).report
-    assert (kept.good, kept.bad) == (1, 11)
+    assert (kept.good, kept.bad) == (1, 12)
 
 
 @pytest.mark.parametrize(
@@ -302,7 +338,10 @@ def test_all_problems_at_once():
         (HOURLY.replace("2025-10-09 10:30", "0001-01-01 10:30"), "must be a step such as"),
         (HOURLY.replace("symbol,ts", "name,ts"), "must have the columns symbol, ts, open"),
         (HOURLY.replace("601318.SH,2025-10-09 10:30:00", ",2025-10-09 10:30:00"), "symbol: is empty"),
+        (HOURLY.replace("40.0,41.0", "dear,41.0"), "line 2: open: must be a number above 0 to 1e+15 (got 'dear')"),
+        (HOURLY.replace("40.5,1000", "40.5,-1"), "line 2: volume: must be a number from 0"),
         ("", "empty: a header row is needed"),
+        (HEADER, "prices_astock_hourly.csv: holds no bar"),
     ],
 )
 def test_bad_price_files(text, said):
@@ -320,6 +359,18 @@ def test_missing_files_are_named():
         audit_aitrader({"prices_crypto_daily.csv": CRYPTO.encode()})
     with pytest.raises(InputError, match="holds no step"):
         import_aitrader(files() | {"decisions.jsonl": b"\n"})
+
+
+def test_a_damaged_price_file_is_one_problem_of_many():
+    given = files(line(), crypto(), line(track="moon"))
+    with pytest.raises(InputError) as caught:
+        import_aitrader(given | {"prices_astock_hourly.csv": b"\x1f\x8b damaged"})
+    assert "damaged gzip" in str(caught.value)
+    assert "line 3, track" in str(caught.value)
+    assert "1 steps of agent_data_astock_hour without prices: their file is broken" in str(caught.value)
+    assert "has no bar" not in str(caught.value)
+    with pytest.raises(InputError, match="not UTF-8"):
+        import_aitrader(given | {"prices_crypto_daily.csv": b"symbol,ts\n\xff"})
 
 
 @pytest.mark.parametrize(

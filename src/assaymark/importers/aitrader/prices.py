@@ -130,6 +130,7 @@ def read_prices(track: Track, name: str, data: bytes, tally: Tally) -> Prices:
 
     A row may have an open only: that is the newest bar, cut off where the agents saw it.
     """
+    before = len(tally.problems)
     bars: dict[datetime, dict[str, Bar]] = {}
     volumes: dict[str, float] = {}
     stamps: dict[str, datetime] = {}
@@ -158,7 +159,7 @@ def read_prices(track: Track, name: str, data: bytes, tally: Tally) -> Prices:
                 volumes[f"{symbol} {step}"] = volume
     except ValueError as exc:
         tally.problem(name, str(exc))
-    if not bars and not tally.problems:
+    if not bars and len(tally.problems) == before:
         tally.problem(name, "holds no bar")
     return Prices(track, bars, volumes)
 

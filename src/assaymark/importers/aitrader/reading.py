@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from assaymark.errors import InputError
+from assaymark.errors import InputError, Problem
 from assaymark.importers.aitrader.lines import Line, Step, faults
 from assaymark.importers.aitrader.prices import Prices, read_prices
 from assaymark.importers.aitrader.tracks import TRACKS
 from assaymark.importers.report import Tally
-from assaymark.importers.source import json_lines, json_object, pick, require, shaped
+from assaymark.importers.source import joined, json_lines, json_object, pick, require, shaped
 
 DECISIONS = "decisions.jsonl"
 """The file of steps, plain or as ``.gz``; the price files stand beside it."""
@@ -20,11 +20,15 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(slots=True)
 class Log:
-    """What was read: prices by the log's track name, good steps in their order, and how many were left out."""
+    """What was read: prices by the log's track name, good steps in their order, and how many were left out.
+
+    ``broken`` counts the steps of each track whose price file could not be read at all.
+    """
 
     prices: dict[str, Prices] = field(default_factory=dict)
     steps: list[Step] = field(default_factory=list)
     bad: int = 0
+    broken: dict[str, int] = field(default_factory=dict)
 
     def runs(self) -> dict[tuple[str, str], list[Step]]:
         """Each agent's steps on each track, oldest first, by track and agent."""
@@ -55,6 +59,8 @@ def read_log(files: Mapping[str, bytes], tally: Tally, progress: Progress | None
     for track, count in absent.items():
         wanted = TRACKS[track].prices
         tally.problem(wanted, f"missing, and needed for {count} steps of {track}; give it as {wanted} or {wanted}.gz")
+    for track, count in log.broken.items():
+        tally.problem(TRACKS[track].prices, f"{count} steps of {track} without prices: their file is broken")
     if not lines:
         tally.problem(name, "holds no step: no line with anything in it")
     return log
@@ -82,9 +88,10 @@ def _read_line(
     if track is None:
         tally.problem(f"{place}, track", f"must be one of {', '.join(TRACKS)} (got {line.track[:60]!r})")
         return False
-    prices = _prices(log, files, line.track, tally)
+    prices = None if line.track in log.broken else _prices(log, files, line.track, tally)
     if prices is None:
-        absent[line.track] = absent.get(line.track, 0) + 1
+        unread = log.broken if line.track in log.broken else absent
+        unread[line.track] = unread.get(line.track, 0) + 1
         return False
     try:
         at = track.read(line.step)
@@ -108,12 +115,15 @@ def _read_line(
 def _prices(log: Log, files: Mapping[str, bytes], track: str, tally: Tally) -> Prices | None:
     """The prices of a track, read when its first step is met; None where there is no such file."""
     if track not in log.prices:
-        found = pick(files, TRACKS[track].prices)
-        if found is None:
-            return None
+        before = len(tally.problems)
         try:
-            log.prices[track] = read_prices(TRACKS[track], *found, tally)
+            found = pick(files, TRACKS[track].prices)
+            made = None if found is None else read_prices(TRACKS[track], *found, tally)
         except InputError as exc:
-            tally.problems += exc.problems
-            log.prices[track] = Prices(TRACKS[track], {}, {})
-    return log.prices[track]
+            tally.problems += [Problem(joined(exc.source, one.where), one.what) for one in exc.problems]
+            made = None
+        if made is not None and made.steps:
+            log.prices[track] = made
+        elif len(tally.problems) > before:
+            log.broken.setdefault(track, 0)
+    return log.prices.get(track)
