@@ -1,0 +1,85 @@
+"""Market and fundamental lines of one step: what its context says about the symbols that matter in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from assaymark.prompting.material import number_text
+from assaymark.records import Context, Fact
+
+_LAST_CLOSE = "last close [price]"
+
+
+@dataclass(frozen=True, slots=True)
+class MarketLines:
+    """A table as text: columns are fields with their unit, each row is a symbol and its cells.
+
+    ``words`` are the cells and columns that are not numbers: what blinding has to look at.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    words: tuple[str, ...] = ()
+
+    def worded(self, said: Mapping[str, str]) -> MarketLines:
+        """The same table with its words replaced."""
+        changed = {word: said[word] for word in self.words if said.get(word, word) != word}
+        if not changed:
+            return self
+        return MarketLines(
+            tuple(changed.get(column, column) for column in self.columns),
+            tuple((line[0], *(changed.get(cell, cell) for cell in line[1:])) for line in self.rows),
+            tuple(changed.get(word, word) for word in self.words),
+        )
+
+
+NO_MARKET = MarketLines((), ())
+
+
+def market_lines(context: Context, symbols: Iterable[str]) -> MarketLines:
+    """The facts of a context about some symbols, as a table with a row for each symbol that has any.
+
+    ``symbols`` are ids or symbols of instruments. Of a field that a symbol has twice the one that became available last
+    is shown. The last close of a price series stands beside the facts. Facts about no instrument are left out, and so
+    are sources and notes.
+
+    >>> from datetime import UTC, datetime
+    >>> now = datetime(2026, 3, 2, tzinfo=UTC)
+    >>> facts = [Fact(id=f, instrument="A", field=f, value=v, unit="ratio", available_at=now) for f, v in
+    ...          [("pe", 21.5), ("margin", 0.25)]]
+    >>> shown = Context(completeness="partial", cutoff=now, cutoff_source="", prompt="", facts=tuple(facts))
+    >>> market_lines(shown, ["A", "B"]).rows
+    (('A', '21.5', '0.25'),)
+    """
+    wanted = set(symbols)
+    wanted |= {item.id for item in context.instruments if item.symbol in wanted}
+    grid: dict[str, dict[str, Fact]] = {}
+    for fact in context.facts:
+        if fact.instrument in wanted:
+            known = grid.setdefault(fact.instrument, {})
+            column = f"{fact.field} [{fact.unit}]"
+            if column not in known or _later(fact, known[column]):
+                known[column] = fact
+    cells = {symbol: {column: _cell(fact) for column, fact in found.items()} for symbol, found in grid.items()}
+    for series in context.series:
+        if series.instrument in wanted and series.close:
+            cells.setdefault(series.instrument, {})[_LAST_CLOSE] = number_text(series.close[-1])
+    columns = tuple(dict.fromkeys(column for found in cells.values() for column in found))
+    rows = tuple((symbol, *(cells[symbol].get(column, "") for column in columns)) for symbol in sorted(cells))
+    texts = [fact.value for found in grid.values() for fact in found.values() if isinstance(fact.value, str)]
+    return MarketLines(columns, rows, tuple(dict.fromkeys([*columns, *texts])))
+
+
+def _cell(fact: Fact) -> str:
+    return fact.value if isinstance(fact.value, str) else number_text(fact.value)
+
+
+def _later(one: Fact, other: Fact) -> bool:
+    """Whether a fact is the newer of two; by id where both came at once, so that their order does not matter."""
+
+    def key(fact: Fact) -> tuple[datetime, str]:
+        return fact.available_at, fact.id
+
+    return key(one) > key(other)

@@ -1,0 +1,132 @@
+"""Horizons: what they hold, what blinding does to them, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from horizon_records import AGENTS, Book, Fill, Rejection, context, horizon, season, step
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assaymark.errors import InputError
+from assaymark.judging.season.horizon import StepRecord, horizon_of
+from assaymark.records import Action, Fact, Rationale, content_id
+
+
+def test_a_horizon_holds_its_steps_in_order():
+    found = horizon(3)
+    assert [one.number for one in found.steps] == [1, 2, 3]
+    assert (found.first, found.last) == (1, 3)
+    assert found.before.cash == 100_000.0
+    one = found.steps[1]
+    assert (one.day, one.record_id) == ("2026-01-06", "season-1/run7/0001")
+    assert one.book.positions == (("GOOGL", 2.0), ("S001", 3.0))
+    assert one.fills[0].price == 100.0
+    assert [action.kind for action in one.actions] == ["buy", "hold"]
+
+
+def test_market_lines_are_of_the_step_and_of_what_is_held_or_traded():
+    found = horizon(2)
+    first, second = (dict(zip(("symbol", *one.market.columns), one.market.rows[0], strict=True)) for one in found.steps)
+    assert [line[0] for line in found.steps[0].market.rows] == ["GOOGL", "S001"]
+    assert (first["pe [ratio]"], second["pe [ratio]"]) == ("21.5", "21.715")
+    assert found.steps[0].market.rows[1][-1] == "12.5"  # the last close of the series
+
+
+def test_a_traded_symbol_is_shown_for_a_few_steps_and_then_no_longer():
+    records, contexts = season(8)
+    quiet = {"fills": (), "book": Book(10.0)}
+    records = [
+        replace(one, **quiet, decision=replace(one.decision, actions=())) if at else replace(one, book=Book(10.0))
+        for at, one in enumerate(records)
+    ]
+    found = horizon_of(records, contexts, agents=AGENTS, recent=3)
+    assert [[line[0] for line in one.market.rows] for one in found.steps][:6] == [
+        ["GOOGL", "S001"], ["GOOGL"], ["GOOGL"], ["GOOGL"], [], [],
+    ]  # fmt: skip
+
+
+def test_names_become_tokens_and_what_is_traded_stays():
+    said = "As Claude I hold Google and envy zephyr-9b; GOOGL is in run season-1/run7/0000."
+    found = horizon(2, text=said)
+    assert [one.texts[0].text for one in found.steps] == [
+        "As [agent A] I hold Google and envy [agent B]; GOOGL is in run [id]."
+    ] * 2
+    audit = {(line.name, line.state): line.count for line in found.audit}
+    assert audit["Claude", "replaced"] == 2
+    assert audit["Google", "kept"] == 2
+    assert audit["[id]", "replaced"] == 2
+    assert all(line.why for line in found.audit)
+
+
+def test_an_order_for_a_name_is_blinded_like_a_text():
+    extra = {
+        "actions": (Action(instrument="Claude", kind="buy", quantity=1.0),),
+        "fills": (Fill("GPT-5", 1.0),),
+        "rejections": (Rejection("Claude Opus", "unknown-symbol"),),
+        "book": Book(1.0, {"Gemini": 2.0}),
+    }
+    one = horizon(1, **extra).steps[0]
+    shown = [one.actions[0].instrument, one.fills[0].symbol, one.rejections[0].symbol, one.book.positions[0][0]]
+    assert all(name.startswith("[agent ") for name in shown)
+
+
+def test_words_in_facts_are_blinded():
+    of = context()
+    note = Fact(id="n", instrument="GOOGL", field="note", value="Claude likes it", unit="text", available_at=of.cutoff)
+    of = replace(of, facts=(*of.facts, note))
+    found = horizon_of([step(0, of)], {content_id(of): of}, agents=AGENTS)
+    assert "[agent A] likes it" in found.steps[0].market.rows[0]
+
+
+@given(st.permutations(AGENTS))
+def test_the_order_of_the_agents_changes_nothing(agents):
+    said = "Claude, Gemini and zephyr agree."
+    assert horizon(2, agents=agents, text=said) == horizon(2, text=said)
+
+
+def test_a_part_knows_the_book_it_begins_with():
+    found = horizon(5)
+    part = found.between(3, 4)
+    assert [one.number for one in part.steps] == [3, 4]
+    assert part.before == found.steps[1].book
+    assert found.between(1, 5) == found
+    with pytest.raises(InputError, match=r"none from 9 to 12 \(has 1\.\.5\)"):
+        found.between(9, 12)
+
+
+def test_what_was_known_later_is_an_error():
+    of = context()
+    late = Fact(id="late", instrument="GOOGL", field="pe", value=1.0, unit="ratio",
+                available_at=of.cutoff + timedelta(days=1))  # fmt: skip
+    of = replace(of, facts=(*of.facts, late))
+    with pytest.raises(InputError, match=r"fact late: available at .*, after the decision"):
+        horizon_of([step(0, of)], {content_id(of): of}, agents=AGENTS)
+
+
+def test_every_problem_is_told_at_once():
+    records, contexts = season(3)
+    bad = [
+        records[1],
+        records[0],
+        replace(records[0], book=Book(float("nan")), fills=(Fill("A", float("inf")),)),
+        replace(records[2], decision=replace(records[2].decision, agent=AGENTS[1], context_id="0" * 64)),
+    ]
+    with pytest.raises(InputError) as caught:
+        horizon_of(bad, contexts, agents=AGENTS, recent=-1)
+    said = str(caught.value)
+    for words in ("of one agent", "not after record", "comes more than once", "cash", "fill of A",
+                  "not among them", "recent"):  # fmt: skip
+        assert words in said
+    with pytest.raises(InputError, match="at least one is needed"):
+        horizon_of([], {}, agents=AGENTS)
+
+
+def test_reasons_that_judges_do_not_see_are_left_out():
+    of = context()
+    texts = tuple(Rationale(text=kind, kind=kind) for kind in ("arena", "holding", "risk", "summary"))
+    records: list[StepRecord] = [step(0, of, rationales=texts)]
+    found = horizon_of(records, {content_id(of): of}, agents=AGENTS)
+    assert [text.text for text in found.steps[0].texts] == ["summary", "risk"]
