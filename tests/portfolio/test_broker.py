@@ -40,7 +40,7 @@ def one_reason(order, book=None, rules=None, **more):
 # --- laws ---------------------------------------------------------------------------------------------------------
 
 amounts = st.one_of(
-    st.none(), st.floats(0, 200), st.sampled_from([0.0, -1.0, math.nan, math.inf, 1e308, 5.0, True, "many"])
+    st.none(), st.floats(0, 200), st.sampled_from([0.0, -1.0, math.nan, math.inf, 1e308, 5.0, True, "many", 10**400])
 )
 orders = st.lists(
     st.builds(
@@ -157,8 +157,9 @@ def test_a_cut_order_uses_all_that_is_allowed(cash, weight, cost, most):
         (buy("A", weight=0.01), Rules(fractional=False), "fraction", "less than one lot of 1 units"),
         (buy("A", 0.0), Rules(), "bad-quantity", "must be above 0 (got 0)"),
         (buy("A", -3.0), Rules(), "bad-quantity", "must be above 0 (got -3)"),
-        (buy("A", math.nan), Rules(), "bad-quantity", "must be a finite number (got nan)"),
+        (buy("A", math.nan), Rules(), "bad-quantity", "must be a number up to 1e+15 (got nan)"),
         (buy("A", "ten"), Rules(), "bad-quantity", "got 'ten'"),
+        (buy("A", 10**5000), Rules(), "bad-quantity", "(got a number of more than 15 digits)"),
         (buy("A", True), Rules(), "bad-quantity", "got True"),
         (buy("A"), Rules(), "bad-order", "either a quantity or a weight"),
         (buy("A", 1.0, 0.1), Rules(), "bad-order", "either a quantity or a weight"),
@@ -228,6 +229,14 @@ def test_short_positions_where_they_are_allowed():
     back = settle_day(day.book, [Order(symbol="A", side="cover", quantity=12.0)], BARS, Rules(short=True, excess="cut"))
     assert back.book == Book(1000.0, {})
     assert back.rejections[0].quantity == 2.0
+
+
+def test_a_weight_of_nothing_left_is_no_amount():
+    broke = Book(100.0, {"A": -10.0, "B": 5.0})
+    day = settle_day(broke, [buy("B", weight=0.5), Order(symbol="B", side="target", weight=0.0)], BARS, Rules())
+    assert [(one.order, one.reason) for one in day.rejections] == [(0, "bad-quantity")]
+    assert "a NAV of -300.00 is no amount" in day.rejections[0].text
+    assert day.book.positions == {"A": -10.0}
 
 
 def test_a_held_symbol_is_valued_at_its_last_price_and_named():

@@ -133,8 +133,8 @@ class Order:
     weight: float | None = None
 
     def __str__(self) -> str:
-        size = "" if self.quantity is None else f" {_shown(self.quantity)}"
-        share = "" if self.weight is None else f" at weight {_shown(self.weight)}"
+        size = "" if self.quantity is None else f" {shown(self.quantity)}"
+        share = "" if self.weight is None else f" at weight {shown(self.weight)}"
         return f"{self.side!s:.20}{size} {self.symbol!s:.40}{share}"
 
 
@@ -208,6 +208,8 @@ def _price(value: float | None) -> float | None:
     return value if value is not None and 0 < value < math.inf else None
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     """A number as an agent may have written it, which can be anything."""
-    return f"{value:g}" if isinstance(value, int | float) else f"{value!r:.40}"
+    if isinstance(value, int) and abs(value) >= 1e15:
+        return "a number of more than 15 digits"  # too long for a float, or for text
+    return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else f"{value!r:.40}"

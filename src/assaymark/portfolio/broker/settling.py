@@ -7,12 +7,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from assaymark.errors import InputError, Problem
-from assaymark.portfolio.broker.book import SIDES, Bar, Book, Fill, Order, Reason, Rejection, Rules, Settled
+from assaymark.portfolio.broker.book import SIDES, Bar, Book, Fill, Order, Reason, Rejection, Rules, Settled, shown
 
 SLACK: Final = 1e-9
 """An amount this little beyond a limit (relative) is rounding: the order is filled up to the limit."""
 
 _NOTHING: Final = 1e-12
+_MOST: Final = 1e15
 
 
 def settle_day(
@@ -167,10 +168,12 @@ class _Day:
             wanted = "a weight" if order.side == "target" else "either a quantity or a weight"
             raise _Refused("bad-order", f"needs {wanted}")
         value = given[0]
-        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < math.inf:
-            raise _Refused("bad-quantity", f"must be a finite number (got {value!r:.40})")
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= _MOST:
+            raise _Refused("bad-quantity", f"must be a number up to {_MOST:g} (got {shown(value)})")
         if order.side != "target" and value <= 0:
             raise _Refused("bad-quantity", f"must be above 0 (got {value:g})")
+        if order.weight is not None and value and self.nav_before <= 0:
+            raise _Refused("bad-quantity", f"a weight of a NAV of {self.nav_before:,.2f} is no amount")
         units = float(value) if order.weight is None else float(value) * self.nav_before / price
         if not abs(units) < math.inf:
             raise _Refused("bad-quantity", "is more than can be counted")
