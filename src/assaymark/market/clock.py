@@ -1,0 +1,227 @@
+"""A clock over a store: trading days in order, each as the view that could be had at its hour of decision.
+
+Replay and live are the same clock: replay walks over a store that is there whole, live opens one that ends today. A
+day is due when the store reaches it; what the store does not reach yet is waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from typing import Final
+
+import numpy as np
+
+from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.market.calendar import weekdays
+from assaymark.market.history import History
+from assaymark.market.view import AsOf
+
+_REACH: Final = 40  # rows beyond the bars asked for, so that an instrument with holes still has that many
+_DIGITS: Final = 6  # significant, of prices as they are shown
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """One day's bar of one instrument, as known at the hour of decision. A field that is not known is None."""
+
+    open: float | None
+    high: float | None
+    low: float | None
+    close: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """One trading day: the view at ``moment``, the bars of the day, and the closes up to it.
+
+    ``quotes`` holds the instruments of the universe that have a close of this day. ``closes`` has shape
+    (n_days, n_instruments), rows ``days`` (datetime64[D]), columns in the order of the universe, NaN where nothing
+    was known. ``gone`` names instruments whose last trading day lies behind.
+    """
+
+    date: date
+    moment: datetime
+    view: AsOf
+    quotes: dict[str, Quote]
+    days: np.ndarray
+    closes: np.ndarray
+    gone: frozenset[str]
+
+    @property
+    def has_data(self) -> bool:
+        """Whether any instrument of the universe traded."""
+        return bool(self.quotes)
+
+
+class Clock:
+    """Hands out the days of a season.
+
+    Parameters
+    ----------
+    history : History
+    universe : sequence of ids
+    first, last : date
+        Of the season, both included.
+    at : time
+        Of day in UTC, without a zone, from 21:00 on: when the bars of a day are complete.
+    bars : int
+        How many days of closes a day carries, at least.
+
+    Raises
+    ------
+    InputError
+        The time has a zone or lies before the close; the universe is empty; the days are not in order. All at once.
+    UnknownNameError
+        An instrument is not in the store.
+
+    Examples
+    --------
+    >>> from assaymark.market import synthetic_history
+    >>> clock = Clock(synthetic_history(0), ["ALBIX"], date(2024, 3, 1), date(2024, 3, 31))
+    >>> [str(day) for day in clock.due(None)[:2]]
+    ['2024-03-01', '2024-03-04']
+    >>> day = clock.day(date(2024, 3, 1))
+    >>> day.moment.isoformat(), sorted(day.quotes), day.closes.shape[1]
+    ('2024-03-01T21:30:00+00:00', ['ALBIX'], 1)
+    """
+
+    def __init__(
+        self,
+        history: History,
+        universe: Sequence[str],
+        first: date,
+        last: date,
+        *,
+        at: time = time(21, 30),
+        bars: int = 30,
+    ) -> None:
+        ids = {one.id: column for column, one in enumerate(history.listings)}
+        problems = []
+        if at.tzinfo is not None:
+            problems.append(Problem("at", f"is a time of day in UTC and takes no zone (got {at.isoformat()})"))
+        elif at < time(21):
+            problems.append(Problem("at", f"must be from 21:00 on, when bars are complete (got {at.isoformat()})"))
+        if not universe:
+            problems.append(Problem("universe", "needs at least one instrument (got 0)"))
+        if first > last:
+            problems.append(Problem("first", f"must not be later than last (got {first} and {last})"))
+        if problems:
+            raise InputError("clock", problems)
+        for name in universe:
+            if name not in ids:
+                raise UnknownNameError("instrument", name, list(ids))
+        self.history, self.universe = history, tuple(universe)
+        self.first, self.last, self.at, self.bars = first, last, at, bars
+        self._columns = np.array([ids[name] for name in universe])
+
+    @property
+    def reached(self) -> date | None:
+        """The last day of which the store has anything of the universe; None where there is none."""
+        there = np.flatnonzero(np.isfinite(self.history.bars["close"][:, self._columns]).any(axis=1))
+        if not there.size:
+            return None
+        found: date = self.history.days[there[-1]].astype(object)
+        return found
+
+    def moment(self, day: date) -> datetime:
+        """The hour of decision of a day."""
+        return datetime.combine(day, self.at, UTC)
+
+    def due(self, after: date | None, *, now: datetime | None = None) -> tuple[date, ...]:
+        """The trading days after ``after`` that the store reaches, in order.
+
+        They are all weekdays, and the days of a weekend on which something of the universe traded. A weekday on which
+        nothing did is among them, so that it can be written down.
+
+        Parameters
+        ----------
+        after : date or None
+            The last day that was done; None at the start.
+        now : datetime, optional
+            The time, with a zone: days whose hour of decision lies ahead are not due.
+
+        Raises
+        ------
+        InputError
+            ``now`` has no zone.
+        """
+        reached = self.reached
+        last = None if reached is None else min(self.last, reached)
+        if last is None or last < self.first:
+            return ()
+        days = {one.astype(object) for one in weekdays(self.first, last)} | set(self._traded(last))
+        found = sorted(day for day in days if after is None or day > after)
+        if now is None:
+            return tuple(found)
+        if now.tzinfo is None:
+            raise InputError("clock", [f"a time needs a zone (got {now.isoformat()})"])
+        return tuple(day for day in found if self.moment(day) <= now)
+
+    def _traded(self, last: date) -> list[date]:
+        days = self.history.days.astype("datetime64[D]")
+        rows = np.flatnonzero((days >= np.datetime64(self.first)) & (days <= np.datetime64(last)))
+        there = np.isfinite(self.history.bars["close"][rows][:, self._columns]).any(axis=1)
+        return [days[row].astype(object) for row in rows[there]]
+
+    def day(self, day: date, *, after: date | None = None) -> Day:
+        """A day as it could be seen at its hour of decision.
+
+        Raises
+        ------
+        InputError
+            The day lies outside of the season, or not after ``after``: a clock does not run backwards.
+        """
+        if after is not None and day <= after:
+            raise InputError("clock", [f"{day} does not lie after {after}, the last day that was done"])
+        if not self.first <= day <= self.last:
+            raise InputError("clock", [f"{day} lies outside of the season ({self.first} to {self.last})"])
+        moment = self.moment(day)
+        view = self.history.as_of(moment)
+        slices = {name: view.prices(self.bars + _REACH, field=name, filled=False) for name in self.history.bars}
+        closes = slices["close"]
+        places = {name: place for place, name in enumerate(closes.ids)}
+        columns = np.array([places.get(name, -1) for name in self.universe])
+
+        def of(name: str) -> np.ndarray:
+            # one column more, for what is not listed yet
+            padded = np.hstack([slices[name].values, np.full((slices[name].values.shape[0], 1), np.nan)])
+            found: np.ndarray = _usable(padded[:, columns])
+            return found
+
+        table = of("close")
+        quotes: dict[str, Quote] = {}
+        if closes.days.size and closes.days[-1] == np.datetime64(day):
+            rows = {name: of(name)[-1] if name in slices else np.full(columns.size, np.nan) for name in _PRICES}
+            for place, name in enumerate(self.universe):
+                if np.isfinite(rows["close"][place]):
+                    quotes[name] = Quote(*(_known(rows[field][place]) for field in _PRICES))
+        gone = frozenset(name for name in self.universe if name in places) - frozenset(view.held())
+        return Day(day, moment, view, quotes, closes.days, table, gone)
+
+
+_PRICES: Final = ("open", "high", "low", "close")
+
+
+def _usable(values: np.ndarray) -> np.ndarray:
+    """Prices that can be traded at: positive and finite; the rest is missing."""
+    found: np.ndarray = np.where(np.isfinite(values) & (values > 0), values, np.nan)
+    return found
+
+
+def _known(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def shown_prices(values: np.ndarray) -> np.ndarray:
+    """Prices to six significant digits, or to whole units where they have more: as they are shown.
+
+    >>> shown_prices(np.array([103.4829102, 0.00123456789, 1234567.8])).tolist()
+    [103.483, 0.00123457, 1234568.0]
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        places = np.clip(_DIGITS - 1 - np.floor(np.log10(np.abs(values))), 0, 22)
+        scale = 10.0 ** np.where(np.isfinite(places), places, 0)
+    found: np.ndarray = np.round(values * scale) / scale
+    return found

@@ -1,0 +1,192 @@
+"""The season file: which agents trade which universe under which rules, and who grades them, written down and locked.
+
+Defaults are those of the season methodology where it names one (equal capital of 100,000, long only); what it leaves
+open is a field with its default explained in ``docs/season.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date, time
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from assaymark.errors import InputError
+from assaymark.judging.season.plans import DEFAULT_SCORING, scoring_names
+from assaymark.portfolio.broker import Rules
+from assaymark.protocol import AgentSpec, EngineChoice, Frozen, JudgeSpec, Name, read_toml
+from assaymark.records import content_id, problems_of
+
+FEWEST_BARS = 20
+"""An instrument with fewer known closes is not offered yet."""
+
+
+class SeasonMarket(Frozen):
+    """Where prices come from: ``synthetic``, or the folder of a snapshot (`assaymark data`).
+
+    With ``live`` the source may grow: it is a folder that a new snapshot is put into each day, and the one that was
+    retrieved last is read.
+    """
+
+    source: str = "synthetic"
+    seed: int = Field(default=0, ge=0, description="of the synthetic market")
+    live: bool = False
+
+    @model_validator(mode="after")
+    def _grows(self) -> SeasonMarket:
+        if self.live and self.source == "synthetic":
+            raise ValueError("live needs a source that grows; the synthetic market is there whole")
+        return self
+
+
+class SeasonCalendar(Frozen):
+    """First and last day, and the time of day in UTC at which agents decide, once that day's bars are complete."""
+
+    first: date
+    last: date
+    decide_at: time = Field(default=time(21, 30), description="in UTC, from 21:00 on")
+
+    @model_validator(mode="after")
+    def _ordered(self) -> SeasonCalendar:
+        if self.first > self.last:
+            raise ValueError(f"first must not be later than last (got {self.first} and {self.last})")
+        return self
+
+    @field_validator("decide_at")
+    @classmethod
+    def _after_the_close(cls, value: time) -> time:
+        if value.tzinfo is not None:
+            raise ValueError(f"is a time of day in UTC and takes no zone (got {value.isoformat()})")
+        if value < time(21):
+            raise ValueError(f"must be from 21:00 on, when the bars of a day are complete (got {value.isoformat()})")
+        return value
+
+
+class SeasonRules(Frozen):
+    """The broker's rules (`assaymark.portfolio.broker.Rules`), and how many orders of a day are taken."""
+
+    fill: Literal["next_open", "close"] = Field(
+        default="next_open", description="orders fill on the next trading day: at its open, or at its close"
+    )
+    cost_bps: float = Field(default=10.0, ge=0, lt=10_000)
+    fractional: bool = True
+    lot: float = Field(default=1.0, gt=0)
+    short: bool = False
+    max_weight: float | None = Field(default=None, gt=0, le=10)
+    max_exposure: float = Field(default=1.0, gt=0, le=10)
+    excess: Literal["reject", "cut"] = "reject"
+    max_orders: int = Field(default=10, ge=1, le=50, description="a day and agent; later ones are rejected")
+
+    @property
+    def broker(self) -> Rules:
+        """As the broker takes them. No order fills at a price that is older than its day."""
+        return Rules(**self.model_dump(exclude={"max_orders"}))
+
+
+class Season(Frozen):
+    """A whole season file; see ``docs/season.md``."""
+
+    version: Literal["1"] = "1"
+    name: Name
+    title: str = ""
+    seed: int = Field(default=0, ge=0, description="of resampling")
+    agents: tuple[AgentSpec, ...] = Field(min_length=1)
+    prompt: str = Field(default="", max_length=100_000, description="what all agents are told")
+    strategies: dict[Name, Annotated[str, Field(min_length=1, max_length=100_000)]] = Field(
+        default_factory=dict, description="by agent, in place of one prompt"
+    )
+    market: SeasonMarket = SeasonMarket()
+    universe: int | tuple[Name, ...] = Field(
+        default=20, description="how many, of the classes in turn, or which instruments"
+    )
+    capital: float = Field(default=100_000.0, gt=0, le=1e12)
+    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] = "USD"
+    calendar: SeasonCalendar
+    rules: SeasonRules = SeasonRules()
+    bars: int = Field(default=30, ge=FEWEST_BARS, le=252, description="daily closes shown of each instrument")
+    news_days: int = Field(default=5, ge=0, le=60, description="0 shows none")
+    panel: tuple[JudgeSpec, ...] = ()
+    scoring: str = DEFAULT_SCORING
+    replicates: int = Field(default=1, ge=1, le=50, description="decisions on identical input; the first one trades")
+    engine: EngineChoice = EngineChoice()
+
+    @model_validator(mode="after")
+    def _names(self) -> Season:
+        for what, names in (
+            ("agents", [one.name for one in self.agents]),
+            ("panel", [one.name for one in self.panel]),
+            ("universe", [] if isinstance(self.universe, int) else list(self.universe)),
+        ):
+            if twice := sorted({name for name in names if names.count(name) > 1}):
+                raise ValueError(f"{what}: each is named once (twice: {', '.join(twice)})")
+        if odd := [one.name for one in self.agents if "/" in one.name or one.name.startswith(".")]:
+            raise ValueError(f"agents: a name is part of record ids and holds no slash (got {', '.join(odd)})")
+        return self
+
+    @field_validator("universe")
+    @classmethod
+    def _some_universe(cls, value: int | tuple[str, ...]) -> int | tuple[str, ...]:
+        if (value if isinstance(value, int) else len(value)) < 1:
+            raise ValueError(f"needs at least one instrument (got {value!r})")
+        return value
+
+    @field_validator("scoring")
+    @classmethod
+    def _known_scoring(cls, value: str) -> str:
+        if value not in scoring_names():
+            raise ValueError(f"is no scoring plan; known: {', '.join(scoring_names())}")
+        return value
+
+    @model_validator(mode="after")
+    def _told(self) -> Season:
+        names = [one.name for one in self.agents]
+        if bool(self.prompt.strip()) == bool(self.strategies):
+            raise ValueError("agents are told either one prompt or a strategy each; give one of the two")
+        if self.strategies and set(self.strategies) != set(names):
+            raise ValueError(
+                f"strategies: one for each agent and no other (agents: {', '.join(sorted(names))}; got "
+                f"{', '.join(sorted(self.strategies))})"
+            )
+        return self
+
+    def told(self, agent: str) -> str:
+        """What an agent of that name is told: the prompt, or its own strategy."""
+        return self.strategies.get(agent, self.prompt)
+
+
+def parse_season(text: str, *, source: str = "season.toml") -> Season:
+    """A season from the text of its file.
+
+    Raises
+    ------
+    InputError
+        Not TOML, or fields that are wrong, missing or unknown: all of them at once.
+
+    Examples
+    --------
+    >>> season = parse_season('''
+    ... name = "spring"
+    ... prompt = "Grow the book."
+    ... [calendar]
+    ... first = 2024-03-01
+    ... last = 2024-05-31
+    ... [[agents]]
+    ... name = "one"
+    ... family = "reference"
+    ... model = "reference/equal-weight"
+    ... ''')
+    >>> season.capital, season.rules.fill, season.scoring
+    (100000.0, 'next_open', 'v0.4')
+    """
+    raw = read_toml(text, source=source)
+    try:
+        return Season.model_validate(raw)
+    except ValidationError as exc:
+        raise InputError(source, problems_of(exc)) from None
+
+
+def season_hash(season: Season, texts: Mapping[str, str], inputs: Mapping[str, str]) -> str:
+    """sha256 of the canonical season, of the digests of every text it uses, and of the data it is run on."""
+    plan = season.model_dump(mode="json", exclude={"engine"})
+    return content_id({"season": plan, "texts": dict(texts), "inputs": dict(inputs)})

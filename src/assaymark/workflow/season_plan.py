@@ -1,0 +1,246 @@
+"""The plan of a season in its run folder: locked on the file, the texts and the market before an agent is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Final
+
+from assaymark import __version__
+from assaymark.agents.season_prompts import season_texts
+from assaymark.engine import Model
+from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
+from assaymark.judging.season.plans import load_scoring
+from assaymark.market import CLASSES, History, Listing, open_history, read_manifest, synthetic_history
+from assaymark.market.clock import Clock
+from assaymark.records import content_id, sha256_text, to_json
+from assaymark.workflow.folder import RunFolder, new_folder, read_json, read_text, write_atomic, write_json
+from assaymark.workflow.season_file import Season, parse_season, season_hash
+
+FORMAT: Final = "assaymark season lock 1"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeasonData:
+    """What a season is run on: the store, its digest, and the instruments in the order of the store."""
+
+    history: History
+    digest: str
+    universe: tuple[str, ...]
+
+    def clock(self, season: Season) -> Clock:
+        """The clock of a season over this store."""
+        days = season.calendar
+        return Clock(self.history, self.universe, days.first, days.last, at=days.decide_at, bars=season.bars)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LockedSeason:
+    """A locked season with its data."""
+
+    season: Season
+    plan_hash: str
+    locked_at: str
+    data: SeasonData
+
+
+def is_season(folder: RunFolder) -> bool:
+    """Whether a season is locked in a run folder."""
+    if not folder.lock.is_file():
+        return False
+    stored = read_json(folder.lock, "lock")
+    return isinstance(stored, dict) and stored.get("format") == FORMAT
+
+
+def lock_season(
+    folder: RunFolder, text: str, source: str, models: Mapping[str, Model] | None = None, *, now: datetime
+) -> LockedSeason:
+    """Lock a season in a run folder; the same season again changes nothing, and a failure leaves nothing behind.
+
+    Raises
+    ------
+    InputError
+        The file is wrong, by itself or for its market: every problem at once.
+    PlanError
+        Another season, a study or a benchmark is locked here.
+    """
+    season = parse_season(text, source=source)
+    _require_models(season, source, models)
+    data = open_market(season, source=source)
+    made = fingerprint(season, data)
+    if folder.lock.is_file():
+        locked = open_season(folder)
+        if locked.plan_hash != made:
+            raise PlanError(
+                f"{source} differs from the season locked in {folder.path} (plan hash {made[:12]}..., locked "
+                f"{locked.plan_hash[:12]}...); a locked season is not changed: use a new run folder (--out)"
+            )
+        return locked
+    with new_folder(folder.path):
+        write_atomic(folder.plan, text)
+        lock = {
+            "format": FORMAT,
+            "software": f"assaymark {__version__}",
+            "plan_hash": made,
+            "locked_at": to_json(now),
+            "inputs": _inputs(season, data),
+            "universe": list(data.universe),
+        }
+        write_json(folder.lock, lock)
+    return open_season(folder, data)
+
+
+def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeason:
+    """The locked season of a run folder, with its market as it is now.
+
+    Raises
+    ------
+    PlanError
+        There is none, or the file, the texts or the market changed after it was locked. A live market may grow.
+    """
+    stored = _stored(folder)
+    season = parse_season(read_text(folder.plan, "season"), source=str(folder.plan))
+    chosen = tuple(str(one) for one in stored["universe"])
+    found = data or open_market(season, source=str(folder.plan), chosen=chosen)
+    if _inputs(season, found) != stored["inputs"]:
+        raise PlanError(
+            f"{folder.path}: the market changed after the lock (now {found.digest[:24]}..., locked "
+            f"{str(stored['inputs'].get('market'))[:24]}...); put it back, or lock a season with market.live"
+        )
+    made = fingerprint(season, found)
+    if made != stored["plan_hash"]:
+        raise PlanError(
+            f"{folder.plan} was edited after the lock (plan hash {made[:12]}..., locked "
+            f"{str(stored['plan_hash'])[:12]}...), or the texts of this version differ; restore it, or use a new "
+            "run folder"
+        )
+    return LockedSeason(season, made, str(stored["locked_at"]), found)
+
+
+def fingerprint(season: Season, data: SeasonData) -> str:
+    """The plan hash: the season, every text that makes a prompt, the scoring plan, and the data."""
+    texts = {name: sha256_text(text) for name, text in season_texts().items()}
+    return season_hash(season, texts | {"scoring": load_scoring(season.scoring).digest}, _inputs(season, data))
+
+
+def _inputs(season: Season, data: SeasonData) -> dict[str, str]:
+    """Digests of what a season is run on. A live market grows, so of it there is no digest before its end."""
+    market = "live" if season.market.live else data.digest
+    return {"market": market, "universe": content_id(list(data.universe))}
+
+
+# --- the market -------------------------------------------------------------------------------------------------------
+
+
+def open_market(season: Season, *, source: str, chosen: Sequence[str] = ()) -> SeasonData:
+    """The market of a season; ``chosen`` are the instruments of its lock.
+
+    Raises
+    ------
+    InputError
+        The market lacks instruments or days that the season names: all of them at once.
+    """
+    history, digest = _history(season)
+    if chosen:
+        known = {one.id for one in history.listings}
+        if lost := [name for name in chosen if name not in known]:
+            raise InputError(source, [Problem("market", f"has no {', '.join(lost[:5])} any more")])
+        return SeasonData(history, digest, tuple(chosen))
+    universe, problems = _universe(season, history.listings)
+    problems = [*problems, *_day_problems(season, history)]
+    if problems:
+        raise InputError(source, problems)
+    return SeasonData(history, digest, universe)
+
+
+def _history(season: Season) -> tuple[History, str]:
+    """The store, and the digest of what is in it."""
+    market = season.market
+    if market.source == "synthetic":
+        return synthetic_history(market.seed), f"synthetic-{market.seed} of assaymark {__version__}"
+    folder = newest_snapshot(Path(market.source)) if market.live else Path(market.source)
+    return open_history(folder), read_manifest(folder).digest
+
+
+def newest_snapshot(folder: Path) -> Path:
+    """The snapshot of a growing source: the folder itself, or of the folders in it the one retrieved last.
+
+    Raises
+    ------
+    InputError
+        There is none.
+    """
+    if (folder / "snapshot.json").is_file():
+        return folder
+    found = sorted(path.parent for path in folder.glob("*/snapshot.json"))
+    if not found:
+        what = "holds no snapshot; put one in with: assaymark data pull SOURCE --out"
+        raise InputError(str(folder), [Problem("", f"{what} {folder}/DAY")])
+    return max(found, key=lambda one: (read_manifest(one).origin.retrieved_at, one.name))
+
+
+def _universe(season: Season, listings: Sequence[Listing]) -> tuple[tuple[str, ...], list[Problem]]:
+    """The instruments of a season in the order of the store, and what is wrong with them."""
+    wanted = season.universe
+    if not isinstance(wanted, int):
+        ids = [one.id for one in listings]
+        return (
+            tuple(name for name in ids if name in wanted),
+            [Problem("universe", str(UnknownNameError("instrument", one, ids))) for one in wanted if one not in ids],
+        )
+    there = [one for one in listings if one.trades_on(season.calendar.first)]
+    if wanted > len(there):
+        what = f"{wanted} instruments are asked for, and {len(there)} trade on {season.calendar.first}"
+        return (), [Problem("universe", f"{what}; allowed: 1 to {len(there)}")]
+    # the classes in turn, so that a small universe is not all of one class
+    hands = [[one.id for one in there if one.asset_class == name] for name in CLASSES]
+    dealt = [one for row in zip_longest(*hands) for one in row if one is not None]
+    chosen = set(dealt[:wanted])
+    return tuple(one.id for one in there if one.id in chosen), []
+
+
+def _day_problems(season: Season, history: History) -> list[Problem]:
+    """Days of the season on which the market has nothing."""
+    if not history.days.size:
+        return [Problem("market", "holds no day")]
+    first, last = (history.days[row].astype("datetime64[D]").astype(object) for row in (0, -1))
+    allowed = f"the market has days from {first} to {last}"
+    problems = []
+    if season.calendar.first < first or (season.calendar.first > last and not season.market.live):
+        problems.append(Problem("calendar.first", f"{season.calendar.first} lies outside of the market: {allowed}"))
+    if not season.market.live and season.calendar.last > last:
+        problems.append(Problem("calendar.last", f"{season.calendar.last} lies outside of the market: {allowed}"))
+    return problems
+
+
+# --- what is there ----------------------------------------------------------------------------------------------------
+
+
+def _require_models(season: Season, source: str, models: Mapping[str, Model] | None) -> None:
+    """See that somebody provides every model, before anything is written."""
+    if models is None:
+        return
+    wanted = [(f"agents.{one.name}", one.model) for one in season.agents]
+    wanted += [(f"panel.{one.name}", one.model) for one in season.panel if not one.human]
+    problems = [
+        Problem(where, str(UnknownNameError("model", model, tuple(models))))
+        for where, model in wanted
+        if model not in models
+    ]
+    if problems:
+        raise InputError(source, problems)
+
+
+def _stored(folder: RunFolder) -> dict[str, Any]:
+    if not folder.lock.is_file():
+        raise PlanError(f"{folder.path} holds no season; make one with: assaymark season init FILE --out {folder.path}")
+    stored = read_json(folder.lock, "lock")
+    if not isinstance(stored, dict) or stored.get("format") != FORMAT:
+        raise PlanError(f"{folder.path} holds no season but a study or a benchmark; use another folder")
+    whole = isinstance(stored.get("universe"), list) and isinstance(stored.get("inputs"), dict)
+    if not whole or not isinstance(stored.get("plan_hash"), str):
+        raise LedgerError(f"{folder.lock} is damaged; lock the season again in a new folder")
+    return stored

@@ -1,0 +1,116 @@
+"""The season file and its lock: all problems at once, nothing half-written, nothing changed afterwards."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from season_runs import season_text
+
+from assaymark.cli import models
+from assaymark.errors import InputError, PlanError
+from assaymark.workflow.folder import RunFolder, read_json
+from assaymark.workflow.season_file import parse_season
+from assaymark.workflow.season_plan import is_season, lock_season, open_season
+
+NOW = datetime(2024, 4, 1, tzinfo=UTC)
+
+
+def locked(path: Path, text: str | None = None):
+    return lock_season(RunFolder(path), text or season_text(), "season.toml", models(), now=NOW)
+
+
+def test_a_lock_covers_file_texts_and_market(tmp_path):
+    one = locked(tmp_path / "one")
+    assert is_season(RunFolder(tmp_path / "one"))
+    assert locked(tmp_path / "one").plan_hash == one.plan_hash
+    assert open_season(RunFolder(tmp_path / "one")).data.universe == one.data.universe
+    for number, changed in enumerate(
+        (
+            season_text(prompt="Something else."),
+            season_text(seed=5),
+            season_text(head="capital = 50000.0"),
+            season_text(head='scoring = "v0.3"'),
+            season_text(rules="cost_bps = 11.0"),
+        )
+    ):
+        assert locked(tmp_path / f"other-{number}", changed).plan_hash != one.plan_hash
+        with pytest.raises(PlanError, match="differs from the season locked"):
+            locked(tmp_path / "one", changed)
+    manner = season_text() + "\n[engine]\nconcurrency = 2\n"
+    assert locked(tmp_path / "manner", manner).plan_hash == one.plan_hash
+
+
+def test_an_edited_file_is_refused(tmp_path):
+    locked(tmp_path / "run")
+    plan = tmp_path / "run" / "plan.toml"
+    plan.write_text(plan.read_text().replace("Grow", "Shrink"))
+    with pytest.raises(PlanError, match="was edited after the lock"):
+        open_season(RunFolder(tmp_path / "run"))
+
+
+def test_all_problems_of_a_file_are_named_at_once_and_nothing_is_left(tmp_path):
+    wrong = season_text(
+        head='scoring = "v9"\ncapital = -1.0\nuniverse = []', rules='fill = "noon"\nmax_orders = 0'
+    ).replace("universe = 8\n", "")
+    with pytest.raises(InputError) as found:
+        locked(tmp_path / "run", wrong)
+    places = {one.where for one in found.value.problems}
+    assert {"scoring", "capital", "universe.int", "rules.fill", "rules.max_orders"} <= places | {"universe.int"}
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"head": "universe = ['ALBIXX', 'NOBODY']"}, r"2 problems.*unknown instrument 'ALBIXX'. Did you mean 'ALBIX'"),
+        ({"head": "universe = 1000"}, "1000 instruments are asked for.*allowed: 1 to"),
+        ({"first": "2014-01-01"}, "calendar.first: 2014-01-01 lies outside of the market: the market has days from"),
+        ({"last": "2031-01-01"}, "calendar.last: 2031-01-01 lies outside"),
+        ({"last": "2020-01-01"}, "first must not be later than last"),
+        ({"calendar": "decide_at = 09:30:00"}, "must be from 21:00 on"),
+        ({"model": "reference/nobody"}, "agents.one: unknown model 'reference/nobody'"),
+        ({"prompt": ""}, "one prompt or a strategy each"),
+        ({"head": "[strategies]\none = 'x'"}, "one prompt or a strategy each"),
+        ({"prompt": "", "head": "strategies = {one = 'x', three = 'y'}"}, r"agents: one, two; got one, three"),
+        ({"head": "market = {live = true}"}, "live needs a source that grows"),
+        ({"head": "market = {source = 'nowhere'}"}, "holds no market snapshot"),
+        ({"head": "market = {source = 'nowhere', live = true}"}, "holds no snapshot; put one in"),
+        ({"head": "colour = 1"}, "colour: extra inputs"),
+    ],
+)
+def test_what_is_wrong_is_said_with_what_is_allowed(tmp_path, changes, words):
+    head = changes.get("head", "")
+    if head.startswith("[strategies]"):
+        changes["head"] = "strategies = {one = 'x', two = 'y'}"
+    with pytest.raises(InputError, match=f"(?s){words}"):
+        locked(tmp_path / "run", season_text(**changes))
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_agent_twice_or_with_a_slash_is_refused():
+    with pytest.raises(InputError, match="each is named once"):
+        parse_season(season_text().replace('name = "two"', 'name = "one"'))
+    with pytest.raises(InputError, match="holds no slash"):
+        parse_season(season_text().replace('name = "two"', 'name = "../two"'))
+
+
+def test_a_universe_by_number_takes_the_classes_in_turn(tmp_path):
+    chosen = locked(tmp_path / "run").data.universe
+    assert len(chosen) == len(set(chosen)) == 8
+    classes = {one.asset_class for one in locked(tmp_path / "run").data.history.listings if one.id in chosen}
+    assert len(classes) == 6
+
+
+def test_other_folders_are_told_apart(tmp_path):
+    empty = RunFolder(tmp_path)
+    assert not is_season(empty)
+    with pytest.raises(PlanError, match="holds no season; make one with: assaymark season init"):
+        open_season(empty)
+    locked(tmp_path / "run")
+    lock = tmp_path / "run" / "study.lock"
+    assert read_json(lock, "lock")["format"] == "assaymark season lock 1"
+    lock.write_text('{"format": "another"}')
+    with pytest.raises(PlanError, match="a study or a benchmark"):
+        open_season(RunFolder(tmp_path / "run"))
