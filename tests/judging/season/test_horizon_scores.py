@@ -1,0 +1,255 @@
+"""From replies on a horizon to a score: parts put together, the two ledgers, the outcome call."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from horizon_records import AGENTS, PLAN, START, answer, answer_text, horizon, season
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assaymark.engine.calls import Reply
+from assaymark.errors import InputError
+from assaymark.judging.season.horizon import horizon_of
+from assaymark.judging.season.horizon_ledger import (
+    HorizonLedger,
+    capped,
+    claim_lines,
+    horizon_ledger,
+    ledger_disagreement,
+)
+from assaymark.judging.season.horizon_prompts import grader_version, horizon_tasks, next_call
+from assaymark.judging.season.horizon_replies import HorizonClaim, read_horizon_reply, read_outcome_reply
+from assaymark.judging.season.horizon_scores import OutcomeGrade, horizon_grades, horizon_score, outcome_grade
+from assaymark.judging.season.outcome_prompts import outcome_calls, outcome_texts
+from assaymark.judging.season.plans import load_scoring
+from assaymark.judging.season.scores import judge_score
+from assaymark.prompting.fences import sections
+from assaymark.protocol import JudgeSpec
+from assaymark.records import Outcome
+
+JUDGE = JudgeSpec(name="auditor", model="reference/season-auditor", family="ledger")
+LONG = "word " * 1500
+
+
+def graded(found, *texts, budget=120_000, plan=PLAN, finish="stop"):
+    """The grades that these replies make, one for each part."""
+    (task,) = horizon_tasks({"desk": found}, [JUDGE], plan, budget=budget)
+    asked = []
+    for text in texts:
+        call = next_call(task, [read for _, read in asked])
+        asked.append((call, read_horizon_reply(Reply(text=text, model="m", finish=finish), call.asked)))
+    return horizon_grades(task, asked)
+
+
+def test_grades_of_one_part_are_the_judge_s():
+    found = graded(horizon(3), answer_text(points=61))
+    assert (found.state, found.split, found.agent, found.judge) == ("ok", False, "desk", "auditor")
+    assert set(found.reasoning.values()) == {61.0}
+    assert (found.data_reliability, found.lookahead_check, found.verdict) == (90.0, "pass", "Mixed, but steady")
+    assert found.grader == grader_version(PLAN)
+    assert len(found.parts[0].call_key) == 64
+
+
+def test_grades_of_parts_are_averaged_by_their_steps():
+    texts = [
+        answer_text(points=80, notes="n", claims=[], lookahead_check="fail", lookahead_reason="sees March"),
+        answer_text(points=40, notes="n", claims=[]),
+        answer_text(points=20, claims=[], verdict="Weak"),
+    ]
+    found = graded(horizon(6, text=LONG), *texts, budget=5000)
+    assert [one.size for one in found.parts] == [3, 2, 1]
+    assert found.reasoning["thesis_quality"] == pytest.approx((80 * 3 + 40 * 2 + 20) / 6)
+    assert (found.lookahead_check, found.lookahead_reason, found.verdict) == ("fail", "sees March", "Weak")
+
+
+@pytest.mark.parametrize(
+    ("finish", "text", "state"),
+    [("stop", "I would rather not.", "invalid"), ("refusal", "", "refused"), ("length", answer_text(), "truncated")],
+)
+def test_a_reply_that_is_no_answer_leaves_a_state_and_no_score(finish, text, state):
+    found = graded(horizon(2), text, finish=finish)
+    assert (found.state, found.reasoning, found.data_reliability) == (state, {}, None)
+    assert found.reason
+    score = horizon_score(found, PLAN)
+    assert score.score is None
+    assert score.capped == ()
+
+
+def test_the_part_that_failed_is_named():
+    found = graded(horizon(6, text=LONG), answer_text(notes="n", claims=[]), "no", budget=5000)
+    assert found.state == "invalid"
+    assert found.reason.startswith("part 2 of 3: not one JSON object")
+
+
+def test_half_a_task_makes_no_grades():
+    (task,) = horizon_tasks({"desk": horizon(6, text=LONG)}, [JUDGE], PLAN, budget=5000)
+    call = next_call(task)
+    read = read_horizon_reply(Reply(text=answer_text(notes="n", claims=[]), model="m"), call.asked)
+    with pytest.raises(InputError, match=r"has 3 parts to answer \(got 1\)"):
+        horizon_grades(task, [(call, read)])
+    with pytest.raises(InputError, match="call 2 is not that for part 2"):
+        horizon_grades(task, [(call, read), (call, read)])
+
+
+# --- the two ledgers ------------------------------------------------------------------------------------------------
+
+TRUE = "GOOGL trades at a pe of 21.5 now."
+FALSE = "GOOGL has a margin of 12.3% and a return_5d of 9.87%."
+
+
+def ledgered(*texts):
+    records, contexts = season(len(texts))
+    records = [
+        replace(one, decision=replace(one.decision, rationales=(replace(one.decision.rationales[0], text=text),)))
+        for one, text in zip(records, texts, strict=True)
+    ]
+    found = horizon_of(records, contexts, agents=AGENTS)
+    return found, horizon_ledger(found, [one.decision for one in records], contexts)
+
+
+def test_the_numeric_ledger_counts_what_the_material_says():
+    _, ledger = ledgered(TRUE, FALSE)
+    assert ledger.supported == 1
+    assert ledger.contradicted == 2
+    assert ledger.cap == pytest.approx(100 / 3)
+
+
+def test_no_judge_can_score_a_contradicted_claim_as_supported():
+    found, ledger = ledgered(TRUE, FALSE)
+    claims = [{"quote": FALSE, "step": 2, "state": "supported", "fields": ["margin"]}]
+    grades = graded(found, answer_text(points=90, claims=claims))
+    score = horizon_score(grades, PLAN, horizon=found, ledger=ledger)
+    assert [(one.part, one.given, one.counted) for one in score.capped] == [
+        ("claim_support", 90.0, pytest.approx(100 / 3)),
+        ("no_contradiction", 90.0, pytest.approx(100 / 3)),
+    ]
+    free = judge_score("auditor", grades.reasoning, grades.evidence, plan=PLAN)
+    assert free.evidence - score.score.evidence == pytest.approx((90 - 100 / 3) * 0.35)
+    assert score.disagreement.overruled == 1
+    (line,) = claim_lines(grades.claims, found, ledger)
+    assert (line.quoted, line.numeric, line.settled) == (True, "contradicted", "contradicted")
+
+
+def test_the_disagreement_of_the_ledgers_is_counted():
+    found, ledger = ledgered(TRUE, FALSE)
+    claims = [
+        HorizonClaim(TRUE, 1, "supported"),
+        HorizonClaim("pe  of\n21.5", 1, "contradicted"),
+        HorizonClaim("trades at", 1, "not_verifiable"),
+        HorizonClaim("a margin of 12.3%", 2, "contradicted"),
+        HorizonClaim("never said", 2, "supported"),
+        HorizonClaim("", 2, "supported"),
+    ]
+    said = ledger_disagreement(claims, found, ledger)
+    assert said.table == {
+        ("supported", "supported"): 1,
+        ("contradicted", "supported"): 1,
+        ("not_verifiable", "no number"): 1,
+        ("contradicted", "contradicted"): 1,
+    }
+    assert (said.agreed, said.strict, said.overruled) == (2, 1, 0)
+    assert (said.misquoted, said.unnoticed, said.claims) == (2, 1, 6)
+
+
+def test_without_a_number_that_can_be_decided_nothing_is_capped():
+    _, ledger = ledgered("I like it.", "So do I, at 17.77 somewhere.")
+    assert ledger.cap is None
+    assert [one.counted for one in capped({"claim_support": 88.0, "no_contradiction": 7.0}, ledger)] == [88.0, 7.0]
+
+
+@given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50), st.floats(0, 100))
+def test_a_cap_never_raises_a_grade(supported, contradicted, silent, given_):
+    counts = {"supported": supported, "contradicted": contradicted, "not_verifiable": silent}
+    for one in capped({"claim_support": given_, "no_contradiction": given_}, HorizonLedger({}, counts)):
+        assert one.counted <= one.given
+        assert one.counted == one.given or one.counted == one.cap
+    more = HorizonLedger({}, {**counts, "contradicted": contradicted + 1})
+    assert (
+        capped({"claim_support": given_}, more)[0].counted
+        <= capped({"claim_support": given_}, HorizonLedger({}, counts))[0].counted
+    )
+
+
+def test_a_ledger_needs_every_decision_and_context():
+    found, _ = ledgered(TRUE)
+    with pytest.raises(InputError) as caught:
+        horizon_ledger(found, [], {})
+    assert len(caught.value.problems) == 2
+
+
+# --- the outcome call -----------------------------------------------------------------------------------------------
+
+
+def outcomes(found, *values, resolved=True):
+    return [
+        Outcome(
+            record_id=one.record_id, horizon="5d", value=value, benchmark=0.01, source="close",
+            resolved_at=START + timedelta(days=30) if resolved else None,
+        )
+        for one, value in zip(found.steps, values, strict=False)
+    ]  # fmt: skip
+
+
+def test_outcomes_are_shown_in_a_call_of_their_own_and_nowhere_else():
+    found = horizon(3)
+    grades = graded(found, answer_text())
+    (planned,) = outcome_calls(grades, found, outcomes(found, 0.0271828, -0.0314159), JUDGE, PLAN)
+    shown = planned.call.messages[1].text
+    labels = [one.label for one in sections(shown)]
+    assert labels == ["book", "step", "outcomes", "step", "outcomes", "step"]
+    assert "5d\t0.0271828\t0.01\t2026-02-04T14:30:00Z" in shown
+    assert "pe of 21.5" not in shown  # no reasons
+    assert "market" not in shown
+    assert (planned.agent, planned.judge, planned.trial) == ("desk", "auditor", 1)
+    assert "Decision" not in shown
+    assert sorted(outcome_texts()) == ["outcome-v1.txt", "schema outcome"]
+    first = next_call(horizon_tasks({"desk": found}, [JUDGE], PLAN)[0]).call
+    assert first.template != planned.call.template
+    assert "outcome" not in {one.label for one in sections(first.messages[1].text)}
+
+
+def test_the_outcome_call_comes_after_the_grades():
+    found = horizon(2)
+    refused = graded(found, "no")
+    with pytest.raises(InputError, match=r"has no grades to complete \(state invalid"):
+        outcome_calls(refused, found, outcomes(found, 0.1), JUDGE, PLAN)
+    other = JUDGE.model_copy(update={"name": "reader"})
+    with pytest.raises(InputError) as caught:
+        outcome_calls(graded(found, answer_text()), horizon(3), [], other, PLAN)
+    assert len(caught.value.problems) == 2
+
+
+def test_without_a_resolved_outcome_there_is_no_call():
+    found = horizon(2)
+    grades = graded(found, answer_text())
+    assert outcome_calls(grades, found, outcomes(found, 0.1, resolved=False), JUDGE, PLAN) == []
+    assert outcome_calls(grades, found, outcomes(horizon(1, record_id="another"), 0.1), JUDGE, PLAN) == []
+
+
+def test_an_outcome_enters_the_composite_and_a_missing_one_goes_to_the_others():
+    found = horizon(2)
+    grades = graded(found, answer_text(points=50))
+    (planned,) = outcome_calls(grades, found, outcomes(found, 0.1), JUDGE, PLAN)
+    read = read_outcome_reply(Reply(text='{"outcome": 90, "reason": "paid"}', model="m"))
+    grade = outcome_grade([planned.part], [read])
+    assert grade == OutcomeGrade(state="ok", outcome=90.0, reason="paid")
+    assert horizon_score(grades, PLAN, outcome=grade).score.composite == pytest.approx(54.0)
+    bad = outcome_grade([planned.part], [read_outcome_reply(Reply(text="90", model="m"))])
+    assert (bad.state, bad.outcome) == ("invalid", None)
+    without = horizon_score(grades, PLAN, outcome=bad)
+    assert without.score.composite == pytest.approx(50.0)
+    assert without.outcome.state == "invalid"
+    with pytest.raises(InputError, match="one for each of 1 parts"):
+        outcome_grade([planned.part], [])
+
+
+def test_scores_are_of_the_plan_they_were_graded_with():
+    grades = graded(horizon(1), answer_text())
+    with pytest.raises(InputError, match="use the plan it was graded with"):
+        horizon_score(grades, load_scoring("v0.3"))
+    score = horizon_score(grades, PLAN)
+    assert (score.grader, score.score.grader, score.score.plan) == (grader_version(PLAN), PLAN.grader, PLAN.digest)
+    assert answer()["data_reliability"] == score.grades.data_reliability
