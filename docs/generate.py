@@ -6,6 +6,7 @@ python docs/generate.py valueblind RUN           the shipped study, from a finis
 python docs/generate.py judge-logs FULL REPEATED what two logs of real judges come to, from their CSV files
 python docs/generate.py benchmarks RESULTS.json  the measured ratios, from what bench/ wrote
 python docs/generate.py faults RESULTS.json      what became of each fault, from what tests/faults wrote
+python docs/generate.py portbench RUN            the benchmark's page and decision 0003, from a finished run folder
 """
 
 from __future__ import annotations
@@ -447,6 +448,10 @@ def run(arguments: list[str]) -> None:
             (DOCS / "benchmarks.md").write_text(benchmarks(Path(results)))
         case ["faults", results]:
             (DOCS / "faults.md").write_text(faults(Path(results)))
+        case ["portbench", folder]:
+            from portbench_table import write  # beside this file, so found where it is run and not where it is tested
+
+            write(Path(folder))
         case _:
             sys.exit(__doc__)
 

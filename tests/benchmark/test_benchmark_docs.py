@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from pydantic import BaseModel
@@ -55,3 +57,29 @@ def test_every_field_stands_in_the_plan_with_a_comment(table, name):
 
 def test_lines_of_the_plan_are_short():
     assert [line for line in PLAN.splitlines() if len(line) > 120] == []
+
+
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+
+def beside_the_page(name: str) -> ModuleType:
+    """A module of ``docs``, which is no part of the package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_worked_conventions_on_the_page_are_what_the_code_computes():
+    begin, end = beside_the_page("portbench_table").marks("conventions")
+    page = (ROOT / "docs" / "portbench.md").read_text(encoding="utf-8")
+    shown = page.partition(begin)[2].partition(end)[0]
+    assert shown.strip() == beside_the_page("portbench_examples").conventions_table().strip()
+
+
+def test_every_worked_difference_differs():
+    rows = list(beside_the_page("portbench_examples").rows())
+    assert len(rows) >= 12
+    assert [what for what, _, paper, reference in rows if paper == reference] == []
