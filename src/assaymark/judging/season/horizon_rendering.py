@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from assaymark.judging.rendering import ACTION_NUMBERS
 from assaymark.judging.season.horizon_types import HorizonBook, HorizonStep
+from assaymark.judging.season.market_lines import table_lines
 from assaymark.prompting.fences import fence, row
 from assaymark.prompting.material import moment, number_text
 from assaymark.records import Action, Constraint, Outcome
@@ -25,7 +26,7 @@ def step_text(step: HorizonStep, *, rules: bool = True) -> str:
     """One step: its tables, the numbers that it states, and each text, fenced one by one."""
     tables = [_head(step), _actions(step.actions), *_done(step), *_book(step.book), *_market(step)]
     if rules:
-        tables += _table("rules", ("kind", "limit", "unit", "scope"), _rules(step.constraints))
+        tables += table_lines("rules", ("kind", "limit", "unit", "scope"), _rules(step.constraints))
     blocks = [("step", "\n".join(tables))]
     if step.stated:
         blocks.append(("stated", step.stated))
@@ -45,7 +46,7 @@ def deed_text(step: HorizonStep, outcomes: Sequence[Outcome]) -> str:
         )
         for one in outcomes
     )
-    told = "\n".join(_table("outcomes", ("horizon", "value", "benchmark", "resolved"), happened))
+    told = "\n".join(table_lines("outcomes", ("horizon", "value", "benchmark", "resolved"), happened))
     blocks = [("step", "\n".join(tables)), *([("outcomes", told)] if told else [])]
     return "\n".join(fence(label, content) for label, content in blocks)
 
@@ -57,18 +58,12 @@ def book_text(book: HorizonBook | None) -> str:
 
 def rules_text(rules: Sequence[Constraint]) -> str:
     """The rules on their own; nothing where there are none."""
-    lines = _table("rules", ("kind", "limit", "unit", "scope"), _rules(rules))
+    lines = table_lines("rules", ("kind", "limit", "unit", "scope"), _rules(rules))
     return fence("rules", "\n".join(lines)) if lines else ""
 
 
 def _head(step: HorizonStep) -> str:
     return row(("step", str(step.number), step.day))
-
-
-def _table(name: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A table with its name, size and head; nothing if it has no rows."""
-    body = [row(cells) for cells in rows]
-    return [row(("table", str(len(body)), name)), row(head), *body] if body else []
 
 
 def _actions(actions: Sequence[Action]) -> str:
@@ -86,8 +81,8 @@ def _done(step: HorizonStep) -> list[str]:
     )
     refused = ((order.symbol, order.reason) for order in step.rejections)
     return [
-        *_table("fills", ("symbol", "units", "price", "cost"), fills),
-        *_table("refused", ("symbol", "reason"), refused),
+        *table_lines("fills", ("symbol", "units", "price", "cost"), fills),
+        *table_lines("refused", ("symbol", "reason"), refused),
     ]
 
 
@@ -96,11 +91,11 @@ def _book(book: HorizonBook | None) -> list[str]:
     if book is None:
         return []
     held = ((symbol, number_text(units)) for symbol, units in book.positions)
-    return [row(("cash", number_text(book.cash))), *_table("book", ("symbol", "units"), held)]
+    return [row(("cash", number_text(book.cash))), *table_lines("book", ("symbol", "units"), held)]
 
 
 def _market(step: HorizonStep) -> list[str]:
-    return _table("market", ("symbol", *step.market.columns), step.market.rows)
+    return [step.market.text] if step.market.text else []
 
 
 def _rules(rules: Sequence[Constraint]) -> Iterable[Sequence[str]]:

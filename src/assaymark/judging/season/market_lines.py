@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
+from assaymark.prompting.fences import row
 from assaymark.prompting.material import number_text
 from assaymark.records import Context, Fact
 
@@ -22,6 +23,12 @@ class MarketLines:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     words: tuple[str, ...] = ()
+    text: str = field(init=False, repr=False, compare=False)
+    """The table as it is shown; empty without rows. A horizon is rendered for many calls, and most of it is this."""
+
+    def __post_init__(self) -> None:
+        shown = "\n".join(table_lines("market", ("symbol", *self.columns), self.rows))
+        object.__setattr__(self, "text", shown)
 
     def worded(self, said: Mapping[str, str]) -> MarketLines:
         """The same table with its words replaced."""
@@ -33,6 +40,12 @@ class MarketLines:
             tuple((line[0], *(changed.get(cell, cell) for cell in line[1:])) for line in self.rows),
             tuple(changed.get(word, word) for word in self.words),
         )
+
+
+def table_lines(name: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A table with its name, size and head, a line for each row; nothing if it has no rows."""
+    body = [row(cells) for cells in rows]
+    return [row(("table", str(len(body)), name)), row(head), *body] if body else []
 
 
 NO_MARKET = MarketLines((), ())

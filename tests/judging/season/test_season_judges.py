@@ -1,0 +1,258 @@
+"""Reference judges of a season: they read prompts alone, and what is planted in them is what comes out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from statistics import mean, stdev
+
+import numpy as np
+import pytest
+from horizon_records import PLAN, START, Book, Fill, Rejection, horizon, season, text_of
+
+from assaymark.engine.calls import CallSpec, Message, Reply, Text
+from assaymark.errors import InputError, ModelError
+from assaymark.judging.season.horizon import horizon_of
+from assaymark.judging.season.horizon_prompts import horizon_tasks, next_call
+from assaymark.judging.season.horizon_replies import read_horizon_reply, read_outcome_reply
+from assaymark.judging.season.horizon_scores import horizon_grades, horizon_score
+from assaymark.judging.season.outcome_prompts import outcome_calls
+from assaymark.judging.season.plans import load_scoring
+from assaymark.judging.season.season_features import notice_horizon
+from assaymark.judging.season.season_judges import (
+    LEANING,
+    SEASON_PLANTED,
+    TOPICS,
+    WORTH,
+    reference_season_judges,
+    season_argument_problems,
+)
+from assaymark.judging.season.season_reading import read_steps
+from assaymark.metrology.self_preference import self_preference
+from assaymark.protocol import JudgeSpec
+from assaymark.records import Agent, Outcome
+
+JUDGES = reference_season_judges()
+NAMES = sorted(JUDGES)
+QUIET = {"noise": 0.0, "offset": 0.0, "slope": 0.0}
+
+
+def spec(model=NAMES[0], name="one", family="ledger", **args):
+    return JudgeSpec(name=name, model=model, family=family, trials=args.pop("trials", 1), args=args)
+
+
+def ask(call):
+    return asyncio.run(JUDGES[call.model].complete(call))
+
+
+def grades(found, judge, budget=120_000):
+    """What a judge records on a horizon, through prompts, replies and the parser, for each trial."""
+    made = []
+    for task in horizon_tasks({"desk": found}, [judge], PLAN, budget=budget):
+        asked = []
+        while (planned := next_call(task, [read for _, read in asked])) is not None:
+            asked.append((planned, read_horizon_reply(ask(planned.call), planned.asked)))
+        made.append(horizon_grades(task, asked))
+    return made
+
+
+def composite(found, judge):
+    return horizon_score(grades(found, judge)[0], PLAN).score.composite
+
+
+def user(found):
+    return next_call(horizon_tasks({"desk": found}, [spec()], PLAN)[0]).call.messages[1].text
+
+
+def test_a_prompt_is_read_back_as_it_was_rendered():
+    found = horizon(3, rejections=[Rejection("A\tB", "no-price")], text="two\n\nparagraphs")
+    for step, shown in zip(found.steps, read_steps(user(found)), strict=True):
+        assert (shown.number, shown.day, shown.cash) == (step.number, step.day, step.book.cash)
+        assert shown.positions == dict(step.book.positions)
+        assert shown.text == step.texts[0].text
+        assert [one["instrument"] for one in shown.rows("actions")] == ["GOOGL", "S001"]
+        assert shown.rows("refused") == ({"symbol": "A\tB", "reason": "no-price"},)
+        assert [tuple(one.values()) for one in shown.rows("market")] == list(step.market.rows)
+
+
+def test_a_damaged_prompt_is_refused():
+    text = user(horizon(1))
+    for broken in (text.replace("99900", "99901"), "<<<BEGIN step 0123456789abcdef>>>\nstep"):
+        with pytest.raises(InputError):
+            read_steps(broken)
+    call = CallSpec(model=NAMES[0], messages=(Message("user", (Text.of(broken),)),), template="")
+    with pytest.raises(ModelError, match="needs a reply schema"):
+        ask(call)
+    with pytest.raises(ModelError, match="cannot read the prompt"):
+        ask(replace(next_call(horizon_tasks({"a": horizon(1)}, [spec()], PLAN)[0]).call, messages=call.messages))
+    with pytest.raises(ModelError, match="asked for nothing that it knows"):
+        ask(replace(call, schema=Text.of('{"properties": {}}')))
+    with pytest.raises(ModelError, match="the reply schema asks for nothing"):
+        ask(replace(call, schema=Text.of("[]")))
+
+
+def test_features_are_those_of_the_record():
+    records, contexts = season(3)
+    books = [Book(1.0, {"GOOGL": 1.0}), Book(1.0, {"GOOGL": 0.0}), Book(1.0, {"GOOGL": 5.0})]
+    fills = [(Fill("GOOGL", 1.0),), (Fill("GOOGL", -1.0),), (Fill("GOOGL", 1.0),)]
+    records = [
+        replace(one, book=book, fills=fill, rejections=(Rejection("S001", "no-price"),))
+        for one, book, fill in zip(records, books, fills, strict=True)
+    ]
+    seen = notice_horizon(user(horizon_of(records, contexts, agents=[])))
+    assert seen.reversed_trades == pytest.approx(2 / 3)
+    assert seen.carried_out == 0.5
+    assert seen.reconciled == 0.5  # the last position is not what the fill makes of the one before
+    assert seen.named == 1.0
+    assert seen.grounded == 1.0
+    assert seen.steps == 3
+    assert [claim.step for claim in seen.claims] == [1, 2, 3]
+    assert "pe of 21.715" in seen.claims[1].quote
+
+
+@pytest.mark.parametrize("model", NAMES)
+def test_a_judge_answers_what_the_parser_takes(model):
+    (found,) = grades(horizon(4), spec(model))
+    assert found.state == "ok"
+    assert found.data_reliability == 100.0
+    assert {claim.state for claim in found.claims} == {"supported"}
+    (split,) = grades(horizon(6, text="word " * 1500), spec(model), budget=5000)
+    assert (split.state, len(split.parts)) == ("ok", 3)
+
+
+def test_viewpoints_speak_of_the_parts_and_features_that_there_are():
+    for name in ("v0.3", "v0.4"):
+        plan = load_scoring(name)
+        assert set(TOPICS) == {part.name for part in (*plan.reasoning, *plan.evidence)}
+    assert {feature for topics in TOPICS.values() for feature in topics} == set(WORTH)
+    assert all(set(leaning) <= set(WORTH) for leaning in LEANING.values())
+    assert set(LEANING) == set(SEASON_PLANTED) == set(JUDGES)
+
+
+def test_better_records_earn_more():
+    """The functions point the right way: grounded beats invented, steady beats thrashing."""
+    for model in NAMES:
+        judge = spec(model, **QUIET)
+        false = horizon(6, text="GOOGL has a pe of 77.3 and may still be cheap; risk is the earnings report.")
+        assert composite(horizon(6), judge) > composite(false, judge)
+    records, contexts = season(6)
+    turning = [replace(one, fills=(Fill("GOOGL", 1.0 if at % 2 else -1.0, 100.0),)) for at, one in enumerate(records)]
+    assert composite(horizon(6), spec(NAMES[0], **QUIET)) > composite(
+        horizon_of(turning, contexts, agents=[]), spec(NAMES[0], **QUIET)
+    )
+
+
+def test_a_planted_offset_and_slope_are_what_comes_out():
+    found = horizon(3)
+    plain = grades(found, spec(**QUIET))[0]
+    strict = grades(found, spec(**{**QUIET, "offset": -7.0}))[0]
+    assert {plain.reasoning[name] - strict.reasoning[name] for name in plain.reasoning} == {7.0}
+    tokens = notice_horizon(user(found)).tokens
+    wordy = grades(found, spec(**{**QUIET, "slope": 20.0, "pivot": tokens + 50}))[0]
+    assert {plain.evidence[name] - wordy.evidence[name] for name in plain.evidence} == {10.0}
+
+
+def test_longer_reasons_earn_the_planted_slope():
+    """The same sentence twice says nothing more: what a blind judge ignores, a judge with a slope pays for."""
+    short, long = (horizon(3, text=" ".join([text_of(0)] * n)) for n in (1, 3))
+    extra = notice_horizon(user(long)).tokens - notice_horizon(user(short)).tokens
+    gains = {
+        slope: composite(long, spec(**{**QUIET, "slope": slope})) - composite(short, spec(**{**QUIET, "slope": slope}))
+        for slope in (0.0, 20.0)
+    }
+    assert gains[20.0] - gains[0.0] == pytest.approx(20.0 * extra / 100, abs=0.6)
+
+
+def test_planted_noise_is_the_spread_of_repeated_judging():
+    found = grades(horizon(2), spec(**{**QUIET, "noise": 4.0}, trials=50))
+    composites = [horizon_score(one, PLAN).score.composite for one in found]
+    assert stdev(composites) == pytest.approx(4.0, rel=0.3)
+    assert mean(composites) == pytest.approx(composite(horizon(2), spec(**QUIET)), abs=2.0)
+
+
+def season_of_styles():
+    """Six agents of three families, each family with a style of its own, in its records alone."""
+    styles = ("alder", "alder", "birch", "birch", "cedar", "cedar")
+    agents = [Agent(id=f"desk-{at}", family=f"house-{style}") for at, style in enumerate(styles)]
+    found = []
+    for at, (agent, style) in enumerate(zip(agents, styles, strict=True)):
+        said = f"{text_of(0)} " + "It could fall if margins slip. " * (at % 3)
+        records, contexts = season(3, agent=agent, style=style, text=said)
+        found.append((agent, horizon_of(records, contexts, agents=agents)))
+    return found
+
+
+LOW = {**QUIET, "offset": -20.0}
+"""Far enough below 100 that no grade is clipped."""
+
+
+@pytest.mark.parametrize("preference", [0.0, 12.0])
+def test_planted_self_preference_is_recovered(preference):
+    """Five judges of one opinion: the median is what four of them say, so the gap is what was planted, to a grade."""
+    panel = [
+        spec(name=f"judge-{at}", family=family, **LOW, **({"preference": preference, "kin": "alder"} if not at else {}))
+        for at, family in enumerate(("house-alder", "house-birch", "house-cedar", "x", "y"))
+    ]
+    found = season_of_styles()
+    scores = np.array([[composite(one, judge) for judge in panel] for _, one in found])
+    gaps = self_preference(
+        scores, [agent.family for agent, _ in found], [judge.family for judge in panel], judges=[j.name for j in panel]
+    )
+    assert gaps[0].gap == pytest.approx(preference, abs=1e-9)
+    assert gaps[1].gap == pytest.approx(0.0, abs=1e-9)
+
+
+def test_planted_self_preference_shows_through_opinions_and_noise():
+    """The three judges as they ship, with their own opinions, offsets and noise: most of 25 points is still seen."""
+    panel = [
+        spec(model, name=model, family=family, **({"preference": 25.0, "kin": "alder"} if model == NAMES[1] else {}))
+        for model, family in zip(NAMES, ("house-birch", "house-alder", "house-cedar"), strict=True)
+    ]
+    found = season_of_styles()
+    scores = np.array([[composite(one, judge) for judge in panel] for _, one in found])
+    gaps = self_preference(scores, [agent.family for agent, _ in found], [judge.family for judge in panel])
+    assert 10.0 < gaps[1].gap < 32.0
+    assert max(gap.gap for gap in (gaps[0], gaps[2])) < 10.0
+
+
+def test_an_outcome_is_the_share_above_the_benchmark():
+    found = horizon(4)
+    judge = spec(**QUIET)
+    (made,) = grades(found, judge)
+    outcomes = [
+        Outcome(record_id=one.record_id, horizon="5d", value=value, benchmark=bench, resolved_at=START, source="close")
+        for one, value, bench in zip(found.steps, (0.02, 0.01, -0.01, -0.02), (0.01, None, None, -0.03), strict=True)
+    ]
+    (planned,) = outcome_calls(made, found, outcomes, judge, PLAN)
+    assert read_outcome_reply(ask(planned.call)).answer.outcome == 75
+
+
+def test_what_a_judge_says_depends_on_prompt_seed_and_trial_alone():
+    call = next_call(horizon_tasks({"desk": horizon(2)}, [spec(NAMES[1])], PLAN)[0]).call
+    assert ask(call) == ask(call)
+    assert ask(call).text != ask(replace(call, trial=2)).text
+    assert isinstance(ask(call), Reply)
+    assert json.loads(ask(call).text)["lookahead_check"] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        ({"charm": 1}, "argument charm is unknown"),
+        ({"noise": -1}, "argument noise must be at least 0"),
+        ({"offset": float("nan")}, "must be a finite number"),
+        ({"slope": True}, "must be a finite number"),
+        ({"kin": "oak"}, "argument kin must be one of alder"),
+        ({"knows": "oak=desk"}, "argument knows must be style=agent pairs"),
+        ({"knows": ""}, "argument knows must be style=agent pairs"),
+        ({"preference": 3}, "argument preference needs kin"),
+    ],
+)
+def test_wrong_arguments_are_told(args, says):
+    (problem,) = season_argument_problems(NAMES[0], args)
+    assert says in problem
+    call = next_call(horizon_tasks({"desk": horizon(1)}, [spec()], PLAN)[0]).call
+    with pytest.raises(ModelError, match="argument"):
+        ask(replace(call, args=args))
+    assert season_argument_problems("openai/gpt-x", args) == []
