@@ -109,7 +109,8 @@ def _gate(windows: Sequence[Measurement], plan_hash: str) -> Verdict:
         "window is one history, so this is what happened and carries no interval."
     )
     turned = [item.labels["window"] for item in windows if _within(item.value, limit) != _within(_other(item), limit)]
-    conditions = [f"By the other convention {listing(turned)} fall on the other side of the limit."] if turned else []
+    verb = "falls" if len(turned) == 1 else "fall"
+    conditions = [f"By the other convention {listing(turned)} {verb} on the other side of the limit."] if turned else []
     return permitted(claim, reason, conditions, [item.id for item in windows], plan_hash, turned=turned)
 
 

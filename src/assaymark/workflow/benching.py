@@ -15,7 +15,7 @@ from assaymark.benchmark.plan import BenchPlan, parse_plan
 from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.reference.words import words_of
 from assaymark.claims.benchmark import BenchRules, BenchVerdicts, decide_benchmark
-from assaymark.claims.boards import Board
+from assaymark.claims.boards import Board, Standing
 from assaymark.engine import Model
 from assaymark.engine.models import check_ready
 from assaymark.errors import UnknownNameError
@@ -159,7 +159,7 @@ def _publish(folder: RunFolder, locked: LockedBench, parts: _Parts) -> Benched:
     decided = decide_benchmark(measurements, boards, rules, locked.plan_hash)
     _write(folder, locked, parts, measurements, decided)
     replace_files(folder.report, render_benchmark(_view(folder, locked, parts, measurements, decided)))
-    return Benched(folder.report / "index.html", tuple(_lines(parts, decided)))
+    return Benched(folder.report / "index.html", tuple(_lines(parts, decided, locked.plan.level)))
 
 
 def _measured(locked: LockedBench, parts: _Parts) -> list[Measurement]:
@@ -219,13 +219,14 @@ def _write(
     write_json(folder.verdicts, file)
 
 
-def _lines(parts: _Parts, decided: BenchVerdicts) -> list[str]:
+def _lines(parts: _Parts, decided: BenchVerdicts, level: float) -> list[str]:
     """What the terminal says: what may be said, and where the rest is."""
     tally = tally_of(decided.verdicts)
     said = [
         one for one in decided.verdicts if one.publication_level != "no-claim" and not one.claim.id.startswith("above")
     ]
-    lines = [", ".join(f"{count} {level}" for level, count in tally.items())]
+    lines = [line for standing in decided.standings for line in _board_lines(standing, level)]
+    lines.append("claims: " + ", ".join(f"{count} {level}" for level, count in tally.items()))
     lines += [f"{one.publication_level}: {one.claim.statement}" for one in said[:12]]
     if len(said) > 12:
         lines.append(f"and {len(said) - 12} more on the page")
@@ -234,6 +235,18 @@ def _lines(parts: _Parts, decided: BenchVerdicts) -> list[str]:
     if parts.answers is None:
         lines.append("the questions were not asked yet: assaymark bench qa, with the same plan and --out")
     return lines
+
+
+def _board_lines(standing: Standing, level: float) -> Iterator[str]:
+    """The scores of a leaderboard as intervals, in its groups: a point would put models of one class into an order."""
+    if standing.board.name not in (ALL, QUESTIONS) and len(standing.models) > 1:
+        return
+    yield f"{standing.board.words[:1].upper()}{standing.board.words[1:]}, {level:.0%} intervals:"
+    for name in (name for group in standing.groups for name in group):
+        item = standing.levels[name]
+        ends = "single value" if item.low is None or item.high is None else f"{item.low:.2f} to {item.high:.2f}"
+        point = f"{item.value:.2f} ({ends})" if len(standing.models) == 1 else ends
+        yield f"  {name:<20} {point}"
 
 
 # --- what the pages show --------------------------------------------------------------------------------------------

@@ -218,7 +218,8 @@ def expected_lines(stages: Sequence[Stage], folder: RunFolder, study: Study | No
     unpriced = [one.model for one in found if one.rest.cost is None]
     planned, already = sum(one.planned for one in found), sum(one.already for one in found)
     more = f", and what {', '.join(unpriced)} cost: no price known" if unpriced else ""
-    lines.append(f"in all {planned:,} calls, {already:,} answered already; the rest about {_money(known)}{more}")
+    rest = "no price known" if unpriced and not known else f"about {_money(known)}{more}"
+    lines.append(f"in all {planned:,} calls, {already:,} answered already; the rest: {rest}")
     if any(stage.stand_in for stage in stages):
         lines.append("judges' calls are estimated: their number is known, texts of 300 tokens stand in for the agents'")
     if study is not None and (probe := study.stability.probe) is not None:
