@@ -23,6 +23,7 @@ from assaymark import __version__
 from assaymark.agents import DATER, Dater, reference_agents
 from assaymark.benchmark.reference import reference_benchmark_models
 from assaymark.cli_bench import Tools, bench_app
+from assaymark.cli_season import season_app
 from assaymark.engine import Model
 from assaymark.engine.models import Models, providers
 from assaymark.errors import AssayError
@@ -490,6 +491,7 @@ def _finish(result: verbs.Reported) -> None:
 
 
 app.add_typer(bench_app(Tools(models, _progress, _say_all)), name="bench")
+app.add_typer(season_app(Tools(models, _progress, _say_all)), name="season")
 
 
 if __name__ == "__main__":

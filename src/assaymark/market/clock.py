@@ -43,6 +43,7 @@ class Day:
 
     date: date
     moment: datetime
+    universe: tuple[str, ...]
     view: AsOf
     quotes: dict[str, Quote]
     days: np.ndarray
@@ -198,7 +199,7 @@ class Clock:
                 if np.isfinite(rows["close"][place]):
                     quotes[name] = Quote(*(_known(rows[field][place]) for field in _PRICES))
         gone = frozenset(name for name in self.universe if name in places) - frozenset(view.held())
-        return Day(day, moment, view, quotes, closes.days, table, gone)
+        return Day(day, moment, self.universe, view, quotes, closes.days, table, gone)
 
 
 _PRICES: Final = ("open", "high", "low", "close")

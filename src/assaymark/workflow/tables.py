@@ -71,7 +71,7 @@ class Table(Generic[T]):
         rows.sort(key=lambda pair: self.sort(*pair))
         arrays = [pa.array([get(*row) for row in rows], type=kind) for kind, get in self.columns.values()]
         if not self.flat:
-            arrays.append(_texts([raw for _, raw in rows]))
+            arrays.append(texts_array([raw for _, raw in rows]))
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
     def from_arrow(self, table: pa.Table) -> list[T]:
@@ -83,7 +83,7 @@ class Table(Generic[T]):
         return [self.kind(**row) for row in plain]
 
 
-def _texts(encoded: Sequence[bytes]) -> pa.ChunkedArray:
+def texts_array(encoded: Sequence[bytes]) -> pa.ChunkedArray:
     """UTF-8 texts as an Arrow column, in chunks of about a block.
 
     From buffers: `pyarrow.array` grows its own by doubling, and for a column of contexts that is four times its size.
@@ -281,6 +281,7 @@ MADE_BY: Final[Mapping[str, str]] = {
         "assaymark import, from the same files, or assaymark run, for a study that makes its own",
     ),
     "cycles": "assaymark run, with the same study",
+    **dict.fromkeys(("fills", "rejections", "navs", "times"), "assaymark season run (its journal holds them)"),
     "human": "assaymark import human, from the same file",
     **dict.fromkeys(("judgments", "evidence", "anchor", "probe"), "assaymark judge (no reply is asked for twice)"),
     "measurements": "assaymark measure",

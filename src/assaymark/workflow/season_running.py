@@ -1,0 +1,271 @@
+"""A season day by day: yesterday's orders are settled, the agents are shown the day, and they decide.
+
+Replay and live are the same code over a clock; see `assaymark.market.clock`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from assaymark.engine import Ledger, Model
+from assaymark.errors import InputError, Problem
+from assaymark.market.clock import Clock, Day
+from assaymark.portfolio.broker import Book
+from assaymark.records import sha256_text, to_json
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.season_books import (
+    Account,
+    Marks,
+    Settlement,
+    marks_after,
+    restored,
+    settle_account,
+    unmoved,
+    written,
+)
+from assaymark.workflow.season_context import DayMaterial, agent_context, context_json, day_material, told
+from assaymark.workflow.season_deciding import Asked, ask_agents
+from assaymark.workflow.season_journal import Entry, Journal
+from assaymark.workflow.season_plan import LockedSeason, open_season
+from assaymark.workflow.season_tables import write_tables
+from assaymark.workflow.sharing import hold_plan
+
+
+@dataclass(frozen=True, slots=True)
+class Stepped:
+    """What a command did: the days that were done now, and lines for whoever called it."""
+
+    days: tuple[date, ...]
+    lines: tuple[str, ...]
+
+
+def step_season(
+    folder: RunFolder,
+    models: Mapping[str, Model],
+    *,
+    now: datetime,
+    day: date | None = None,
+    progress: Progress = silent,
+) -> Stepped:
+    """Do one trading day of a season, and every missed one before it, in order.
+
+    In a replay the day is the next one; live it is the last that the market has and whose hour of decision has come.
+    A day that is done stays as it is, so calling twice changes nothing.
+
+    Parameters
+    ----------
+    now : datetime
+        With a zone. Live, days whose hour of decision lies after it are not done.
+    day : date, optional
+        Which day, in place of that.
+
+    Raises
+    ------
+    InputError
+        The clock is bad: ``now`` has no zone, or ``day`` lies outside of the season, before the last day that was
+        done, or ahead of the market.
+    LedgerError
+        Another step is at work, or the journal is damaged.
+    ModelError
+        The run was asked to stop, or a provider was not asked to the end.
+    """
+    locked = open_season(folder)
+    live = locked.season.market.live
+    with Journal.open(folder) as journal:
+        clock, done = locked.data.clock(locked.season), _last(journal)
+        due = clock.due(done, now=now if live else None)
+        if day is not None:
+            due = _until(clock, done, due, day, now if live else None)
+        elif not live:
+            due = due[:1]
+        return _go(folder, locked, clock, journal, due, models, progress)
+
+
+def run_season(
+    folder: RunFolder, models: Mapping[str, Model], *, now: datetime, progress: Progress = silent
+) -> Stepped:
+    """Do every day of a season that is due: a replay to its end.
+
+    Killed and called again it goes on where it was, and its tables are the same bytes as if nothing had happened.
+    Raises as `step_season`.
+    """
+    locked = open_season(folder)
+    with Journal.open(folder) as journal:
+        clock = locked.data.clock(locked.season)
+        due = clock.due(_last(journal), now=now if locked.season.market.live else None)
+        return _go(folder, locked, clock, journal, due, models, progress)
+
+
+def _last(journal: Journal) -> date | None:
+    return date.fromisoformat(journal.entries[-1].day) if journal.entries else None
+
+
+def _until(clock: Clock, done: date | None, due: tuple[date, ...], day: date, now: datetime | None) -> tuple[date, ...]:
+    """The due days up to one that somebody named."""
+    problem = ""
+    if not clock.first <= day <= clock.last:
+        problem = f"lies outside of the season ({clock.first} to {clock.last})"
+    elif done is not None and day < done:
+        problem = f"lies before {done}, the last day that was done; a clock does not run backwards"
+    elif now is not None and clock.moment(day) > now:
+        problem = f"is not over: its hour of decision is {clock.moment(day).isoformat()}"
+    elif clock.reached is None or day > clock.reached:
+        reached = "has no day yet" if clock.reached is None else f"ends on {clock.reached}"
+        problem = f"lies ahead of the market, which {reached}"
+    if problem:
+        raise InputError("--day", [Problem("", f"{day} {problem}")])
+    return tuple(one for one in due if one <= day)
+
+
+def _go(
+    folder: RunFolder,
+    locked: LockedSeason,
+    clock: Clock,
+    journal: Journal,
+    due: tuple[date, ...],
+    models: Mapping[str, Model],
+    progress: Progress,
+) -> Stepped:
+    """Do the days, then write the tables, also when a day could not be done."""
+    try:
+        with Ledger.open(folder.ledger) as ledger:
+            hold_plan(ledger, locked.plan_hash)
+            desk = Desk(folder, locked, journal, ledger, models)
+            for number, day in enumerate(due):
+                progress("days", number, len(due))
+                desk.do(clock.day(day, after=_last(journal)))
+            progress("days", len(due), len(due))
+    finally:
+        journal.sync()
+        write_tables(folder, locked, journal.entries, journal.digest)
+    return Stepped(due, _lines(locked, clock, journal, due))
+
+
+class Desk:
+    """The state of a season between two days, and how it goes from one to the next."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        locked: LockedSeason,
+        journal: Journal,
+        ledger: Ledger,
+        models: Mapping[str, Model],
+    ) -> None:
+        self.folder, self.locked, self.journal, self.ledger, self.models = folder, locked, journal, ledger, models
+        self.season = locked.season
+        start = Account(Book(self.season.capital))
+        self.accounts = {one.name: start for one in self.season.agents}
+        self.marks: Marks = {}
+        self.notes: Mapping[str, tuple[str, ...]] = {}
+        if journal.entries:
+            self._take_up(journal.entries[-1].record)
+
+    def do(self, day: Day) -> None:
+        """One trading day for all agents."""
+        if day.has_data:
+            entry = self._trading(day)
+        else:
+            found = {name: unmoved(name, one, day, self.marks) for name, one in self.accounts.items()}
+            entry = Entry(self._record(day, "no data", found, self.accounts, {}))
+        self.journal.append(entry)
+
+    def _trading(self, day: Day) -> Entry:
+        settled = {name: settle_account(self.season, name, one, day, self.marks) for name, one in self.accounts.items()}
+        self.marks = marks_after(self.marks, day)
+        self.notes = {name: one.notes for name, one in settled.items()}
+        shared = day_material(self.season, day, {name for one in settled.values() for name in one.book.positions})
+        asked = [self._asked(shared, one.name, settled[one.name]) for one in self.season.agents]
+        decided = ask_agents(self.folder, self.ledger, self.season, day.date, asked, shared, self.models)
+        first = {one.decision.agent.id: one.decision for one in decided if one.decision.replicate == 1}
+        self.accounts = {name: Account(one.book, first[name]) for name, one in settled.items()}
+        shown = {one.spec.name: one for one in asked}
+        record = self._record(day, "ok", settled, self.accounts, shown)
+        record["decisions"] = [written(one.decision) for one in decided]
+        record["missing"] = list(shared.context.missing)
+        times = {one.decision.record_id: one.seconds for one in decided}
+        return Entry(record, shared.facts, shared.instruments, shared.series, times)
+
+    def _asked(self, shared: DayMaterial, name: str, settled: Settlement) -> Asked:
+        prompt = told(self.season, name, settled.notes)
+        context = agent_context(shared, settled.book, settled.nav.nav, self.season.currency, prompt)
+        raw = context_json(context, shared.facts, shared.series, shared.instruments)
+        spec = next(one for one in self.season.agents if one.name == name)
+        return Asked(spec, context, sha256_text(raw))
+
+    def _record(
+        self,
+        day: Day,
+        state: str,
+        settled: Mapping[str, Settlement],
+        accounts: Mapping[str, Account],
+        shown: Mapping[str, Asked],
+    ) -> dict[str, Any]:
+        """The day as the journal keeps it."""
+        agents = {
+            name: {
+                "account": accounts[name].to_json(),
+                "pending": None if (last := accounts[name].decision) is None else last.record_id,
+                "nav": to_json(one.nav),
+                "fills": to_json(one.fills),
+                "rejections": to_json(one.rejections),
+                "prompt": shown[name].context.prompt if name in shown else None,
+                "context_id": shown[name].context_id if name in shown else None,
+            }
+            for name, one in settled.items()
+        }
+        return {
+            "day": str(day.date),
+            "moment": to_json(day.moment),
+            "state": state,
+            "market": self.locked.data.digest,
+            "marks": {name: list(mark) for name, mark in self.marks.items()},
+            "agents": agents,
+            "decisions": [],
+            "missing": [],
+        }
+
+    def _take_up(self, record: Mapping[str, Any]) -> None:
+        """Go on after the last day that is written down."""
+        wanted = {one["pending"] for one in record["agents"].values()}
+        decisions: dict[str, Any] = {}
+        for entry in reversed(self.journal.entries):
+            for raw in entry.record["decisions"]:
+                if raw["record_id"] in wanted:
+                    decisions[raw["record_id"]] = raw
+            if wanted - {None} <= decisions.keys():
+                break
+        self.accounts = {
+            name: restored(one["account"], None if one["pending"] is None else decisions[one["pending"]])
+            for name, one in record["agents"].items()
+        }
+        self.marks = {name: (float(price), str(of)) for name, (price, of) in record["marks"].items()}
+
+
+def _lines(locked: LockedSeason, clock: Clock, journal: Journal, due: tuple[date, ...]) -> tuple[str, ...]:
+    """What a person is told of it."""
+    if not journal.entries:
+        return (f"nothing is due: the season begins on {clock.first}, and the market has nothing of it yet",)
+    last = journal.entries[-1].record
+    navs = "; ".join(f"{name} {one['nav']['nav']:,.2f}" for name, one in last["agents"].items())
+    state = f"{last['day']}: {navs}"
+    if not due:
+        return (f"nothing is due after {last['day']}", state)
+    empty = [one.day for one in journal.entries[-len(due) :] if one.record["state"] != "ok"]
+    done = f"{len(due)} days done" if len(due) > 1 else f"{due[0]} done"
+    without = f"; without data: {', '.join(empty[:5])}" if empty else ""
+    return (f"{locked.season.name}: {done}{without}", state, *_silent(journal, due))
+
+
+def _silent(journal: Journal, due: tuple[date, ...]) -> list[str]:
+    """The agents that held because no usable reply came."""
+    count: dict[str, int] = {}
+    for entry in journal.entries[-len(due) :]:
+        for one in entry.record["decisions"]:
+            if {"invalid-reply", "refused", "no-answer"} & set(one["flags"]) and one["replicate"] == 1:
+                count[one["agent"]["id"]] = count.get(one["agent"]["id"], 0) + 1
+    return [f"{name} gave no usable reply on {n} of {len(due)} days, and held" for name, n in sorted(count.items())]

@@ -1,0 +1,431 @@
+"""Seasons day by day: the same bytes however often they were stopped; what goes wrong is written down."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from season_runs import IDS, NOW, Scripted, begun, market, orders, season_text, stored, table_bytes, until, without
+
+from assaymark.agents.season_prompts import season_message
+from assaymark.cli import main, models
+from assaymark.errors import InputError, LedgerError, ModelError
+from assaymark.portfolio.broker import Bar, Book, StatedFill, StatedStep, reconcile
+from assaymark.prompting.fences import fence
+from assaymark.prompting.material import material_blocks
+from assaymark.records import canonical_json, content_id
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.season_context import agent_context, agent_sections, context_json, day_material, told
+from assaymark.workflow.season_journal import Journal, journal_path, read_journal
+from assaymark.workflow.season_plan import open_season
+from assaymark.workflow.season_records import DELISTED, FILLS, NAVS, REJECTIONS, TIMES
+from assaymark.workflow.season_running import run_season, step_season
+from assaymark.workflow.season_tables import timed_decisions
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, Store, content_digest
+
+A, B = IDS[0], IDS[1]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> RunFolder:
+    """A replay that nobody disturbed. Not to be changed."""
+    folder = begun(tmp_path_factory.mktemp("whole") / "run", season_text(), models())
+    done = run_season(folder, models(), now=NOW)
+    assert len(done.days) == 11
+    return folder
+
+
+def scripted(tmp_path: Path, answers, history=None, **changes) -> tuple[RunFolder, Scripted, dict]:
+    """A season of a small market in which agent one is scripted and agent two holds."""
+    source = stored(tmp_path / "market", history or market())
+    head = f"universe = {IDS}\nmarket = {{source = '{source}'}}\n" + changes.pop("head", "")
+    one = Scripted(answers)
+    who = {"test/one": one, "test/two": Scripted(lambda _: orders())}
+    text = season_text(head=head, model="test/one", other="test/two", last="2024-03-08", **changes)
+    return begun(tmp_path / "run", text, who), one, who
+
+
+# --- the same bytes ---------------------------------------------------------------------------------------------------
+
+
+class Stop(Exception):
+    """A planted kill."""
+
+
+def stopping(number: int):
+    def progress(what: str, done: int, _total: int) -> None:
+        if what == "days" and done == number:
+            raise Stop
+
+    return progress
+
+
+def test_a_season_replayed_twice_or_stopped_between_days_is_byte_equal(whole, tmp_path):
+    wanted = table_bytes(whole)
+    assert set(wanted) == {f"{name}.parquet" for name in ("contexts", "decisions", "fills", "rejections", "navs")}
+    stopped = begun(tmp_path / "stopped", season_text(), models())
+    for days in (1, 3, 0, 2):
+        with pytest.raises(Stop):
+            run_season(stopped, models(), now=NOW, progress=stopping(days))
+    run_season(stopped, models(), now=NOW)
+    assert table_bytes(stopped) == wanted
+    steps = begun(tmp_path / "steps", season_text(), models())
+    for _ in range(11):
+        assert len(step_season(steps, models(), now=NOW).days) == 1
+    assert table_bytes(steps) == wanted
+    assert step_season(steps, models(), now=NOW).days == ()
+    assert read_journal(steps)[1] == read_journal(whole)[1]
+
+
+def test_a_season_killed_while_it_runs_goes_on(whole, tmp_path):
+    folder = begun(tmp_path / "killed", season_text(), models())
+    command = [sys.executable, "-m", "assaymark.cli", "season", "run", str(folder.path)]
+    started = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until_ = time.monotonic() + 60
+    while time.monotonic() < until_ and started.poll() is None:
+        if journal_path(folder).is_file() and journal_path(folder).stat().st_size > 0:
+            break
+        time.sleep(0.005)
+    os.kill(started.pid, signal.SIGKILL)
+    started.wait()
+    with journal_path(folder).open("ab") as half:
+        half.write(b"0123456789\t{")  # what a kill can leave of a line
+    assert main(["season", "run", str(folder.path)]) == 0
+    assert table_bytes(folder) == table_bytes(whole)
+
+
+def test_the_same_day_twice_changes_nothing(tmp_path):
+    folder = begun(tmp_path / "run", season_text(), models())
+    step_season(folder, models(), now=NOW, day=date(2024, 3, 5))
+    before = {path: path.read_bytes() for path in [*folder.tables.iterdir(), journal_path(folder)]}
+    again = step_season(folder, models(), now=NOW, day=date(2024, 3, 5))
+    assert again.days == ()
+    assert again.lines[0] == "nothing is due after 2024-03-05"
+    assert before == {path: path.read_bytes() for path in [*folder.tables.iterdir(), journal_path(folder)]}
+
+
+def test_tables_lost_after_the_journal_are_made_again(tmp_path):
+    folder = begun(tmp_path / "run", season_text(last="2024-03-05"), models())
+    run_season(folder, models(), now=NOW)
+    wanted = table_bytes(folder)
+    (folder.tables / "navs.parquet").unlink()
+    run_season(folder, models(), now=NOW)
+    assert table_bytes(folder) == wanted
+
+
+# --- the fast way is the slow way -------------------------------------------------------------------------------------
+
+
+def test_contexts_and_prompts_are_those_of_the_slow_way(whole):
+    store = Store(whole)
+    contexts = store.contexts()  # each is held against its name
+    assert len(contexts) == 21  # on the first day both see the same
+    assert store.content(CONTEXTS) == content_digest(CONTEXTS.to_arrow(contexts.values()))
+    facts = {row["context_id"]: row["facts"] for row in store.columns(CONTEXTS, "context_id", "facts")}
+    assert facts == {name: len(one.facts) for name, one in contexts.items()}
+    locked = open_season(whole)
+    day = locked.data.clock(locked.season).day(date(2024, 3, 8))
+    shared = day_material(locked.season, day, {A})
+    book = Book(10.5, {A: 3.0})
+    prompt = told(locked.season, "one", ['a note with "facts":[],"instruments":[], in it\tand a tab'])
+    context = agent_context(shared, book, 99.0, "USD", prompt)
+    assert context_json(context, shared.facts, shared.series, shared.instruments) == canonical_json(context)
+    blocks = agent_sections(shared, context)
+    assert [one.text for one in blocks] == [fence(*block) for block in material_blocks(context)]
+    assert season_message(blocks).text.startswith("MATERIAL.")
+    shown = [one for one in contexts.values() if one.cutoff == day.moment]
+    assert {content_id(one) for one in shown} <= contexts.keys()
+
+
+def test_nothing_in_a_context_is_from_after_its_decision(whole):
+    store = Store(whole)
+    contexts = store.contexts()
+    for decision in store.read(DECISIONS):
+        context = contexts[decision.context_id]
+        assert context.cutoff < decision.decided_at
+        assert all(one.available_at <= context.cutoff for one in context.facts)
+        assert all(max(one.times) <= context.cutoff for one in context.series)
+        assert {one.id for one in context.instruments} == {one.instrument for one in context.series}
+        assert context.completeness == "complete"
+
+
+def test_books_follow_from_fills_and_bars(whole):
+    store = Store(whole)
+    history = open_season(whole).data.history
+    columns = {one.id: column for column, one in enumerate(history.listings)}
+    rows = {str(day): row for row, day in enumerate(history.days.astype("datetime64[D]"))}
+    for agent in ("one", "two"):
+        steps = []
+        for nav in (one for one in store.read(NAVS) if one.agent == agent):
+            bars = {
+                name: Bar(*(float(history.bars[f][rows[nav.day], columns[name]]) for f in ("open", "high", "low",
+                                                                                         "close")))
+                for name in open_season(whole).data.universe
+            }  # fmt: skip
+            fills = tuple(
+                StatedFill(symbol=one.symbol, quantity=one.quantity, price=one.price, cost=one.cost)
+                for one in store.read(FILLS)
+                if (one.day, one.agent) == (nav.day, agent)
+            )
+            steps.append(StatedStep(name=nav.day, fills=fills, book=Book(nav.cash, nav.positions), bars=bars))
+            closes = {name: bar.close for name, bar in bars.items()}
+            assert nav.nav == pytest.approx(Book(nav.cash, nav.positions).nav(closes), rel=1e-12)
+        found = reconcile(Book(100_000.0), steps)
+        assert found.data_reliability == 100.0
+        assert sum(len(one.fills) for one in steps) > 3
+
+
+def test_times_stand_apart_and_can_be_put_back(whole):
+    store = Store(whole)
+    assert all(one.call.seconds is None for one in store.read(DECISIONS))
+    assert {one.call.timing_source for one in timed_decisions(store)} == {"measured"}
+    assert all(one.seconds is not None and one.seconds >= 0 for one in store.read(TIMES))
+
+
+# --- orders and rules -------------------------------------------------------------------------------------------------
+
+
+def test_orders_fill_at_the_next_open_or_close_and_never_on_their_day(tmp_path):
+    history = market()
+    row = [str(day) for day in history.days].index("2024-03-04")
+    for fill, field in (("next_open", "open"), ("close", "close")):
+        place = tmp_path / fill
+        answers = lambda day: orders((A, "buy", 10.0)) if day == "2024-03-01" else orders()  # noqa: E731
+        folder, *_, who = scripted(place, answers, rules=f'fill = "{fill}"\ncost_bps = 20.0')
+        run_season(folder, who, now=NOW)
+        (found,) = Store(folder).read(FILLS)
+        assert (found.day, found.record_id) == ("2024-03-04", "spring-2024-03-01-one")
+        assert found.price == history.bars[field][row, 0]
+        assert found.cost == pytest.approx(10.0 * found.price * 0.002)
+
+
+def test_orders_that_break_a_rule_are_kept_and_their_agent_is_told(tmp_path):
+    wrong = orders(
+        (A, "buy", 1e9),
+        ("NOBODY", "buy", 1.0),
+        (A, "short", 1.0),
+        (B, "sell", 1.0),
+        (A, "buy", 0.5),
+        (A, "buy", -1.0),
+        (B, "buy", 1.0),
+        (B, "buy", 1.0),
+    )
+    answers = lambda day: wrong if day == "2024-03-01" else orders()  # noqa: E731
+    folder, one, who = scripted(tmp_path, answers, rules="fractional = false\nmax_orders = 5")
+    run_season(folder, who, now=NOW)
+    found = Store(folder).read(REJECTIONS)
+    assert sorted(each.reason for each in found) == sorted(
+        ["not-taken", "not-taken", "beyond-cash", "short-forbidden", "not-held", "fraction", "beyond-count"]
+    )
+    assert {each.day for each in found} == {"2024-03-04"}
+    told_ = one.prompts[1]
+    for words in ("cash is 100,000.00", "'NOBODY' is not offered", "short positions are not allowed",
+                  "nothing of it is held", "multiples of 1", "above 0", "5 a day are allowed"):  # fmt: skip
+        assert words in told_
+    assert "not carried out" not in one.prompts[0] + one.prompts[2]
+    assert len(Store(folder).read(FILLS)) == 1
+    assert "rejected-order" in Store(folder).read(DECISIONS)[0].flags
+
+
+def test_a_price_that_is_old_is_not_traded_at(tmp_path):
+    answers = lambda day: {"2024-03-01": orders((A, "buy", 10.0)), "2024-03-04": orders((A, "sell", 10.0), (B, "buy", 1.0))}.get(day, orders())  # noqa: E731, E501  # fmt: skip
+    folder, one, who = scripted(tmp_path, answers, without(market(), "2024-03-05", A, B))
+    run_season(folder, who, now=NOW)
+    found = {each.symbol: each for each in Store(folder).read(REJECTIONS)}
+    assert (found[A].reason, found[B].reason) == ("stale-price", "no-price")
+    assert "days old" in one.prompts[2]
+    navs = {each.day: each for each in Store(folder).read(NAVS) if each.agent == "one"}
+    assert navs["2024-03-05"].stale == (A,)
+    assert navs["2024-03-05"].nav == navs["2024-03-04"].nav
+    assert navs["2024-03-06"].stale == ()
+    shown = Store(folder).contexts()
+    there = [c for c in shown.values() if c.cutoff.date() == date(2024, 3, 5)]
+    assert {A in {i.id for i in c.instruments} for c in there} == {True}  # the same material for both agents
+    assert all(B not in {i.id for i in c.instruments} for c in there)
+
+
+def test_a_day_without_data_is_written_down_and_orders_wait(tmp_path):
+    answers = lambda day: orders((A, "buy", 10.0)) if day == "2024-03-04" else orders()  # noqa: E731
+    folder, one, who = scripted(tmp_path, answers, without(market(), "2024-03-05"))
+    done = run_season(folder, who, now=NOW)
+    assert "without data: 2024-03-05" in done.lines[0]
+    states = {each.day: each.state for each in Store(folder).read(NAVS)}
+    assert [day for day, state in states.items() if state == "no data"] == ["2024-03-05"]
+    assert "2024-03-05" not in one.asked
+    (fill,) = Store(folder).read(FILLS)
+    assert (fill.day, fill.record_id) == ("2024-03-06", "spring-2024-03-04-one")
+
+
+def test_an_order_waits_through_a_day_without_data_across_two_runs(tmp_path):
+    answers = lambda day: orders((A, "buy", 10.0)) if day == "2024-03-04" else orders()  # noqa: E731
+    folder, _, who = scripted(tmp_path, answers, without(market(), "2024-03-05"))
+    step_season(folder, who, now=NOW, day=date(2024, 3, 5))
+    run_season(folder, who, now=NOW)
+    assert [one.day for one in Store(folder).read(FILLS)] == ["2024-03-06"]
+
+
+def test_an_instrument_that_ends_is_paid_out_at_its_last_close(tmp_path):
+    history = market()
+    ends = tuple(replace(one, delisted=date(2024, 3, 5)) if one.id == A else one for one in history.listings)
+    history = replace(history, listings=ends)
+    for day in ("2024-03-06", "2024-03-07", "2024-03-08", "2024-03-11", "2024-03-12", "2024-03-13", "2024-03-14"):
+        history = without(history, day, A)
+    answers = lambda day: orders((A, "buy", 10.0)) if day == "2024-03-01" else orders()  # noqa: E731
+    folder, _, who = scripted(tmp_path, answers, history)
+    run_season(folder, who, now=NOW)
+    fills = {one.kind: one for one in Store(folder).read(FILLS)}
+    row = [str(day) for day in history.days].index("2024-03-05")
+    assert fills[DELISTED].day == "2024-03-06"
+    assert (fills[DELISTED].quantity, fills[DELISTED].cost) == (-10.0, 0.0)
+    assert fills[DELISTED].price == history.bars["close"][row, 0]
+    navs = {one.day: one for one in Store(folder).read(NAVS) if one.agent == "one"}
+    assert navs["2024-03-06"].positions == {}
+    assert navs["2024-03-06"].nav == pytest.approx(navs["2024-03-05"].nav)
+
+
+# --- agents that fail -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("answer", "flag"),
+    [
+        (ModelError("it broke", retryable=False), "no-answer"),
+        ("I would rather not use JSON.", "invalid-reply"),
+        ('{"orders": "all"}', "invalid-reply"),
+    ],
+)
+def test_an_agent_that_fails_every_day_holds_and_that_is_seen(tmp_path, answer, flag):
+    folder, one, who = scripted(tmp_path, lambda _: answer)
+    done = run_season(folder, who, now=NOW)
+    assert done.lines[-1] == "one gave no usable reply on 6 of 6 days, and held"
+    mine = [each for each in Store(folder).read(DECISIONS) if each.agent.id == "one"]
+    assert [each.flags for each in mine] == [(flag,)] * 6
+    assert all(each.missing for each in mine)
+    assert {each.nav for each in Store(folder).read(NAVS)} == {100_000.0}
+    assert "your last reply could not be used" in one.prompts[1]
+    asked = len(one.asked)
+    run_season(folder, who, now=NOW)
+    assert len(one.asked) == asked
+
+
+def test_a_call_that_was_answered_is_not_made_again_after_a_kill(tmp_path):
+    folder, one, who = scripted(tmp_path, lambda _: orders((A, "buy", 1.0)))
+    with pytest.raises(Stop):
+        run_season(folder, who, now=NOW, progress=stopping(3))
+    journal_path(folder).unlink()  # as if nothing of it had reached the disk
+    run_season(folder, who, now=NOW)
+    assert one.asked == sorted(set(one.asked))
+    assert len(one.asked) == 6
+
+
+def test_replicates_are_asked_and_only_the_first_trades(tmp_path):
+    count: list[str] = []
+
+    def answers(day: str) -> str:
+        count.append(day)
+        return orders((A, "buy", float(count.count(day))))
+
+    folder, _, who = scripted(tmp_path, answers, head="replicates = 3")
+    run_season(folder, who, now=NOW)
+    mine = [each for each in Store(folder).read(DECISIONS) if each.agent.id == "one"]
+    assert sorted({each.replicate for each in mine}) == [1, 2, 3]
+    assert len(mine) == 18
+    assert len({each.record_id for each in mine}) == 18
+    assert len({each.context_id for each in mine}) == 6
+    assert len(Store(folder).read(FILLS)) == 5
+    first = {each.record_id: each.actions[0].quantity for each in mine if each.replicate == 1}
+    assert all(each.quantity == first[each.record_id] for each in Store(folder).read(FILLS))
+
+
+# --- live -------------------------------------------------------------------------------------------------------------
+
+
+def test_live_is_the_same_code_over_a_source_that_grows(tmp_path):
+    answers = lambda day: orders((A, "buy", float(day[-2:])))  # noqa: E731
+    replay, _, who = scripted(tmp_path / "replay", answers)
+    run_season(replay, who, now=NOW)
+
+    source = tmp_path / "source"
+    stored(source / "first", until(market(), "2024-03-05"))
+    head = f"universe = {IDS}\nmarket = {{source = '{source}', live = true}}"
+    text = season_text(head=head, model="test/one", other="test/two", last="2024-03-08")
+    live = begun(tmp_path / "live", text, who)
+    early = datetime(2024, 3, 5, 21, 0, tzinfo=UTC)
+    assert step_season(live, who, now=early).days == (date(2024, 3, 1), date(2024, 3, 4))
+    assert step_season(live, who, now=early + timedelta(hours=1)).days == (date(2024, 3, 5),)
+    waiting = step_season(live, who, now=early + timedelta(days=2))
+    assert waiting.days == ()
+    with pytest.raises(InputError, match="2024-03-06 lies ahead of the market, which ends on 2024-03-05"):
+        step_season(live, who, now=NOW, day=date(2024, 3, 6))
+    stored(source / "second", market(), "grown")
+    with pytest.raises(InputError, match="is not over"):
+        step_season(live, who, now=datetime(2024, 3, 7, 21, 0, tzinfo=UTC), day=date(2024, 3, 7))
+    step_season(live, who, now=datetime(2024, 3, 30, tzinfo=UTC))
+    assert table_bytes(live) == table_bytes(replay)
+    digests = {one.record["market"] for one in read_journal(live)[0]}
+    assert len(digests) == 2
+
+
+# --- clocks, locks, damage --------------------------------------------------------------------------------------------
+
+
+def test_a_second_stepper_says_so_and_does_nothing(whole):
+    before = table_bytes(whole)
+    with Journal.open(whole), pytest.raises(LedgerError, match="another step of this season is at work; nothing was"):
+        step_season(whole, models(), now=NOW)
+    assert table_bytes(whole) == before
+
+
+def test_bad_clocks_are_refused(whole, tmp_path, capsys):
+    for day, words in (
+        (date(2024, 3, 4), "lies before 2024-03-15"),
+        (date(2024, 4, 1), "lies outside of the season"),
+    ):
+        with pytest.raises(InputError, match=words):
+            step_season(whole, models(), now=NOW, day=day)
+    source = stored(tmp_path / "market", market())
+    text = season_text(head=f"universe = {IDS}\nmarket = {{source = '{source}', live = true}}")
+    with pytest.raises(InputError, match="a time needs a zone"):
+        step_season(begun(tmp_path / "run", text, models()), models(), now=datetime(2024, 3, 5))
+    assert main(["season", "step", str(whole.path), "--day", "tomorrow"]) == 1
+    assert capsys.readouterr().err == "assaymark: --day: must be a day such as 2024-03-01 (got 'tomorrow')\n"
+    assert main(["season", "run", str(tmp_path / "nowhere")]) == 1
+    assert "holds no season; make one with" in capsys.readouterr().err
+
+
+def test_a_damaged_journal_is_an_error_and_never_data(tmp_path):
+    folder = begun(tmp_path / "run", season_text(last="2024-03-06"), models())
+    run_season(folder, models(), now=NOW)
+    path = journal_path(folder)
+    raw = path.read_bytes()
+    place = raw.index(b"cash") + 8
+    path.write_bytes(raw[:place] + bytes([raw[place] ^ 1]) + raw[place + 1 :])
+    with pytest.raises(LedgerError, match="damaged at line 1"):
+        run_season(folder, models(), now=NOW)
+    path.write_bytes(b"\n".join(raw.split(b"\n")[1:]))
+    with pytest.raises(LedgerError, match="damaged at line 1"):
+        step_season(folder, models(), now=NOW)
+
+
+def test_the_commands_lock_step_and_run(tmp_path, capsys):
+    file = tmp_path / "season.toml"
+    file.write_text(season_text(last="2024-03-06"))
+    folder = tmp_path / "run"
+    assert main(["season", "init", str(file), "--out", str(folder)]) == 0
+    assert "2 agents, 8 instruments, 2024-03-01 to 2024-03-06" in capsys.readouterr().out
+    assert main(["season", "step", str(folder)]) == 0
+    assert "2024-03-01 done" in capsys.readouterr().out
+    assert main(["season", "step", str(folder), "--day", "2024-03-05"]) == 0
+    assert "2 days done" in capsys.readouterr().out
+    assert main(["season", "run", str(folder)]) == 0
+    assert "2024-03-06 done" in capsys.readouterr().out
+    file.write_text("name = 3")
+    assert main(["season", "init", str(file), "--out", str(tmp_path / "other")]) == 1
+    assert not (tmp_path / "other").exists()
