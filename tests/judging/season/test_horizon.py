@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError
 from assaymark.judging.season.horizon import StepRecord, horizon_of
+from assaymark.judging.season.market_lines import market_lines
 from assaymark.records import Action, Fact, Rationale, content_id
 
 
@@ -46,6 +47,23 @@ def test_a_traded_symbol_is_shown_for_a_few_steps_and_then_no_longer():
     assert [[line[0] for line in one.market.rows] for one in found.steps][:6] == [
         ["GOOGL", "S001"], ["GOOGL"], ["GOOGL"], ["GOOGL"], [], [],
     ]  # fmt: skip
+
+
+def test_of_a_field_that_comes_twice_the_latest_is_shown():
+    of = context()
+    old = of.facts[0]
+    new = replace(old, id="again", value=99.0, available_at=old.available_at + timedelta(minutes=1))
+    for facts in ((new, *of.facts), (*of.facts, new)):
+        shown = market_lines(replace(of, facts=facts), ["GOOGL"])
+        assert dict(zip(shown.columns, shown.rows[0][1:], strict=True))["pe [ratio]"] == "99.0"
+    assert market_lines(of, []).text == ""
+
+
+def test_a_record_without_books_is_a_horizon_too():
+    of = context(portfolio=None)
+    found = horizon_of([step(0, of, book=None, fills=())], {content_id(of): of}, agents=AGENTS)
+    assert (found.before, found.steps[0].book) == (None, None)
+    assert [line[0] for line in found.steps[0].market.rows] == ["GOOGL", "S001"]
 
 
 def test_names_become_tokens_and_what_is_traded_stays():

@@ -191,6 +191,15 @@ def test_a_long_horizon_is_split_and_carried_over():
     )  # fmt: skip
 
 
+def test_a_book_that_is_not_recorded_is_said_to_be_so():
+    found = horizon(6, text="word " * 1500, book=None)
+    found = replace(found, before=None, steps=tuple(replace(one, constraints=()) for one in found.steps))
+    task = tasks(found, budget=5000)[0]
+    carried = {one.label: one.content for one in sections(next_call(task, read(task, 1)).call.messages[1].text)}
+    assert carried["book"] == "not recorded"
+    assert "rules" not in carried
+
+
 def test_a_part_without_an_answer_ends_the_task():
     task = tasks(horizon(6, text="word " * 1500), budget=5000)[0]
     assert next_call(task, [Read("refused", reason="no")]) is None

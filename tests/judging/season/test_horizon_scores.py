@@ -22,13 +22,20 @@ from assaymark.judging.season.horizon_ledger import (
 )
 from assaymark.judging.season.horizon_prompts import grader_version, horizon_tasks, next_call
 from assaymark.judging.season.horizon_replies import HorizonClaim, read_horizon_reply, read_outcome_reply
-from assaymark.judging.season.horizon_scores import OutcomeGrade, horizon_grades, horizon_score, outcome_grade
+from assaymark.judging.season.horizon_scores import (
+    HorizonGrades,
+    HorizonScore,
+    OutcomeGrade,
+    horizon_grades,
+    horizon_score,
+    outcome_grade,
+)
 from assaymark.judging.season.outcome_prompts import outcome_calls, outcome_texts
 from assaymark.judging.season.plans import load_scoring
 from assaymark.judging.season.scores import judge_score
 from assaymark.prompting.fences import sections
 from assaymark.protocol import JudgeSpec
-from assaymark.records import Outcome
+from assaymark.records import Outcome, canonical_json, parse
 
 JUDGE = JudgeSpec(name="auditor", model="reference/season-auditor", family="ledger")
 LONG = "word " * 1500
@@ -115,6 +122,11 @@ def test_the_numeric_ledger_counts_what_the_material_says():
     assert ledger.supported == 1
     assert ledger.contradicted == 2
     assert ledger.cap == pytest.approx(100 / 3)
+    assert ledger.supported_share + ledger.contradicted_share == pytest.approx(1.0)
+    _, silent = ledgered("Hm.", TRUE)
+    assert silent.silent_steps == 1
+    assert ledgered("Hm.")[1].supported_share is None
+    assert ledgered("Hm.")[1].contradicted_share is None
 
 
 def test_no_judge_can_score_a_contradicted_claim_as_supported():
@@ -136,19 +148,18 @@ def test_no_judge_can_score_a_contradicted_claim_as_supported():
 def test_the_disagreement_of_the_ledgers_is_counted():
     found, ledger = ledgered(TRUE, FALSE)
     claims = [
-        HorizonClaim(TRUE, 1, "supported"),
-        HorizonClaim("pe  of\n21.5", 1, "contradicted"),
-        HorizonClaim("trades at", 1, "not_verifiable"),
-        HorizonClaim("a margin of 12.3%", 2, "contradicted"),
-        HorizonClaim("never said", 2, "supported"),
-        HorizonClaim("", 2, "supported"),
+        HorizonClaim(quote=TRUE, step=1, state="supported"),
+        HorizonClaim(quote="pe  of\n21.5", step=1, state="contradicted"),
+        HorizonClaim(quote="trades at", step=1, state="not_verifiable"),
+        HorizonClaim(quote="a margin of 12.3%", step=2, state="contradicted"),
+        HorizonClaim(quote="never said", step=2, state="supported"),
+        HorizonClaim(quote="", step=2, state="supported"),
     ]
     said = ledger_disagreement(claims, found, ledger)
     assert said.table == {
-        ("supported", "supported"): 1,
-        ("contradicted", "supported"): 1,
-        ("not_verifiable", "no number"): 1,
-        ("contradicted", "contradicted"): 1,
+        "supported": {"supported": 1},
+        "contradicted": {"supported": 1, "contradicted": 1},
+        "not_verifiable": {"no number": 1},
     }
     assert (said.agreed, said.strict, said.overruled) == (2, 1, 0)
     assert (said.misquoted, said.unnoticed, said.claims) == (2, 1, 6)
@@ -253,3 +264,14 @@ def test_scores_are_of_the_plan_they_were_graded_with():
     score = horizon_score(grades, PLAN)
     assert (score.grader, score.score.grader, score.score.plan) == (grader_version(PLAN), PLAN.grader, PLAN.digest)
     assert answer()["data_reliability"] == score.grades.data_reliability
+
+
+def test_grades_and_scores_are_records():
+    """What is recorded before the outcome call, and after it, comes back from disk as it was."""
+    found, ledger = ledgered(TRUE, FALSE)
+    claims = [{"quote": FALSE, "step": 2, "state": "supported", "fields": ["margin"]}]
+    grades = graded(found, answer_text(claims=claims))
+    score = horizon_score(grades, PLAN, horizon=found, ledger=ledger, outcome=OutcomeGrade(state="ok", outcome=55.0))
+    assert parse(HorizonGrades, canonical_json(grades)) == grades
+    assert parse(HorizonScore, canonical_json(score)) == score
+    assert parse(HorizonGrades, canonical_json(graded(found, "no"))).state == "invalid"

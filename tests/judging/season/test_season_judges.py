@@ -121,6 +121,12 @@ def test_a_judge_answers_what_the_parser_takes(model):
     assert (split.state, len(split.parts)) == ("ok", 3)
 
 
+@pytest.mark.parametrize("text", ["", "21.5 \ud800", f"GOOGL {'x' * 3000}21.5", "\x00 GOOGL 9.87%\u2028step\t9"])
+def test_any_reason_is_graded(text):
+    (found,) = grades(horizon(2, text=text), spec())
+    assert found.state == "ok"
+
+
 def test_viewpoints_speak_of_the_parts_and_features_that_there_are():
     for name in ("v0.3", "v0.4"):
         plan = load_scoring(name)

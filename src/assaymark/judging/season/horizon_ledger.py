@@ -17,7 +17,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.judging.evidence import Material, numeric_ledger
 from assaymark.judging.season.horizon_replies import ClaimState, HorizonClaim
 from assaymark.judging.season.horizon_types import Horizon, HorizonStep
-from assaymark.records import Context, Decision, Evidence, EvidenceState
+from assaymark.records import Context, Decision, Evidence, EvidenceState, record
 
 NumericState = Literal["supported", "contradicted", "not_verifiable", "no number"]
 
@@ -50,6 +50,21 @@ class HorizonLedger:
         return self.counts.get("contradicted", 0)
 
     @property
+    def supported_share(self) -> float | None:
+        """Share of the numbers that the material bears out; None without a number."""
+        return self.supported / self.numbers if self.numbers else None
+
+    @property
+    def contradicted_share(self) -> float | None:
+        """Share of the numbers that the material contradicts; None without a number."""
+        return self.contradicted / self.numbers if self.numbers else None
+
+    @property
+    def silent_steps(self) -> int:
+        """Steps whose reasons hold no number."""
+        return sum(not ones for ones in self.steps.values())
+
+    @property
     def cap(self) -> float | None:
         """Of the numbers that the material decides, the percentage that it bears out; None if it decides none.
 
@@ -59,7 +74,7 @@ class HorizonLedger:
         return 100.0 * self.supported / decided if decided else None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CappedPart:
     """A part of the evidence axis: what the judge gave, the cap of the numeric ledger, and what counts."""
 
@@ -69,7 +84,7 @@ class CappedPart:
     counted: float
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ClaimLine:
     """A claim of a judge beside the numbers that stand in its quotation.
 
@@ -84,16 +99,16 @@ class ClaimLine:
     settled: ClaimState
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LedgerDisagreement:
     """How far a judge's ledger and the numeric one are apart, in counts.
 
-    ``table`` counts the claims whose quotation was found, by the judge's state and the numeric one. ``misquoted`` are
-    claims whose quotation does not stand in the reasons of their step, ``unnoticed`` contradicted numbers that stand in
-    no quotation. ``claims`` are all of the judge's.
+    ``table`` counts the claims whose quotation was found, by the judge's state and then the numeric one. ``misquoted``
+    are claims whose quotation does not stand in the reasons of their step, ``unnoticed`` contradicted numbers that
+    stand in no quotation. ``claims`` are all of the judge's.
     """
 
-    table: Mapping[tuple[ClaimState, NumericState], int]
+    table: Mapping[ClaimState, Mapping[NumericState, int]]
     misquoted: int
     unnoticed: int
     claims: int
@@ -101,17 +116,20 @@ class LedgerDisagreement:
     @property
     def overruled(self) -> int:
         """Claims that the judge calls supported and the numbers contradict."""
-        return self.table.get(("supported", "contradicted"), 0)
+        return self._count("supported", "contradicted")
 
     @property
     def strict(self) -> int:
         """Claims that the judge calls contradicted and the numbers bear out."""
-        return self.table.get(("contradicted", "supported"), 0)
+        return self._count("contradicted", "supported")
 
     @property
     def agreed(self) -> int:
         """Claims that both decide, alike."""
-        return sum(self.table.get((state, state), 0) for state in ("supported", "contradicted"))
+        return self._count("supported", "supported") + self._count("contradicted", "contradicted")
+
+    def _count(self, judge: ClaimState, numeric: NumericState) -> int:
+        return self.table.get(judge, {}).get(numeric, 0)
 
 
 def horizon_ledger(horizon: Horizon, decisions: Iterable[Decision], contexts: Mapping[str, Context]) -> HorizonLedger:
@@ -164,7 +182,12 @@ def capped(evidence: Mapping[str, float], ledger: HorizonLedger | None) -> tuple
     """
     cap = None if ledger is None else ledger.cap
     return tuple(
-        CappedPart(name, evidence[name], cap, evidence[name] if cap is None else min(evidence[name], cap))
+        CappedPart(
+            part=name,
+            given=evidence[name],
+            cap=cap,
+            counted=evidence[name] if cap is None else min(evidence[name], cap),
+        )
         for name in CAPPED
         if name in evidence
     )
@@ -188,7 +211,10 @@ def ledger_disagreement(claims: Sequence[HorizonClaim], horizon: Horizon, ledger
         if one.state == "contradicted"
     ]
     return LedgerDisagreement(
-        table=dict(Counter((line.claim.state, line.numeric) for line, _ in read if line.quoted)),
+        table={
+            state: dict(Counter(line.numeric for line, _ in read if line.quoted and line.claim.state == state))
+            for state in sorted({line.claim.state for line, _ in read if line.quoted})
+        },
         misquoted=sum(not line.quoted for line, _ in read),
         unnoticed=sum(place not in quoted for place in accused),
         claims=len(claims),
@@ -209,7 +235,7 @@ def _line(
     )
     numeric = _numeric(numbers)
     settled: ClaimState = "contradicted" if numeric == "contradicted" else claim.state
-    return ClaimLine(claim, bool(spans), numeric, settled), numbers
+    return ClaimLine(claim=claim, quoted=bool(spans), numeric=numeric, settled=settled), numbers
 
 
 def _numeric(numbers: Sequence[Evidence]) -> NumericState:

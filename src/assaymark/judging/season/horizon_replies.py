@@ -11,7 +11,7 @@ from assaymark.judging.replies import Invalid
 from assaymark.judging.season.plans import ScoringPlan, SubComponent
 from assaymark.prompting.strict_json import Rejected, shown, strict_json
 from assaymark.prompting.texts import token_count
-from assaymark.records import JSON
+from assaymark.records import JSON, record
 
 ClaimState = Literal["supported", "contradicted", "not_verifiable"]
 LookaheadCheck = Literal["pass", "fail"]
@@ -44,7 +44,7 @@ _KEYS: Final = (
 A = TypeVar("A")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HorizonClaim:
     """One line of a judge's claims ledger: a quotation, the step it stands in, what the data say, the fields used."""
 

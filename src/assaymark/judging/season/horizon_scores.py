@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from assaymark.errors import InputError, Problem
@@ -27,9 +27,10 @@ from assaymark.judging.season.horizon_split import HorizonPart
 from assaymark.judging.season.horizon_types import Horizon
 from assaymark.judging.season.plans import ScoringPlan
 from assaymark.judging.season.scores import JudgeScore, judge_score
+from assaymark.records import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class GradedPart:
     """One part of a split horizon as it was asked and answered."""
 
@@ -46,7 +47,7 @@ class GradedPart:
         return self.last - self.first + 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class HorizonGrades:
     """What one judge gave one agent's horizon in one trial, before any outcome was shown.
 
@@ -79,7 +80,7 @@ class HorizonGrades:
         return len(self.parts) > 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class OutcomeGrade:
     """What the outcome call gave: points where ``state`` is ok, else why there are none."""
 
@@ -88,7 +89,7 @@ class OutcomeGrade:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record
 class HorizonScore:
     """One judge's score of one agent: the grades, what the numeric ledger made of them, the outcome, the composite.
 
@@ -118,7 +119,14 @@ def horizon_grades(task: HorizonTask, asked: Sequence[tuple[PlannedHorizonCall, 
     """
     _refuse(task, asked)
     parts = tuple(
-        GradedPart(call.part.first, call.part.last, call.part.tokens, call.part.over, call.call.key, read.state)
+        GradedPart(
+            first=call.part.first,
+            last=call.part.last,
+            tokens=call.part.tokens,
+            over=call.part.over,
+            call_key=call.call.key,
+            state=read.state,
+        )
         for call, read in asked
     )
     last = asked[-1][1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,12 +20,13 @@ from assaymark.prompting.texts import token_count
 from assaymark.records import Fact, Instrument
 
 MOST_CLAIMS: Final = 40
-"""A reference judge's ledger is this long at most: the first numbers of the record."""
+"""A reference judge's ledger is this long at most: numbers from all over the record, evenly spaced."""
 
 _EARLY: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TRADES: Final = ("buy", "sell", "short", "cover", "close", "target_weight")
 _AROUND: Final = 60
 _LONGEST: Final = 500
+_HALF_PAIR: Final = re.compile("[\ud800-\udfff]")
 _SLACK: Final = 1e-6
 
 
@@ -102,7 +104,7 @@ def notice_horizon(text: str) -> HorizonFeatures:
         holdings=_holdings(steps),
         reconciled=_reconciled(steps),
         style=style_of(said),
-        claims=tuple(_claim(step, found) for step, found in findings[:MOST_CLAIMS]),
+        claims=tuple(_claim(step, found) for step, found in findings[:: -(-len(findings) // MOST_CLAIMS) or 1]),
         **noticed,
     )
 
@@ -143,9 +145,9 @@ def _claim(step: ShownStep, found: Finding) -> NoticedClaim:
     high = text.find(" ", min(end + _AROUND, len(text)))
     state = "supported" if found.state in BORNE_OUT else "not_verifiable"
     quote = text[low : high if high >= 0 else len(text)]
-    return NoticedClaim(
-        quote if len(quote) <= _LONGEST else found.number.quote[:_LONGEST], step.number, state, found.facts
-    )
+    if len(quote) > _LONGEST or _HALF_PAIR.search(quote):
+        quote = found.number.quote[:_LONGEST]
+    return NoticedClaim(quote, step.number, state, found.facts)
 
 
 def _traded(step: ShownStep) -> list[Mapping[str, str]]:
