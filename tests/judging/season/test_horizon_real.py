@@ -1,0 +1,42 @@
+"""Real logs of seven models as horizons: no name gets through, and every step is shown."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+
+import pytest
+
+from assaymark.importers.aitrader import import_aitrader
+from assaymark.judging.season.horizon import StepRecord, horizon_of
+from assaymark.judging.season.horizon_split import split_horizon
+from assaymark.judging.season.season_reading import read_steps
+from assaymark.prompting.texts import judged_rationales
+
+pytestmark = pytest.mark.shared
+
+NAMES = re.compile(
+    r"claude|gemini|gpt|deepseek|qwen|glm|minimax|anthropic|open ?ai|alibaba|zhipu|google", re.IGNORECASE
+)
+
+
+def test_no_model_and_no_maker_gets_through(shared):
+    folder = shared / "data" / "aitrader"
+    found = import_aitrader({path.name: path.read_bytes() for path in folder.iterdir()})
+    agents = [decision.agent for decision in found.decisions]
+    runs = defaultdict(list)
+    for decision in found.decisions:
+        runs[decision.episode_id, decision.agent.id].append(decision)
+    replaced: Counter[str] = Counter()
+    said = 0
+    for decisions in runs.values():
+        said += sum(len(NAMES.findall(text.text)) for one in decisions for text in judged_rationales(one))
+        records = [StepRecord(day=f"{one.decided_at:%Y-%m-%d %H:%M}", decision=one) for one in decisions]
+        shown = horizon_of(records, found.contexts, agents=agents)
+        parts = split_horizon(shown)
+        replaced.update({line.name: line.count for line in shown.audit if line.state == "replaced"})
+        for part in parts:
+            assert NAMES.search(part.body.text) is None
+        assert sum(len(read_steps(part.body.text)) for part in parts) == len(decisions)
+    assert said > 0
+    assert sum(replaced.values()) >= said
