@@ -32,7 +32,7 @@ class Quote:
     close: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Day:
     """One trading day: the view at ``moment``, the bars of the day, and the closes up to it.
 

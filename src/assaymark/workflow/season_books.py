@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import lru_cache
 from typing import Any, Final
 
 from assaymark.agents.llm import NOT_USABLE, REJECTED
@@ -160,11 +161,17 @@ def _paid_out(book: Book, agent: str, day: Day, marks: Marks) -> tuple[Book, lis
 
 def _bars(season: Season, book: Book, day: Day, marks: Marks) -> dict[str, Bar]:
     """The day's bars for the broker; what is held and did not trade stands at its last close, too old to fill at."""
-    bars = {name: Bar(one.open, one.high, one.low, one.close) for name, one in day.quotes.items()}
+    bars = dict(_todays(day))
     for name in book.positions:
         if name not in bars or bars[name].at(season.rules.fill) is None:
             bars[name] = _old(day.date, marks[name], day.quotes.get(name))
     return bars
+
+
+@lru_cache(maxsize=2)
+def _todays(day: Day) -> dict[str, Bar]:
+    """The bars of a day, made once for all agents."""
+    return {name: Bar(one.open, one.high, one.low, one.close) for name, one in day.quotes.items()}
 
 
 def _old(now: date, mark: tuple[float, str], quote: Quote | None) -> Bar:

@@ -48,7 +48,8 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
     An instrument without a bar of the day, or with fewer than `FEWEST_BARS` closes, is not offered.
     """
     columns = {name: column for column, name in enumerate(day.universe)}
-    lines = {name: found for name, column in columns.items() if (found := _line(season, day, column, name, held))}
+    shown = shown_prices(day.closes)
+    lines = {name: found for name, at in columns.items() if (found := _line(season, day, shown[:, at], name, held))}
     series = tuple(lines.values())
     known = {one.id: one for one in day.view.instruments}
     facts = (*_prices(day, series), *_macro(day), *_news(season, day, frozenset(columns)))
@@ -64,12 +65,13 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
         missing=tuple(f"{one.id}: {one.state}" for one in day.view.all_macro() if one.state != "ok"),
     )
     sections = {block[0]: fenced(block) for block in material_blocks(replace(context, series=()))}
+    closes = [list(map(repr, one.close)) for one in series]
     if series:
-        sections["series"] = fenced(("series", "\n".join(map(_series_text, series))))
+        sections["series"] = fenced(("series", "\n".join(map(_series_text, series, closes))))
     return DayMaterial(
         context,
         canonical_json(facts),
-        "[" + ",".join(map(_series_json, series)) + "]",
+        "[" + ",".join(map(_series_json, series, closes)) + "]",
         canonical_json(context.instruments),
         sections,
     )
@@ -120,15 +122,14 @@ def told(season: Season, agent: str, notes: Sequence[str]) -> str:
 # --- parts ------------------------------------------------------------------------------------------------------------
 
 
-def _line(season: Season, day: Day, column: int, name: str, held: Collection[str]) -> Series | None:
+def _line(season: Season, day: Day, values: np.ndarray, name: str, held: Collection[str]) -> Series | None:
     """The last closes of one instrument; None where it is not shown."""
-    values = day.closes[:, column]
     rows = np.flatnonzero(np.isfinite(values))[-season.bars :]
     offered = name in day.quotes and rows.size >= FEWEST_BARS
     if not rows.size or not (offered or name in held):
         return None
     times = _closes_of(day.days[rows].tobytes(), rows.size)
-    return Series(instrument=name, interval_s=INTERVAL_S, times=times, close=tuple(shown_prices(values[rows]).tolist()))
+    return Series(instrument=name, interval_s=INTERVAL_S, times=times, close=tuple(values[rows].tolist()))
 
 
 @lru_cache(maxsize=64)
@@ -216,17 +217,16 @@ def _times_text(times: tuple[datetime, ...]) -> tuple[str, ...]:
     return tuple(map(moment, times))
 
 
-def _series_json(series: Series) -> str:
-    """As `canonical_json`, for a series of closes alone."""
-    closes = ",".join(map(repr, series.close))
+def _series_json(series: Series, closes: Sequence[str]) -> str:
+    """As `canonical_json`, for a series of closes alone, which are given as texts."""
     return (
-        f'{{"close":[{closes}],"high":[],"instrument":{canonical_json(series.instrument)},"interval_s":'
+        f'{{"close":[{",".join(closes)}],"high":[],"instrument":{canonical_json(series.instrument)},"interval_s":'
         f'{series.interval_s},"low":[],"open":[],"times":{_times_json(series.times)},"volume":[]}}'
     )
 
 
-def _series_text(series: Series) -> str:
-    """As the section of `material_blocks`, for a series of closes alone."""
+def _series_text(series: Series, closes: Sequence[str]) -> str:
+    """As the section of `material_blocks`, for a series of closes alone, which are given as texts."""
     head = row(("bars", str(len(series.times)), series.instrument, str(series.interval_s)))
-    rows = zip(_times_text(series.times), series.close, strict=True)
-    return f"{head}\ntime\tclose\n" + "\n".join([f"{when}\t{close!r}" for when, close in rows])
+    rows = map("\t".join, zip(_times_text(series.times), closes, strict=True))
+    return f"{head}\ntime\tclose\n" + "\n".join(rows)

@@ -16,7 +16,7 @@ from assaymark.engine.models.prices import Prices
 from assaymark.errors import ModelError
 from assaymark.protocol import AgentSpec
 from assaymark.records import Context, Decision, Provenance
-from assaymark.workflow.asking import prices_of, run_all
+from assaymark.workflow.asking import run_all
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import silent
 from assaymark.workflow.season_context import DayMaterial, agent_sections
@@ -58,6 +58,7 @@ def ask_agents(
     asked: Sequence[Asked],
     shared: DayMaterial,
     models: Mapping[str, Model],
+    prices: Prices,
 ) -> list[Decided]:
     """Ask every agent about one day, in as many replicates as the season has.
 
@@ -81,7 +82,6 @@ def ask_agents(
     failed = _failures(summary, folder)
     replies = dict(ledger.replies([call.key for call in specs]))
     batched = ledger.batches.answered_in_batches(replies)
-    prices = prices_of(models)
     return [
         _decided(season, day, one, _answer(one.call, replies, failed), prices, one.call.key in batched) for one in calls
     ]

@@ -15,6 +15,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.market.clock import Clock, Day
 from assaymark.portfolio.broker import Book
 from assaymark.records import sha256_text, to_json
+from assaymark.workflow.asking import prices_of
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.season_books import (
@@ -157,7 +158,7 @@ class Desk:
         models: Mapping[str, Model],
     ) -> None:
         self.folder, self.locked, self.journal, self.ledger, self.models = folder, locked, journal, ledger, models
-        self.season = locked.season
+        self.season, self.prices = locked.season, prices_of(models)
         start = Account(Book(self.season.capital))
         self.accounts = {one.name: start for one in self.season.agents}
         self.marks: Marks = {}
@@ -180,7 +181,7 @@ class Desk:
         self.notes = {name: one.notes for name, one in settled.items()}
         shared = day_material(self.season, day, {name for one in settled.values() for name in one.book.positions})
         asked = [self._asked(shared, one.name, settled[one.name]) for one in self.season.agents]
-        decided = ask_agents(self.folder, self.ledger, self.season, day.date, asked, shared, self.models)
+        decided = ask_agents(self.folder, self.ledger, self.season, day.date, asked, shared, self.models, self.prices)
         first = {one.decision.agent.id: one.decision for one in decided if one.decision.replicate == 1}
         self.accounts = {name: Account(one.book, first[name]) for name, one in settled.items()}
         shown = {one.spec.name: one for one in asked}
