@@ -34,6 +34,9 @@ from assaymark.records import JSON
 HORIZON_TEMPLATE: Final = "horizon-v1.txt"
 """The prompt template in use."""
 
+OUTCOME_TEMPLATE: Final = "outcome-v1.txt"
+"""The template of outcome calls (`outcome_prompts`). It stands here because it is part of the grader's version."""
+
 _PART = re.compile(r"^=== ([a-z_]+) ===\n", re.MULTILINE)
 
 
@@ -90,14 +93,15 @@ class PlannedHorizonCall:
 
 
 def grader_version(plan: ScoringPlan) -> str:
-    """What stands on every score: the grader of the plan, and by digest the prompt template and the plan.
+    """What stands on every score: the grader of the plan, and by digest the two prompt templates and the plan.
 
     >>> from assaymark.judging.season.plans import load_scoring
     >>> [word.partition("@")[0] for word in grader_version(load_scoring("v0.4")).split()]
-    ['grounded_financial_reasoning_judge_v0.4', 'horizon-v1.txt', 'plan']
+    ['grounded_financial_reasoning_judge_v0.4', 'horizon-v1.txt', 'outcome-v1.txt', 'plan']
     """
-    template = season_template(HORIZON_TEMPLATE)
-    return f"{plan.grader} {template.name}@{template.text.sha256[:12]} plan@{plan.digest[:12]}"
+    made_of = [(name, season_template(name).text.sha256) for name in (HORIZON_TEMPLATE, OUTCOME_TEMPLATE)]
+    made_of.append(("plan", plan.digest))
+    return " ".join([plan.grader, *(f"{name}@{digest[:12]}" for name, digest in made_of)])
 
 
 def horizon_texts(plan: ScoringPlan) -> dict[str, str]:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from assaymark.engine.calls import CallSpec, Message
 from assaymark.errors import InputError, Problem
 from assaymark.judging.season.horizon_prompts import (
+    OUTCOME_TEMPLATE,
     band_words,
     judge_call,
     record_head,
@@ -27,9 +27,6 @@ from assaymark.judging.season.horizon_types import Horizon
 from assaymark.judging.season.plans import ScoringPlan
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Outcome
-
-OUTCOME_TEMPLATE: Final = "outcome-v1.txt"
-"""The prompt template in use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
