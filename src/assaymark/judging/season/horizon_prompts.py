@@ -18,7 +18,9 @@ from assaymark.engine.calls import CallSpec, Message, Text
 from assaymark.judging.season.horizon_rendering import book_text, rules_text
 from assaymark.judging.season.horizon_replies import (
     MOST_CLAIMS,
+    MOST_FIELDS,
     MOST_NOTE_TOKENS,
+    MOST_QUOTED,
     Asked,
     HorizonAnswer,
     Read,
@@ -230,6 +232,8 @@ def system_text(plan: ScoringPlan, part: HorizonPart) -> Text:
             reasoning=rubric_text(plan.reasoning, "reasoning"),
             evidence=rubric_text(plan.evidence, "evidence"),
             most_claims=MOST_CLAIMS,
+            most_fields=MOST_FIELDS,
+            most_quoted=MOST_QUOTED,
             more=template.filled("more") if part.of > 1 else "",
             notes_key=notes,
             schema=schema_text(horizon_schema(plan, notes=_notes(part))).text,
