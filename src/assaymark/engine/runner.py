@@ -198,11 +198,18 @@ def run_worker(
 
 @contextmanager
 def _looking_over(ledger: Ledger) -> Iterator[None]:
-    """Beside the work of the block, see that the ledger is sound: before anything is written or paid for."""
+    """Beside the work of the block, see that the ledger is sound: before anything is written or paid for.
+
+    Once an opening: whoever asks a few calls at a time would else go over the whole of it for each of them.
+    """
+    if ledger.looked_over:
+        yield
+        return
     with ThreadPoolExecutor(1, "looking over") as thread:
         sound = thread.submit(ledger.check_structure)
         yield
         sound.result()
+    ledger.looked_over = True
 
 
 def _mark_lost(ledger: Ledger) -> int:

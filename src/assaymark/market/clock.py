@@ -6,6 +6,7 @@ day is due when the store reaches it; what the store does not reach yet is waite
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
@@ -180,39 +181,40 @@ class Clock:
             raise InputError("clock", [f"{day} lies outside of the season ({self.first} to {self.last})"])
         moment = self.moment(day)
         view = self.history.as_of(moment)
-        slices = {name: view.prices(self.bars + _REACH, field=name, filled=False) for name in self.history.bars}
-        closes = slices["close"]
+        closes = view.prices(self.bars + _REACH, filled=False)
         places = {name: place for place, name in enumerate(closes.ids)}
         columns = np.array([places.get(name, -1) for name in self.universe])
-
-        def of(name: str) -> np.ndarray:
-            # one column more, for what is not listed yet
-            padded = np.hstack([slices[name].values, np.full((slices[name].values.shape[0], 1), np.nan)])
-            found: np.ndarray = _usable(padded[:, columns])
-            return found
-
-        table = of("close")
         quotes: dict[str, Quote] = {}
         if closes.days.size and closes.days[-1] == np.datetime64(day):
-            rows = {name: of(name)[-1] if name in slices else np.full(columns.size, np.nan) for name in _PRICES}
-            for place, name in enumerate(self.universe):
-                if np.isfinite(rows["close"][place]):
-                    quotes[name] = Quote(*(_known(rows[field][place]) for field in _PRICES))
+            rows = [self._row(view, field, columns) for field in _PRICES]
+            quotes = {
+                name: Quote(*map(_known, values))
+                for name, *values in zip(self.universe, *rows, strict=True)
+                if math.isfinite(values[-1])
+            }
         gone = frozenset(name for name in self.universe if name in places) - frozenset(view.held())
-        return Day(day, moment, self.universe, view, quotes, closes.days, table, gone)
+        return Day(day, moment, self.universe, view, quotes, closes.days, _of(closes.values, columns), gone)
+
+    def _row(self, view: AsOf, field: str, columns: np.ndarray) -> list[float]:
+        """The last row of one field; all missing where the store does not have it."""
+        if field not in self.history.bars:
+            return [np.nan] * columns.size
+        found: list[float] = _of(view.prices(1, field=field, filled=False).values, columns)[-1].tolist()
+        return found
 
 
 _PRICES: Final = ("open", "high", "low", "close")
 
 
-def _usable(values: np.ndarray) -> np.ndarray:
-    """Prices that can be traded at: positive and finite; the rest is missing."""
-    found: np.ndarray = np.where(np.isfinite(values) & (values > 0), values, np.nan)
+def _of(table: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Some columns of a table of prices, -1 for what is not listed yet; prices that nobody can trade at are missing."""
+    padded = np.hstack([table, np.full((table.shape[0], 1), np.nan)])[:, columns]
+    found: np.ndarray = np.where(np.isfinite(padded) & (padded > 0), padded, np.nan)
     return found
 
 
 def _known(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+    return value if math.isfinite(value) else None
 
 
 def shown_prices(values: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ longer to write than everything else on that day. Tests hold both against the sl
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -16,6 +16,7 @@ import numpy as np
 
 from assaymark.agents.season_prompts import fenced
 from assaymark.engine.calls import Text
+from assaymark.market import MacroReading
 from assaymark.market.clock import Day, shown_prices
 from assaymark.portfolio.broker import Book
 from assaymark.prompting.fences import row
@@ -52,7 +53,8 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
     lines = {name: found for name, at in columns.items() if (found := _line(season, day, shown[:, at], name, held))}
     series = tuple(lines.values())
     known = {one.id: one for one in day.view.instruments}
-    facts = (*_prices(day, series), *_macro(day), *_news(season, day, frozenset(columns)))
+    macro = day.view.all_macro()
+    facts = (*_prices(day, series), *_macro(macro), *_news(season, day, frozenset(columns)))
     context = Context(
         completeness="complete",
         cutoff=day.moment,
@@ -62,7 +64,7 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
         series=series,
         instruments=tuple(known[name].as_record() for name in lines),
         constraints=limits_of(season),
-        missing=tuple(f"{one.id}: {one.state}" for one in day.view.all_macro() if one.state != "ok"),
+        missing=tuple(f"{one.id}: {one.state}" for one in macro if one.state != "ok"),
     )
     sections = {block[0]: fenced(block) for block in material_blocks(replace(context, series=()))}
     closes = [list(map(repr, one.close)) for one in series]
@@ -154,9 +156,9 @@ def _prices(day: Day, series: Sequence[Series]) -> Iterator[Fact]:
         )
 
 
-def _macro(day: Day) -> Iterator[Fact]:
+def _macro(readings: Iterable[MacroReading]) -> Iterator[Fact]:
     """The economy as it reads now; a series that is stale or not out yet stands under ``missing``."""
-    for one in day.view.all_macro():
+    for one in readings:
         if one.value is None or one.period is None or one.released is None:
             continue
         period = one.period.astype("datetime64[D]").astype(object)
