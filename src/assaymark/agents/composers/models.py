@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
 from assaymark.agents.composers import equal_weight, minimum_variance, steward
+from assaymark.agents.composers.daily import in_days, is_daily
 from assaymark.agents.composers.directional import CONTRARIAN, MOMENTUM, composer
 from assaymark.agents.composers.draft import Composer, Draft
 from assaymark.agents.composers.observation import Observation, observe
@@ -65,10 +66,12 @@ class ReferenceAgent:
             raise ModelError("; ".join(problems), retryable=False)
         prompt = "\n\n".join(part.text for message in call.messages if message.role == "user" for part in message.parts)
         try:
-            seen = _seen(prompt)
+            seen, daily, volume = _seen(prompt)
         except InputError as exc:
             raise ModelError(f"{self.name} cannot read the prompt: {exc}", retryable=False) from None
         draft = self._composer(prompt, call.seed)(seen, signature(str(call.args.get("style", ""))))
+        if daily:
+            draft = replace(draft, text=in_days(draft.text, volume=volume))
         return Reply(text=_answer(draft), model=self.name, fingerprint=f"{self.name}@{VERSION}")
 
     def _composer(self, prompt: str, seed: int | None) -> Composer:
@@ -104,9 +107,10 @@ def agent_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
 
 
 @lru_cache(maxsize=64)
-def _seen(prompt: str) -> Observation:
-    """One reading serves every agent."""
-    return observe(read_material(sections(prompt)))
+def _seen(prompt: str) -> tuple[Observation, bool, bool]:
+    """One reading serves every agent: what is seen, whether its bars are daily, and whether they have a volume."""
+    context = read_material(sections(prompt))
+    return observe(context), is_daily(context), any(one.volume for one in context.series)
 
 
 def _answer(draft: Draft) -> str:
