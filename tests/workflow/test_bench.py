@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 
 import numpy as np
@@ -20,7 +21,7 @@ from assaymark.workflow.bench_files import Wanted, plan_text, resolved
 from assaymark.workflow.bench_plan import is_benchmark
 from assaymark.workflow.benching import bench_pipeline, bench_qa, bench_report
 from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.tables import MEASUREMENTS, SCORES, VERDICTS, Store
+from assaymark.workflow.tables import DECISIONS, MEASUREMENTS, SCORES, VERDICTS, Store
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 MODELS = reference_benchmark_models()
@@ -105,7 +106,7 @@ def test_a_run_leaves_scores_measurements_verdicts_and_pages(benched):
     assert all(word in index for word in ("literal", "stubborn", "momentum", "garbled"))
     assert len(list((folder.report / "episodes").glob("*.html"))) == 4 * 2 * 2
     assert is_benchmark(folder)
-    assert "stubborn: mostly one buy or none" in index
+    assert re.search(r"calls a buy\. [^.]*\bstubborn\b[^.]*: mostly one buy or none", index)
 
 
 def test_faulty_replies_are_scored_by_rule_recorded_and_shown(benched):
@@ -185,6 +186,8 @@ def test_judges_grade_the_rationales_in_a_run_of_their_own(tmp_path, questions):
     panel = RunFolder(folder.path / "rationales")
     assert json.loads(panel.verdicts.read_text())["panel"]["judges"] == {"auditor": "auditor", "reader": "reader"}
     assert (panel.report / "index.html").is_file()
+    texts = [[one.text for one in decision.rationales] for decision in Store(panel).read(DECISIONS)]
+    assert {tuple(text.partition(":")[0] for text in some) for some in texts} == {("Views", "Signals", "Weights")}
     assert "../rationales/report/index.html" in (folder.report / "index.html").read_text()
 
 

@@ -87,7 +87,7 @@ class BenchPlan(Frozen):
     agreed: float = Field(
         default=0.5, ge=-1, le=1, description="rank correlation above which questions and pipeline agree"
     )
-    judges: tuple[JudgeSpec, ...] = Field(default=(), description="a panel that grades what models say at S3")
+    judges: tuple[JudgeSpec, ...] = Field(default=(), description="a panel that grades what models say at S1 to S3")
     rubric: str = "v1.0"
     engine: EngineChoice = EngineChoice()
 

@@ -206,9 +206,9 @@ def named(tickers: list[str]) -> str:
 def reply_text(stage: Stage, values: Mapping[str, float | str], *, rationale: str = "") -> str:
     """A reply in the form that is asked for.
 
-    >>> reply_text("S1", {"SPY": 0.5})
-    '{"views": [{"ticker": "SPY", "view": 0.5}]}'
+    >>> reply_text("S1", {"SPY": 0.5}, rationale="It rose.")
+    '{"views": [{"ticker": "SPY", "view": 0.5}], "rationale": "It rose."}'
     """
     key, column = FORMS[stage]
     rows: list[JSON] = [{TICKER: name, column: value} for name, value in values.items()]
-    return json.dumps({key: rows, "rationale": rationale} if stage == "S3" else {key: rows})
+    return json.dumps({key: rows, "rationale": rationale})

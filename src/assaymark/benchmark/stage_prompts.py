@@ -90,7 +90,7 @@ def reply_schema(stage: Stage) -> dict[str, JSON]:
     value: dict[str, JSON] = {"type": "string", "enum": list(SIGNALS)} if stage == "S2" else {"type": "number"}
     key, column = FORMS[stage]
     rows: dict[str, JSON] = {"type": "array", "items": _object({TICKER: word, column: value})}
-    return _object({key: rows, "rationale": word} if stage == "S3" else {key: rows})
+    return _object({key: rows, "rationale": word})
 
 
 def _object(properties: dict[str, JSON]) -> dict[str, JSON]:

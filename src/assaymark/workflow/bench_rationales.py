@@ -1,10 +1,11 @@
-"""What models say at S3, put before a panel of judges: a run folder of its own below that of the benchmark."""
+"""What models say at S1 to S3, put before a panel of judges: a run folder of its own below that of the benchmark."""
 
 from __future__ import annotations
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, time
+from datetime import UTC, date, datetime, time
 from typing import Final
 
 import numpy as np
@@ -14,7 +15,7 @@ from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.stage_replies import rationale_of
 from assaymark.benchmark.stages import DateResult
 from assaymark.encoding import content_id
-from assaymark.engine import Ledger, Model
+from assaymark.engine import Ledger, Model, Reply
 from assaymark.errors import InputError, Problem
 from assaymark.protocol import JudgeSpec
 from assaymark.records import (
@@ -48,6 +49,9 @@ _COLUMNS: Final[Mapping[str, str]] = {
 }
 """The numbers of an asset line, with their units."""
 
+_STAGES: Final[Mapping[str, str]] = {"S1": "Views", "S2": "Signals", "S3": "Weights"}
+"""How the rationale of a stage is introduced to a judge."""
+
 _HELD: Final = 1e-6
 _CLOSE: Final = time(21, 0, tzinfo=UTC)
 
@@ -73,7 +77,7 @@ def grade_rationales(
     within = RunFolder(folder.path / FOLDER)
     decisions, contexts = _records(folder, locked, episodes)
     if not decisions:
-        raise InputError("--judge", [Problem("", "no reply to S3 holds a rationale that could be graded")])
+        raise InputError("--judge", [Problem("", "no reply holds a rationale that could be graded")])
     within.path.mkdir(parents=True, exist_ok=True)
     store_records(within, decisions, contexts, [])
     lock(within, study_text(locked), f"judges of {locked.plan.name}", now=now, models=models, progress=progress)
@@ -118,29 +122,38 @@ def _records(
     contexts: dict[str, Context] = {}
     with Ledger.open(folder.ledger, create=False) as ledger:
         for episode in episodes:
-            keys = {one.day: one.key for one in episode.state.asked if one.stage == "S3"}
-            for step, date in enumerate(episode.result.dates):
-                key = keys[date.day]
-                reply = ledger.reply(key)
-                if not (said := rationale_of(reply.text)):
+            keys: defaultdict[date, dict[str, str]] = defaultdict(dict)
+            for one in episode.state.asked:
+                keys[one.day][one.stage] = one.key
+            for step, dated in enumerate(episode.result.dates):
+                replies = {stage: ledger.reply(key) for stage, key in keys[dated.day].items()}
+                said = {stage: text for stage, reply in replies.items() if (text := rationale_of(reply.text))}
+                if not said:
                     continue
-                prompt = "\n\n".join(part.text for message in ledger.call(key).messages for part in message.parts)
-                context = _context(episode, date, prompt, known[date.day])
+                asked = ledger.call(keys[dated.day]["S3"]).messages
+                prompt = "\n\n".join(part.text for message in asked for part in message.parts)
+                context = _context(episode, dated, prompt, known[dated.day])
                 context_id = content_id(context)
                 contexts[context_id] = context
-                facts = CallFacts(
-                    seconds=reply.seconds,
-                    timing_source="absent" if reply.seconds is None else "measured",
-                    input_tokens=reply.input_tokens,
-                    output_tokens=reply.output_tokens,
-                )
-                decisions.append(_decision(episode, step, date, said, context_id, facts, locked))
+                decisions.append(_decision(episode, step, dated, said, context_id, _facts_of(replies), locked))
     return decisions, contexts
 
 
-def _context(episode: Episode, date: DateResult, prompt: str, known: Known) -> Context:
+def _facts_of(replies: Mapping[str, Reply]) -> CallFacts:
+    """Time and tokens of the three stages together; absent where one of them has none."""
+    seconds = [one.seconds for one in replies.values()]
+    told, written = ([getattr(one, name) for one in replies.values()] for name in ("input_tokens", "output_tokens"))
+    return CallFacts(
+        seconds=None if None in seconds else sum(one for one in seconds if one is not None),
+        timing_source="absent" if None in seconds else "measured",
+        input_tokens=None if None in told else sum(told),
+        output_tokens=None if None in written else sum(written),
+    )
+
+
+def _context(episode: Episode, dated: DateResult, prompt: str, known: Known) -> Context:
     """What the model could see at S3: the prompt, its numbers, and the limits of its profile."""
-    profile, moment = profile_named(episode.result.profile), datetime.combine(date.day, _CLOSE)
+    profile, moment = profile_named(episode.result.profile), datetime.combine(dated.day, _CLOSE)
     return Context(
         completeness="complete",
         cutoff=moment,
@@ -179,28 +192,28 @@ def _facts(known: Known, moment: datetime) -> Iterator[Fact]:
 def _decision(
     episode: Episode,
     step: int,
-    date: DateResult,
-    said: str,
+    dated: DateResult,
+    said: Mapping[str, str],
     context_id: str,
     facts: CallFacts,
     locked: LockedBench,
 ) -> Decision:
     result, tickers = episode.result, locked.data.universe.ids
     where = f"{result.profile}/{result.window}"
-    name = f"{episode.agent.name}/{where}/{date.day}"
-    held = np.flatnonzero(date.executed > _HELD).tolist()
+    name = f"{episode.agent.name}/{where}/{dated.day}"
+    held = np.flatnonzero(dated.executed > _HELD).tolist()
     return Decision(
         record_id=hashlib.sha256(name.encode()).hexdigest(),
         episode_id=where,
         step=step,
-        cluster=f"{result.window}/{date.day}",
-        decided_at=datetime.combine(date.day, _CLOSE),
+        cluster=f"{result.window}/{dated.day}",
+        decided_at=datetime.combine(dated.day, _CLOSE),
         agent=Agent(id=episode.agent.name, family=episode.agent.family, model=episode.agent.model),
         context_id=context_id,
         actions=tuple(
-            Action(instrument=tickers[at], kind="target_weight", weight=float(date.executed[at])) for at in held
+            Action(instrument=tickers[at], kind="target_weight", weight=float(dated.executed[at])) for at in held
         ),
-        rationales=(Rationale(text=said, kind="stage"),),
+        rationales=tuple(Rationale(text=f"{_STAGES[stage]}: {text}", kind="stage") for stage, text in said.items()),
         format="assaymark benchmark",
         provenance=Provenance(source=f"{locked.plan.name}, {where}"),
         call=facts,

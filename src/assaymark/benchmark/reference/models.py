@@ -22,6 +22,7 @@ ones is drawn from the prompt and the seed, so a question is answered alike howe
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -43,12 +44,12 @@ from assaymark.benchmark.reference.reading import (
 )
 from assaymark.benchmark.reference.rules import BOOKS, VIEWS
 from assaymark.benchmark.reply_forms import reply_text
-from assaymark.benchmark.stages import Signal, Stage
+from assaymark.benchmark.stages import SIGNALS, Signal, Stage
 from assaymark.engine.calls import CallSpec, Finish, Model, Reply
 from assaymark.errors import InputError, ModelError
 from assaymark.portfolio.solution import Floats
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 """Changes with anything that can change a reply; part of the fingerprint."""
 
 PREFIX: Final = "reference/portbench-"
@@ -118,7 +119,7 @@ class ReferenceBenchmarkModel:
         values = self._values(stage, parts, drawn)
         if self.word == "garbled":
             return list(FAULTS.values())[int(drawn.integers(len(FAULTS)))](stage, values)
-        return reply_text(stage, values, rationale=_reason(self.word, values) if stage == "S3" else ""), "stop"
+        return reply_text(stage, values, rationale=_reason(self.word, stage, values)), "stop"
 
     def _values(self, stage: Stage, parts: tuple[str, ...], drawn: np.random.Generator) -> dict[str, float | str]:
         """What it means, by ticker."""
@@ -174,8 +175,15 @@ def _by_ticker(tickers: tuple[str, ...], values: Floats) -> dict[str, float | st
     return dict(zip(tickers, np.round(values, _DECIMALS).tolist(), strict=True))
 
 
-def _reason(word: str, values: Mapping[str, float | str]) -> str:
-    """The rationale of a book: its rule, and its largest positions."""
+def _reason(word: str, stage: Stage, values: Mapping[str, float | str]) -> str:
+    """The rationale of a stage: the rule, and what it comes to."""
+    if stage == "S2":
+        counted = Counter(values.values())
+        said = ", ".join(f"{counted[signal]} {signal}" for signal in SIGNALS)
+        return f"The threshold is kept to: {said}."
     largest = sorted(values, key=lambda name: (-float(values[name]), name))[:3]
+    if stage == "S1":
+        shown = ", ".join(f"{name} {float(values[name]):+.2f}" for name in largest)
+        return f"The rule '{word}' is most bullish on {shown}."
     shown = ", ".join(f"{name} {100 * float(values[name]):.1f}%" for name in largest)
     return f"The rule '{word}' gives weight to {len(values)} assets. The largest are {shown}."
