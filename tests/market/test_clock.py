@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.market.clock import Clock, shown_prices
-from assaymark.market.history import FIELDS, History, synthetic_history
+from assaymark.market.history import FIELDS, History, known_at_close, synthetic_history
 
 FIRST, LAST = date(2024, 3, 1), date(2024, 3, 29)
 
@@ -93,6 +93,17 @@ def test_a_weekday_without_data_is_due_and_says_so_and_the_store_is_waited_for()
     behind = emptied(small(), *(FIRST + timedelta(days=n) for n in range(11, 40)))
     assert Clock(behind, IDS, FIRST, LAST).due(None)[-1] == date(2024, 3, 11)
     assert Clock(behind, IDS, date(2024, 3, 20), LAST).due(None) == ()
+
+
+def test_a_weekend_on_which_something_trades_is_a_day():
+    history = small()
+    days = history.days.astype("datetime64[D]").copy()
+    days[[str(day) for day in days].index("2024-03-04")] = np.datetime64("2024-03-03")  # Monday's bars on a Sunday
+    moved = dataclasses.replace(history, days=days, known_at=known_at_close(days, len(IDS)))
+    clock = Clock(moved, IDS, FIRST, LAST)
+    assert [str(day) for day in clock.due(None)[:3]] == ["2024-03-01", "2024-03-03", "2024-03-04"]
+    assert clock.day(date(2024, 3, 3)).has_data
+    assert not clock.day(date(2024, 3, 4)).has_data
 
 
 def test_prices_that_nobody_can_trade_at_are_none():

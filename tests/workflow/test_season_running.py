@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,11 +17,12 @@ from season_runs import IDS, NOW, Scripted, begun, market, orders, season_text, 
 
 from assaymark.agents.season_prompts import season_message
 from assaymark.cli import main, models
-from assaymark.errors import InputError, LedgerError, ModelError
+from assaymark.engine.models.python_agent import PythonAgent
+from assaymark.errors import InputError, LedgerError, ModelError, PlanError
 from assaymark.portfolio.broker import Bar, Book, StatedFill, StatedStep, reconcile
 from assaymark.prompting.fences import fence
 from assaymark.prompting.material import material_blocks
-from assaymark.records import canonical_json, content_id
+from assaymark.records import Context, canonical_json, content_id
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.season_context import agent_context, agent_sections, context_json, day_material, told
 from assaymark.workflow.season_journal import Journal, journal_path, read_journal
@@ -429,3 +431,49 @@ def test_the_commands_lock_step_and_run(tmp_path, capsys):
     file.write_text("name = 3")
     assert main(["season", "init", str(file), "--out", str(tmp_path / "other")]) == 1
     assert not (tmp_path / "other").exists()
+
+
+# --- others who decide, and what stops a command ----------------------------------------------------------------------
+
+
+def test_an_agent_outside_is_sent_the_context_itself(tmp_path):
+    seen: list[Context] = []
+
+    def decide(context: Context) -> dict:
+        seen.append(context)
+        return {"orders": [{"instrument": A, "side": "buy", "quantity": 1.0}], "rationale": "It is there."}
+
+    folder, _, who = scripted(tmp_path, lambda _: orders())
+    folder = RunFolder(tmp_path / "outside")
+    who["python/mine:decide"] = PythonAgent(decide)
+    text = (tmp_path / "run" / "plan.toml").read_text().replace("test/one", "python/mine:decide")
+    run_season(begun(folder.path, text, who), who, now=NOW)
+    assert {content_id(one) for one in seen} <= Store(folder).contexts().keys()
+    assert len(Store(folder).read(FILLS)) == 5
+    assert seen[1].portfolio is not None
+    assert seen[1].portfolio.positions == {A: 1.0}
+
+
+def test_a_provider_without_money_stops_the_command_and_nothing_is_lost(tmp_path):
+    poor = [True]
+
+    def answers(day: str):
+        return ModelError("no money left", retryable=False, quota=True) if day == "2024-03-06" and poor else orders()
+
+    folder, one, who = scripted(tmp_path, answers)
+    with pytest.raises(ModelError, match="no money left"):
+        run_season(folder, who, now=NOW)
+    assert [nav.day for nav in Store(folder).read(NAVS)][-1] == "2024-03-05"
+    poor.clear()
+    assert run_season(folder, who, now=NOW).days[0] == date(2024, 3, 6)
+    assert [flags for each in Store(folder).read(DECISIONS) if (flags := each.flags)] == []
+    assert one.asked.count("2024-03-05") == 1
+
+
+def test_a_market_that_was_changed_after_the_lock_is_refused(tmp_path):
+    folder, _, who = scripted(tmp_path, lambda _: orders())
+    shutil.rmtree(tmp_path / "market")
+    stored(tmp_path / "market", without(market(), "2024-03-05", A))
+    with pytest.raises(PlanError, match="the market changed after the lock"):
+        run_season(folder, who, now=NOW)
+    assert not journal_path(folder).exists()

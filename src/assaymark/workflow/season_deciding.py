@@ -101,14 +101,14 @@ def _failures(summary: RunSummary, folder: RunFolder) -> dict[str, str]:
     Raises
     ------
     ModelError
-        Others were not tried to the end.
+        A provider was not asked to the end: it has no money or key, or it fails for everybody. No agent is to blame.
     """
     kept = f"every day and reply so far is kept in {folder.path}, and the same command goes on"
     if summary.interrupted:
         raise ModelError(f"stopped as asked; {kept}", retryable=True)
-    if summary.left:
-        raise ModelError("; ".join(summary.stopped) or f"{summary.left} calls were given up elsewhere; {kept}",
-                         retryable=True)  # fmt: skip
+    if summary.stopped or summary.left:
+        why = "; ".join(summary.stopped) or f"{summary.left} calls were given up elsewhere"
+        raise ModelError(f"{why}; {kept}", retryable=True)
     return {one.key: one.reason for one in summary.failed}
 
 
