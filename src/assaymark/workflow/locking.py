@@ -172,6 +172,8 @@ def stored_lock(folder: RunFolder) -> Mapping[str, JSON]:
     stored = read_json(folder.lock, "lock")
     if isinstance(stored, dict) and str(stored.get("format")).startswith("assaymark benchmark"):
         raise PlanError(f"{folder.path} holds a benchmark; use: assaymark bench, or assaymark report {folder.path}")
+    if isinstance(stored, dict) and str(stored.get("format")).startswith("assaymark season"):
+        raise PlanError(f"{folder.path} holds a season; use: assaymark season")
     if not isinstance(stored, dict) or stored.get("format") != FORMAT:
         raise LedgerError(f"{folder.lock} is damaged, or of another version: it does not say {FORMAT!r}")
     return stored
