@@ -34,8 +34,9 @@ PROVIDERS: Final = (RESPONSES, ANTHROPIC, GOOGLE)
 KEYS: Final = tuple(key for provider in PROVIDERS for key in provider.key_envs)
 """The environment variables that keys of model providers are read from."""
 DISTRIBUTIONS: Final = {"openai": "openai", "anthropic": "anthropic", "google": "google-genai", "inspect": "inspect-ai",
-                        "postgres": "psycopg"}  # fmt: skip
-"""The package of each extra for models and shared ledgers."""
+                        "postgres": "psycopg", "ray": "ray"}  # fmt: skip
+"""The package of each extra for models, shared ledgers and clusters."""
+_WHAT_FOR: Final = {"postgres": "a ledger in PostgreSQL", "ray": "assaymark measure --compute ray"}
 SOURCE_KEYS: Final = tuple(dict.fromkeys(one.key_variable for one in SOURCES.values() if one.key_variable))
 """The environment variables that keys of networked sources are read from."""
 
@@ -68,7 +69,7 @@ def examine(environment: Mapping[str, str], installed: Callable[[str], str | Non
         findings.append(Finding(name, found is not None, detail))
     for extra, package in DISTRIBUTIONS.items():
         found = lookup(package)
-        what = "a ledger in PostgreSQL" if extra == "postgres" else f"models {extra}/..."
+        what = _WHAT_FOR.get(extra, f"models {extra}/...")
         detail = found or f"not installed; pip install 'assaymark[{extra}]' for {what}"
         findings.append(Finding(package, found is not None, detail, needed=False))
     for provider in PROVIDERS:
@@ -94,6 +95,7 @@ def can_run(findings: list[Finding], models: list[str]) -> list[str]:
         return ["nothing until the missing packages above are installed"]
     return [
         "assaymark demo: yes, with no key, no file and no network",
+        "assaymark bench qa, assaymark bench pipeline: yes, with ten reference models",
         "assaymark run studies/valueblind.toml: yes; agents of your own as http/... or python/...",
         "import: aitrader, capitalbench, generic CSV or JSONL",
         f"models without a key: {', '.join(models)}",
