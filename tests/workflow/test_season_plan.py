@@ -11,7 +11,7 @@ from season_runs import season_text
 from assaymark.cli import models
 from assaymark.errors import InputError, PlanError
 from assaymark.workflow.folder import RunFolder, read_json
-from assaymark.workflow.locking import open_locked
+from assaymark.workflow.locking import stored_lock
 from assaymark.workflow.season_file import parse_season
 from assaymark.workflow.season_plan import is_season, lock_season, open_season
 
@@ -111,7 +111,7 @@ def test_other_folders_are_told_apart(tmp_path):
         open_season(empty)
     locked(tmp_path / "run")
     with pytest.raises(PlanError, match="holds a season; use: assaymark season"):
-        open_locked(RunFolder(tmp_path / "run"))
+        stored_lock(RunFolder(tmp_path / "run"))
     lock = tmp_path / "run" / "study.lock"
     assert read_json(lock, "lock")["format"] == "assaymark season lock 1"
     lock.write_text('{"format": "another"}')
