@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy.optimize import LinearConstraint, minimize
+import scipy  # its part for optimisers is loaded when it is first used: 18 MB that a study never needs
 
 from assaymark.benchmark.panel import BenchMarket, Known
 from assaymark.benchmark.profiles import Profile
@@ -280,13 +280,13 @@ def _slsqp(mean: Floats, covariance: Floats, allowed: np.ndarray) -> tuple[Float
     def slope(w: Floats) -> Floats:
         return np.asarray(-drift / size(w) + float(w @ drift) * (matrix @ w) / size(w) ** 3)
 
-    found = minimize(
+    found = scipy.optimize.minimize(
         minus_ratio,
         np.full(count, 1.0 / count),
         jac=slope,
         method="SLSQP",
         bounds=[(0.0, 1.0)] * count,
-        constraints=LinearConstraint(np.ones((1, count)), 1.0, 1.0),
+        constraints=scipy.optimize.LinearConstraint(np.ones((1, count)), 1.0, 1.0),
         options={"maxiter": 500},
     )
     weights = np.zeros(mean.size)
