@@ -6,32 +6,30 @@ its hash, so a script that came in with a record cannot run even if an escape we
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
-
-from markupsafe import Markup
 
 from assaymark import __version__
 from assaymark.report.agents_view import EXAMPLE, agents_view
 from assaymark.report.agreement import agreement_view
 from assaymark.report.board import board
 from assaymark.report.book import Book
-from assaymark.report.cards import PAGE, Card, cards
+from assaymark.report.cards import PAGE, cards
 from assaymark.report.claim_map import claim_map
 from assaymark.report.controls import controls_view
 from assaymark.report.cost import cost_view
 from assaymark.report.cycle_example import example_view
-from assaymark.report.evidence import Filter, LedgerRow, evidence_view, filters, ledger_rows
+from assaymark.report.evidence import LedgerRow, evidence_view, filters, ledger_rows
+from assaymark.report.filters import kind_filters, level_filters
 from assaymark.report.formats import clean, count, counted, listing, short_hash
 from assaymark.report.fragility import fragility_view
 from assaymark.report.frame import asset, content_security_policy, environment
 from assaymark.report.gaps import gaps_view
 from assaymark.report.inputs import AssayRun
-from assaymark.report.levels import LEVELS, TAGS, TALLY, level_views
+from assaymark.report.levels import LEVELS, TALLY, level_views
 from assaymark.report.measured import MeasuredRow, measured_links, measured_rows
 from assaymark.report.outside import outside_view
-from assaymark.report.paging import paged
+from assaymark.report.paging import paged, pager, part_names
 from assaymark.report.plan import plan_view
 from assaymark.report.probes import anchor_view, contamination_view
 from assaymark.report.ranks import ranks_view
@@ -78,7 +76,7 @@ def render_pages(run: AssayRun) -> Mapping[str, str]:
     book = Book.of(run)
     rows = ledger_rows(book)
     parts = paged(measured_rows(book))
-    measured = dict(zip(_names("measurements", len(parts)), parts, strict=True))
+    measured = dict(zip(part_names("measurements", len(parts)), parts, strict=True))
     links = measured_links(measured)
     pages = {"index.html": _index(book, rows), "claim-map.html": _map(book, links)}
     pages.update(_claims(book, links))
@@ -140,7 +138,7 @@ def _map(book: Book, links: Mapping[str, str]) -> str:
 
 def _claims(book: Book, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     pages = paged(cards(book, links), PAGE)
-    names = _names("claims", len(pages))
+    names = part_names("claims", len(pages))
     for at, rows in enumerate(pages):
         yield (
             names[at],
@@ -150,9 +148,9 @@ def _claims(book: Book, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
                 "claims",
                 "All claims",
                 rows=rows,
-                filters=_level_filters(rows),
+                filters=level_filters([row.claim.level for row in rows]),
                 total=counted(len(rows), "claim"),
-                pager=_pager(names, at),
+                pager=pager(names, at),
             ),
         )
 
@@ -168,9 +166,9 @@ def _measurements(book: Book, pages: Mapping[str, Sequence[MeasuredRow]]) -> Ite
                 "measurements",
                 "Every measurement",
                 rows=rows,
-                filters=_kind_filters(rows),
+                filters=kind_filters(rows),
                 total=counted(len(rows), "measurement"),
-                pager=_pager(names, at),
+                pager=pager(names, at),
             ),
         )
 
@@ -190,7 +188,7 @@ def _ledger(book: Book, rows: Sequence[LedgerRow]) -> Iterator[tuple[str, str]]:
             filters=filters(part),
             total=counted(len(part), "number"),
             span=_span(done, len(part), len(rows)),
-            pager=_pager(names, at),
+            pager=pager(names, at),
         )
         done += len(part)
         yield f"ledger/{names[at]}", html
@@ -205,36 +203,6 @@ def _example(book: Book) -> Iterator[tuple[str, str]]:
 
 def _span(done: int, here: int, total: int) -> str:
     return f"Rows {count(done + 1)} to {count(done + here)} of {count(total)}." if here else "It is empty."
-
-
-def _names(stem: str, pages: int) -> list[str]:
-    return [f"{stem}.html", *(f"{stem}-{at:03d}.html" for at in range(2, pages + 1))]
-
-
-def _level_filters(rows: Sequence[Card]) -> tuple[Filter, ...]:
-    seen = Counter(row.claim.level for row in rows)
-    return (
-        Filter("", "All", count(len(rows))),
-        *(Filter(level, TAGS[level], count(seen[level])) for level in LEVELS if seen[level]),
-    )
-
-
-def _kind_filters(rows: Sequence[MeasuredRow]) -> tuple[Filter, ...]:
-    seen = Counter((row.key, row.title) for row in rows)
-    return (Filter("", "All", count(len(rows))), *(Filter(key, title, count(n)) for (key, title), n in seen.items()))
-
-
-def _pager(names: Sequence[str], at: int) -> Markup:
-    """Links between the parts of a long table; nothing for a single page."""
-    if len(names) < 2:
-        return Markup("")
-    links = Markup("").join(
-        Markup('<b aria-current="page">{}</b>').format(place + 1)
-        if place == at
-        else Markup('<a href="{}">{}</a>').format(name, place + 1)
-        for place, name in enumerate(names)
-    )
-    return Markup('<nav class="pager" aria-label="Parts">Part {}</nav>').format(links)
 
 
 # --- the frame ------------------------------------------------------------------------------------------------------

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Final
 
 from assaymark.records import Measurement, sha256_text
-from assaymark.report.evidence import Filter
 from assaymark.report.formats import clean, count, number, percent, span, state_words
 from assaymark.report.measured import MeasuredRow
 from assaymark.report.portbench.book import BenchBook
@@ -41,12 +39,6 @@ def every_measurement(book: BenchBook) -> tuple[MeasuredRow, ...]:
         seen[anchor] += 1
         rows.append(_row(item, anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}"))
     return tuple(rows)
-
-
-def kind_filters(rows: Sequence[MeasuredRow]) -> tuple[Filter, ...]:
-    """The buttons above the rows of one page, with their counts."""
-    seen = Counter((row.key, row.title) for row in rows)
-    return (Filter("", "All", count(len(rows))), *(Filter(key, title, count(n)) for (key, title), n in seen.items()))
 
 
 def _undirected(item: Measurement) -> str:

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from markupsafe import Markup
-
 from assaymark import __version__
-from assaymark.report.evidence import Filter
+from assaymark.report.filters import key_filters, kind_filters, level_filters
 from assaymark.report.formats import clean, count, counted, moment, percent, short_hash
 from assaymark.report.frame import asset, content_security_policy, environment
-from assaymark.report.levels import LEVELS, TAGS, TALLY
+from assaymark.report.levels import LEVELS, TALLY
 from assaymark.report.measured import MeasuredRow, measured_links
-from assaymark.report.paging import paged
+from assaymark.report.paging import paged, pager, part_names
 from assaymark.report.portbench.asked import QuestionView, question_views, questions_view
 from assaymark.report.portbench.book import STAGES, BenchBook, profile_word
-from assaymark.report.portbench.every import every_measurement, kind_filters
+from assaymark.report.portbench.every import every_measurement
 from assaymark.report.portbench.further import signals_figure, windows_table
 from assaymark.report.portbench.histories import (
     chosen_history,
@@ -26,7 +23,7 @@ from assaymark.report.portbench.histories import (
     performance_views,
 )
 from assaymark.report.portbench.inputs import BenchRun, EpisodeTrace
-from assaymark.report.portbench.said import PAGE, BenchClaim, every_claim, said_levels, tally
+from assaymark.report.portbench.said import PAGE, every_claim, said_levels, tally
 from assaymark.report.portbench.stages import lede, stage_note, stage_tables
 from assaymark.report.portbench.stress import (
     alignment_table,
@@ -76,7 +73,7 @@ def render_benchmark(run: BenchRun) -> Mapping[str, str]:
     book = BenchBook.of(run)
     pages = {"index.html": _index(book)}
     parts = paged(every_measurement(book))
-    measured = dict(zip(_names("measurements", len(parts)), parts, strict=True))
+    measured = dict(zip(part_names("measurements", len(parts)), parts, strict=True))
     pages.update(_claims(book, measured_links(measured)))
     pages.update(_measurements(book, measured))
     pages.update(_histories(book))
@@ -156,13 +153,13 @@ def _facts(book: BenchBook) -> list[tuple[str, str]]:
 
 def _claims(book: BenchBook, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     pages = paged(every_claim(book, links), PAGE)
-    names = _names("claims", len(pages))
+    names = part_names("claims", len(pages))
     for at, rows in enumerate(pages):
         values: dict[str, Any] = {
             "rows": rows,
-            "filters": _level_filters(rows),
+            "filters": level_filters([row.level for row in rows]),
             "total": counted(len(rows), "claim"),
-            "pager": _pager(names, at),
+            "pager": pager(names, at),
         }
         yield names[at], _render("portbench-claims.html", book, "claims", "All claims", **values)
 
@@ -174,7 +171,7 @@ def _measurements(book: BenchBook, pages: Mapping[str, Sequence[MeasuredRow]]) -
             "rows": rows,
             "filters": kind_filters(rows),
             "total": counted(len(rows), "measurement"),
-            "pager": _pager(names, at),
+            "pager": pager(names, at),
         }
         yield name, _render("measurements.html", book, "measurements", "Every measurement", **values)
 
@@ -203,7 +200,7 @@ def _episodes(book: BenchBook) -> Iterator[tuple[str, str]]:
     paths = episode_paths(episodes)
     rows = episode_rows(book, paths)
     total = counted(len(rows), "episode")
-    filters = _model_filters([row.model for row in rows])
+    filters = key_filters([row.model for row in rows])
     yield (
         _EPISODES,
         _render("portbench-episodes.html", book, "episodes", "Episodes", rows=rows, filters=filters, total=total),
@@ -215,12 +212,12 @@ def _episodes(book: BenchBook) -> Iterator[tuple[str, str]]:
 def _episode(book: BenchBook, episode: EpisodeTrace, path: str) -> Iterator[tuple[str, str]]:
     """One episode, in parts where it is long."""
     parts = paged(date_views(episode))
-    names = _names(path, len(parts))
+    names = part_names(path, len(parts))
     leaves = [name.rpartition("/")[2] for name in names]
     title = f"{clean(episode.model, 60)}, {clean(episode.profile, 40)} profile"
     values: dict[str, Any] = {"window": book.window(episode.window), "convention": book.run.convention, "root": "../"}
     for at, dates in enumerate(parts):
-        page = _render("portbench-episode.html", book, "", title, dates=dates, pager=_pager(leaves, at), **values)
+        page = _render("portbench-episode.html", book, "", title, dates=dates, pager=pager(leaves, at), **values)
         yield names[at], page
 
 
@@ -228,9 +225,9 @@ def _questions(book: BenchBook) -> Iterator[tuple[str, str]]:
     if not book.run.questions:
         return
     parts: tuple[tuple[QuestionView, ...], ...] = paged(question_views(book))
-    names = _names("questions", len(parts))
+    names = part_names("questions", len(parts))
     for at, rows in enumerate(parts):
-        values: dict[str, Any] = {"rows": rows, "filters": _model_filters([row.key for row in rows])}
+        values: dict[str, Any] = {"rows": rows, "filters": key_filters([row.key for row in rows])}
         total = counted(len(rows), "question")
         yield (
             names[at],
@@ -240,38 +237,10 @@ def _questions(book: BenchBook) -> Iterator[tuple[str, str]]:
                 "questions",
                 "Questions",
                 total=total,
-                pager=_pager(names, at),
+                pager=pager(names, at),
                 **values,
             ),
         )
-
-
-def _level_filters(rows: Sequence[BenchClaim]) -> tuple[Filter, ...]:
-    seen = Counter(row.level for row in rows)
-    every = Filter("", "All", count(len(rows)))
-    return (every, *(Filter(level, TAGS[level], count(seen[level])) for level in LEVELS if seen[level]))
-
-
-def _model_filters(keys: Sequence[str]) -> tuple[Filter, ...]:
-    seen = Counter(keys)
-    return (Filter("", "All", count(len(keys))), *(Filter(key, key, count(seen[key])) for key in sorted(seen)))
-
-
-def _names(stem: str, pages: int) -> list[str]:
-    return [f"{stem}.html", *(f"{stem}-{at:03d}.html" for at in range(2, pages + 1))]
-
-
-def _pager(names: Sequence[str], at: int) -> Markup:
-    """Links between the parts of something long; nothing for a single page."""
-    if len(names) < 2:
-        return Markup("")
-    links = Markup("").join(
-        Markup('<b aria-current="page">{}</b>').format(place + 1)
-        if place == at
-        else Markup('<a href="{}">{}</a>').format(name, place + 1)
-        for place, name in enumerate(names)
-    )
-    return Markup('<nav class="pager" aria-label="Parts">Part {}</nav>').format(links)
 
 
 # --- the frame --------------------------------------------------------------------------------------------------------
