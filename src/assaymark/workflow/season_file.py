@@ -13,9 +13,10 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from assaymark.errors import InputError
+from assaymark.judging.season.horizon_split import BUDGET, LEAST_BUDGET
 from assaymark.judging.season.plans import DEFAULT_SCORING, scoring_names
 from assaymark.portfolio.broker import Rules
-from assaymark.protocol import AgentSpec, EngineChoice, Frozen, JudgeSpec, Name, read_toml
+from assaymark.protocol import AgentSpec, DatasheetLimits, EngineChoice, Frozen, JudgeSpec, Name, read_toml
 from assaymark.records import content_id, problems_of
 
 FEWEST_BARS = 20
@@ -84,6 +85,27 @@ class SeasonRules(Frozen):
         return Rules(**self.model_dump(exclude={"max_orders"}))
 
 
+class SeasonJudging(Frozen):
+    """How records are graded, beside the panel and the scoring plan.
+
+    Periods are what orders are tested over; ``token_budget`` is how much of a record one call may show before it is
+    split, and ``alpha`` the error rate that all claims share.
+    """
+
+    period: Literal["week", "month"] = Field(default="week", description="each agent is graded by it as well as whole")
+    token_budget: int = Field(default=BUDGET, ge=LEAST_BUDGET, le=2_000_000)
+    author_probe: bool = Field(default=True, description="judges are asked whose record it is; no grade comes of it")
+    alpha: float = Field(default=0.05, gt=0, lt=1)
+    publish: float = Field(default=0.4, ge=-1, le=1, description="kappa of the panel from which orders are published")
+    halt: float = Field(default=0.2, ge=-1, le=1, description="kappa below which no order is")
+
+    @model_validator(mode="after")
+    def _gates(self) -> SeasonJudging:
+        if self.halt > self.publish:
+            raise ValueError(f"halt must not be higher than publish (got {self.halt} and {self.publish})")
+        return self
+
+
 class Season(Frozen):
     """A whole season file; see ``docs/season.md``."""
 
@@ -108,6 +130,8 @@ class Season(Frozen):
     news_days: int = Field(default=5, ge=0, le=60, description="0 shows none")
     panel: tuple[JudgeSpec, ...] = ()
     scoring: str = DEFAULT_SCORING
+    judging: SeasonJudging = SeasonJudging()
+    datasheets: DatasheetLimits | None = None
     replicates: int = Field(default=1, ge=1, le=50, description="decisions on identical input; the first one trades")
     engine: EngineChoice = EngineChoice()
 

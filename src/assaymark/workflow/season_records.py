@@ -1,12 +1,14 @@
-"""What a season writes down beside contexts and decisions: fills, rejections, books with their NAV, and times."""
+"""What a season writes down beside contexts and decisions: what was traded, what it was worth, how it was graded."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, Literal
 
 import pyarrow as pa
 
+from assaymark.judging.season.horizon_scores import HorizonScore
 from assaymark.records import record
 from assaymark.workflow.tables import Column, Table
 
@@ -72,6 +74,70 @@ class SeasonTime:
     agent: str
     replicate: int
     seconds: float | None
+
+
+GradeScope = Literal["whole", "period", "replicate"]
+"""What was graded: a whole record; a period of it, for orders; the decisions of one replicate, for noise floors."""
+
+
+@record
+class SeasonGrade:
+    """One judge's score of one agent's record, or of a part of it, in one trial.
+
+    ``period`` names the period (``2024-W09``) and is empty for whole records; ``replicate`` is 1 but for replicates.
+    ``first`` and ``last`` are days, ``steps`` how many decisions were shown.
+    """
+
+    agent: str
+    judge: str
+    family: str
+    trial: int
+    scope: GradeScope
+    period: str
+    replicate: int
+    first: str
+    last: str
+    steps: int
+    score: HorizonScore
+
+
+@record
+class SeasonGuess:
+    """One guess of a judge at who made a record; ``guess`` is None where ``state`` says that the reply is no guess."""
+
+    author: str
+    judge: str
+    trial: int
+    period: str
+    options: int
+    state: str
+    guess: str | None
+    call_key: str
+
+
+@record
+class SeasonCheck:
+    """One agent's record held against itself: how many fill, cash and position checks, and how many reconcile.
+
+    ``kind`` is that of the checks; ``mismatches`` are sentences, with the record id of each before a tab.
+    """
+
+    agent: str
+    kind: str
+    checks: int
+    passed: int
+    mismatches: tuple[str, ...] = ()
+
+
+@record
+class SeasonReplaced:
+    """What blinding did with one name in one agent's record: how often it was replaced or kept, and why."""
+
+    agent: str
+    name: str
+    state: str
+    count: int
+    why: str
 
 
 def _texts(*names: str) -> dict[str, tuple[pa.DataType, Column]]:
@@ -142,5 +208,50 @@ TIMES: Final = Table(
     flat=True,
 )
 """The only table of a season that differs from one run to the next: it holds what was measured."""
+
+BASELINES: Final = replace(NAVS, name="baselines")
+"""Books that nobody decided about (``agent`` is the baseline's name), day by day like those of the agents."""
+
+GRADES: Final = Table(
+    "grades",
+    SeasonGrade,
+    {
+        **_texts("agent", "judge", "family", "scope", "period", "first", "last"),
+        **{name: (pa.int64(), _of(name)) for name in ("trial", "replicate", "steps")},
+        "composite": (pa.float64(), lambda row, _: row.score.score.composite if row.score.score else None),
+    },
+    sort=lambda row, _: (row.scope, row.period, row.replicate, row.agent, row.judge, row.trial),
+)
+
+GUESSES: Final = Table(
+    "guesses",
+    SeasonGuess,
+    {
+        **_texts("author", "judge", "period", "state", "guess", "call_key"),
+        **{name: (pa.int64(), _of(name)) for name in ("trial", "options")},
+    },
+    sort=lambda row, _: (row.author, row.judge, row.period, row.trial),
+    flat=True,
+)
+
+CHECKS: Final = Table(
+    "checks",
+    SeasonCheck,
+    {
+        **_texts("agent", "kind"),
+        **{name: (pa.int64(), _of(name)) for name in ("checks", "passed")},
+        "mismatches": (pa.list_(pa.string()), lambda row, _: list(row.mismatches)),
+    },
+    sort=lambda row, _: (row.agent, row.kind),
+    flat=True,
+)
+
+REPLACED: Final = Table(
+    "replaced",
+    SeasonReplaced,
+    {**_texts("agent", "name", "state"), "count": (pa.int64(), _of("count")), **_texts("why")},
+    sort=lambda row, _: (row.agent, row.name, row.state),
+    flat=True,
+)
 
 SEASON_TABLES: Final[tuple[Table[Any], ...]] = (FILLS, REJECTIONS, NAVS, TIMES)

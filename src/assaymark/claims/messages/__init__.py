@@ -1,0 +1,218 @@
+"""Sentences by key, in several languages: what a page or a verdict says, apart from how it is worded.
+
+A language is one TOML file, or several that are read together (``de.toml``, ``de.claims.toml``). A third language is a
+file with the keys of ``en*.toml``; `Catalogue.of` reads one from anywhere.
+"""
+
+from __future__ import annotations
+
+import string
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final, TypeAlias
+
+from assaymark.errors import InputError, Problem, UnknownNameError
+
+ENGLISH: Final = "en"
+"""The language that has every key: others are held against it."""
+
+_OWN: Final = ("language", "decimal", "list_and", "minus")
+
+Value: TypeAlias = "str | int | float | Said | tuple[str, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One sentence, not yet worded: its key, and the values that stand in it.
+
+    A number is set by the catalogue, with the decimal sign of its language; a tuple of names becomes a list in words;
+    another sentence is worded first. ``n`` chooses between ``KEY.one`` and ``KEY.other`` where a catalogue has both.
+    """
+
+    key: str
+    values: Mapping[str, Value] = field(default_factory=dict)
+
+
+def said(key: str, **values: Value) -> Said:
+    """A sentence with its values.
+
+    >>> english().render(said("places.range", first=2, last=4))
+    '2 to 4'
+    """
+    return Said(key, values)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """The sentences of one language."""
+
+    language: str
+    name: str
+    decimal: str
+    list_and: str
+    minus: str
+    texts: Mapping[str, str]
+
+    @classmethod
+    def of(cls, sources: Mapping[str, str], language: str) -> Catalogue:
+        """A language from the texts of its files, held against English.
+
+        Parameters
+        ----------
+        sources : mapping of file name to text
+            TOML; tables are joined by dots, so that ``[places] range`` is ``places.range``.
+
+        Raises
+        ------
+        InputError
+            Not TOML, a key that is missing or unknown, other values in a sentence than the English one has: all at
+            once.
+        """
+        texts, problems = _read(sources)
+        if language != ENGLISH:
+            problems += _differences(texts, english().texts)
+        problems += [Problem(key, "is missing") for key in _OWN if key not in texts]
+        if problems:
+            raise InputError(f"language {language}", problems)
+        own = {key: texts.pop(key) for key in _OWN}
+        return cls(language, own["language"], own["decimal"], own["list_and"], own["minus"], texts)
+
+    def say(self, key: str, **values: Value) -> str:
+        """One sentence in words."""
+        return self.render(Said(key, values))
+
+    def render(self, sentence: Said) -> str:
+        """A sentence in words.
+
+        Raises
+        ------
+        UnknownNameError
+            No such key, or a value that the text asks for and the sentence does not have.
+        """
+        text = self.texts.get(self._key(sentence))
+        if text is None:
+            raise UnknownNameError("message", sentence.key, tuple(self.texts))
+        return "".join(self._pieces(text, sentence))
+
+    def join(self, sentences: Iterable[Said]) -> str:
+        """Sentences one after the other."""
+        return " ".join(self.render(one) for one in sentences)
+
+    def number(self, value: float, spec: str = "") -> str:
+        """A number as the language sets it: a true minus, and its own decimal sign.
+
+        >>> english().number(-2.345, "+.1f")
+        '−2.3'
+        """
+        written = format(value, spec)
+        if not float(written.strip("+-%") or 0):
+            written = written.replace("-", "+" if spec.startswith("+") else "")
+        return written.replace("-", self.minus).replace(".", self.decimal)
+
+    def names(self, names: Sequence[str]) -> str:
+        """Names as a list in words.
+
+        >>> english().names(["ash", "birch", "cedar"])
+        'ash, birch and cedar'
+        """
+        if len(names) < 2:
+            return "".join(names)
+        return f"{', '.join(names[:-1])} {self.list_and} {names[-1]}"
+
+    def _key(self, sentence: Said) -> str:
+        if "n" in sentence.values and f"{sentence.key}.other" in self.texts:
+            return f"{sentence.key}.{'one' if sentence.values['n'] == 1 else 'other'}"
+        return sentence.key
+
+    def _pieces(self, text: str, sentence: Said) -> Iterator[str]:
+        for before, name, spec, _ in string.Formatter().parse(text):
+            yield before
+            if name is not None:
+                if name not in sentence.values:
+                    raise UnknownNameError(f"value of {sentence.key}", name, tuple(sentence.values))
+                yield self._set(sentence.values[name], spec or "")
+
+    def _set(self, value: Value, spec: str) -> str:
+        if isinstance(value, Said):
+            return self.render(value)
+        if isinstance(value, str):
+            return value
+        if isinstance(value, tuple):
+            return self.names(value)
+        return self.number(value, spec)
+
+
+@cache
+def catalogue(language: str) -> Catalogue:
+    """A language that comes with the package.
+
+    Raises
+    ------
+    UnknownNameError
+        There is none of that name.
+    """
+    if language not in languages():
+        raise UnknownNameError("language", language, languages())
+    folder = files(__name__)
+    found = {
+        one.name: one.read_text(encoding="utf-8")
+        for one in folder.iterdir()
+        if one.name.endswith(".toml") and one.name.partition(".")[0] == language
+    }
+    return Catalogue.of(dict(sorted(found.items())), language)
+
+
+def english() -> Catalogue:
+    """English."""
+    return catalogue(ENGLISH)
+
+
+@cache
+def languages() -> tuple[str, ...]:
+    """The languages that come with the package, English first."""
+    names = {one.name.partition(".")[0] for one in files(__name__).iterdir() if one.name.endswith(".toml")}
+    return (ENGLISH, *sorted(names - {ENGLISH}))
+
+
+def _read(sources: Mapping[str, str]) -> tuple[dict[str, str], list[Problem]]:
+    """All sentences of some files by key, and what is wrong with the files."""
+    texts: dict[str, str] = {}
+    problems: list[Problem] = []
+    for name, source in sources.items():
+        try:
+            found = dict(_flat(tomllib.loads(source)))
+        except tomllib.TOMLDecodeError as exc:
+            problems.append(Problem(name, f"is not TOML: {exc}"))
+            continue
+        problems += [Problem(f"{name}, {key}", "is given twice") for key in found if key in texts]
+        problems += [Problem(f"{name}, {key}", "must be a text") for key, text in found.items() if text is None]
+        texts |= {key: text for key, text in found.items() if text is not None}
+    return texts, problems
+
+
+def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str | None]]:
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}", value if isinstance(value, str) else None
+
+
+def _differences(texts: Mapping[str, str], known: Mapping[str, str]) -> list[Problem]:
+    """What a language lacks or has beyond English, and sentences with other values in them."""
+    mine = {key for key in texts if key not in _OWN}
+    problems = [Problem(key, "is missing") for key in known if key not in mine]
+    problems += [Problem(key, "is no message") for key in sorted(mine - set(known))]
+    for key in sorted(mine & set(known)):
+        ours, theirs = _values(texts[key]), _values(known[key])
+        if ours != theirs:
+            named = ", ".join(sorted(theirs)) or "none"
+            problems.append(Problem(key, f"must have the values {named} (got {', '.join(sorted(ours)) or 'none'})"))
+    return problems
+
+
+def _values(text: str) -> set[str]:
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
