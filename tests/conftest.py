@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 import sqlalchemy as sa
@@ -19,6 +21,12 @@ from assaymark.cli import main
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile("search", max_examples=500, deadline=None, print_blob=True)
 settings.load_profile("fixed")
+
+_CHROMIUM: Final = Path("/usr/bin/chromium")
+_CHROMIUM_OPTIONS: Final = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
 
 
 def pytest_addoption(parser):
@@ -41,6 +49,18 @@ def demo(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("demo") / "run"
     assert main(["demo", "--out", str(folder)]) == 0
     return folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[object]:
+    """Headless Chromium, or a skip. Not for the session: while it is open, the thread has a running event loop."""
+    if not _CHROMIUM.exists():
+        pytest.skip(f"needs Chromium: {_CHROMIUM} does not exist")
+    sync = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    with sync.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=str(_CHROMIUM), args=list(_CHROMIUM_OPTIONS))
+        yield opened
+        opened.close()
 
 
 @pytest.fixture(scope="session")

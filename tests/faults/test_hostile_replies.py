@@ -17,8 +17,6 @@ from assaymark.engine import Ledger
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, JUDGMENTS, Store
 
-CHROMIUM = Path("/usr/bin/chromium")
-
 
 class Finished:
     """A finished run whose provider was hostile, and all that it said on the way."""
@@ -118,21 +116,16 @@ def test_what_a_reply_says_is_text_on_every_page(run):
 
 
 @pytest.mark.browser
-def test_no_script_of_a_reply_runs(run, note):
-    if not CHROMIUM.exists():
-        pytest.skip(f"needs Chromium: {CHROMIUM} does not exist")
-    sync = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+def test_no_script_of_a_reply_runs(run, note, browser):
     pages = sorted((run.folder / "report").rglob("*.html"))
-    with sync.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--headless", "--no-sandbox"])
-        page = browser.new_page()
-        asked: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
-        for path in pages:
-            page.goto(path.as_uri())
-            page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
-            assert page.title() != MARK
-        browser.close()
+    page = browser.new_page()
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    for path in pages:
+        page.goto(path.as_uri())
+        page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
+        assert page.title() != MARK
+    page.close()
     assert len(asked) == len(pages)  # nothing beside the pages themselves
     note("scripts in replies", f"{len(pages)} pages of that run in headless Chromium", "0 scripts run, nothing fetched")
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import assay_runs as runs
 import full_runs
 import pytest
+from browsing import APART, write_pages
 
 from assaymark.report import render_pages
 
 pytestmark = pytest.mark.browser
 
-CHROMIUM = Path("/usr/bin/chromium")
-ARGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-)  # fmt: skip
 RUNS = ("realistic", "large", "withheld", "hostile", "minimal", "full", "long", "hostile_full")
 FIGURES = (
     "realistic/index.html", "large/index.html", "full/index.html", "full/claim-map.html", "long/index.html",
@@ -26,47 +21,12 @@ FIGURES = (
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    if not CHROMIUM.exists():
-        pytest.skip(f"needs Chromium: {CHROMIUM} does not exist")
-    sync = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    with sync.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=list(ARGS))
-        yield opened
-        opened.close()
-
-
-@pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     """All pages of all runs as files."""
     root = tmp_path_factory.mktemp("pages")
     for name in RUNS:
-        for path, page in render_pages(getattr(runs if hasattr(runs, name) else full_runs, name)()).items():
-            target = root / name / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(page, encoding="utf-8")
+        write_pages(root / name, render_pages(getattr(runs if hasattr(runs, name) else full_runs, name)()))
     return root
-
-
-@pytest.fixture
-def visit(browser, folder):
-    """Open a page and collect what it says on the console and asks of the network."""
-    contexts = []
-
-    def go(path: str, width: int = 1440, **more):
-        context = browser.new_context(viewport={"width": width, "height": 900}, **more)
-        contexts.append(context)
-        page = context.new_page()
-        page.noise, page.asked = [], []
-        page.on("console", lambda message: page.noise.append(message.text))
-        page.on("pageerror", lambda error: page.noise.append(str(error)))
-        page.on("request", lambda request: page.asked.append(request.url))
-        page.goto((folder / path).as_uri())
-        return page
-
-    yield go
-    for context in contexts:
-        context.close()
 
 
 @pytest.mark.parametrize("width", [1440, 390])
@@ -146,17 +106,6 @@ def test_on_a_phone_the_long_table_is_folded_and_the_page_short(visit):
     assert not visit("realistic/index.html").locator(button).is_visible()
 
 
-def test_no_label_of_a_figure_is_clipped(visit):
-    script = """() => [...document.querySelectorAll('svg.fig, svg.strip')]
-      .filter(fig => getComputedStyle(fig).display !== 'none')
-      .flatMap(fig => [...fig.querySelectorAll('text')].map(t => [fig.getBoundingClientRect(), t]))
-      .filter(([f, t]) => { const b = t.getBoundingClientRect(); return b.left < f.left - 1 || b.right > f.right + 1; })
-      .map(([, t]) => t.textContent)"""
-    for path in FIGURES:
-        for width in (1440, 390):
-            assert visit(path, width).evaluate(script) == []
-
-
 def test_copy_puts_sentence_condition_and_plan_on_the_clipboard(visit):
     page = visit("realistic/index.html", permissions=["clipboard-read", "clipboard-write"])
     page.locator(".lv.qualified .copy").first.click()
@@ -200,38 +149,7 @@ def test_one_width_of_each_figure_is_shown(visit):
     assert "wide" not in visit("realistic/index.html", 390).evaluate(shown)
 
 
-def test_no_two_labels_of_a_figure_overlap(visit):
-    script = """() => {
-      const bad = [];
-      for (const fig of document.querySelectorAll('svg.fig')) {
-        if (getComputedStyle(fig).display === 'none') continue;
-        const boxes = [...fig.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
-        boxes.forEach(([a, p], i) => boxes.slice(i + 1).forEach(([b, q]) => {
-          const over = Math.min(p.right, q.right) - Math.max(p.left, q.left) > 1 &&
-                       Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > 4;
-          if (over) bad.push(fig.id + ': ' + a + ' / ' + b);
-        }));
-      }
-      return bad;
-    }"""
+def test_labels_of_figures_stay_apart_and_inside(visit):
     for path in FIGURES:
         for width in (1440, 390):
-            assert visit(path, width).evaluate(script) == []
-
-
-def test_targets_are_large_enough_and_focus_is_visible(visit):
-    page = visit("realistic/index.html", 390)
-    heights = page.evaluate(
-        "[...document.querySelectorAll('button, summary, input, nav a')].filter(e => e.offsetParent)"
-        ".map(e => e.getBoundingClientRect().height)"
-    )
-    assert min(heights) >= 26
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.className") == "skip"
-    assert page.evaluate("document.activeElement.getBoundingClientRect().left") >= 0
-
-
-def test_printing_opens_what_is_folded(visit):
-    page = visit("realistic/index.html")
-    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-    assert page.evaluate("[...document.querySelectorAll('details')].every(d => d.open)")
+            assert visit(path, width).evaluate(APART) == []

@@ -2,81 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import bench_runs as runs
 import pytest
+from browsing import APART, write_pages
 
 from assaymark.report.portbench import render_benchmark
 
 pytestmark = pytest.mark.browser
 
-CHROMIUM = Path("/usr/bin/chromium")
-ARGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync")
 PAGES = (
     "eight/index.html", "eight/claims.html", "eight/histories.html", "eight/episodes.html", "eight/questions.html",
     "eight/measurements-002.html", "eight/episodes/alder-conservative-normal.html", "single/index.html",
     "questions_only/index.html", "hostile/index.html", "hostile/questions.html",
 )  # fmt: skip
-APART = """() => {
-  const bad = [];
-  for (const fig of document.querySelectorAll('svg.fig')) {
-    if (getComputedStyle(fig).display === 'none' || !fig.getBoundingClientRect().width) continue;
-    const f = fig.getBoundingClientRect();
-    const boxes = [...fig.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
-    for (const [a, p] of boxes) if (p.left < f.left - 1 || p.right > f.right + 1) bad.push(fig.id + ': ' + a);
-    boxes.forEach(([a, p], i) => boxes.slice(i + 1).forEach(([b, q]) => {
-      const over = Math.min(p.right, q.right) - Math.max(p.left, q.left) > 1 &&
-                   Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > 4;
-      if (over) bad.push(fig.id + ': ' + a + ' / ' + b);
-    }));
-  }
-  return bad;
-}"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    if not CHROMIUM.exists():
-        pytest.skip(f"needs Chromium: {CHROMIUM} does not exist")
-    sync = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    with sync.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=list(ARGS))
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("benchmark")
     for name in {page.partition("/")[0] for page in PAGES}:
-        for path, text in render_benchmark(getattr(runs, name)()).items():
-            target = root / name / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(text, encoding="utf-8")
+        write_pages(root / name, render_benchmark(getattr(runs, name)()))
     return root
-
-
-@pytest.fixture
-def visit(browser, folder):
-    """Open a page and collect what it says on the console and asks of the network."""
-    contexts = []
-
-    def go(path: str, width: int = 1440, **more):
-        context = browser.new_context(viewport={"width": width, "height": 900}, **more)
-        contexts.append(context)
-        page = context.new_page()
-        page.noise, page.asked = [], []
-        page.on("console", lambda message: page.noise.append(message.text))
-        page.on("pageerror", lambda error: page.noise.append(str(error)))
-        page.on("request", lambda request: page.asked.append(request.url))
-        page.goto((folder / path).as_uri())
-        return page
-
-    yield go
-    for context in contexts:
-        context.close()
 
 
 @pytest.mark.parametrize("width", [1440, 390])

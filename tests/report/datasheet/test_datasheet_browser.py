@@ -2,75 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import judged_sheets as sheets
 import pytest
+from browsing import APART, write_pages
 
 pytestmark = pytest.mark.browser
 
-CHROMIUM = Path("/usr/bin/chromium")
-ARGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync")
 PAGES = ("datasheet/quay-j", "datasheet/strand-j", "datasheet/still-j", "datasheets", "other/datasheet/gpt-log",
          "other/datasheet/empty-j", "other/datasheets")  # fmt: skip
-APART = """() => {
-  const bad = [];
-  for (const fig of document.querySelectorAll('svg.fig')) {
-    if (getComputedStyle(fig).display === 'none') continue;
-    const f = fig.getBoundingClientRect();
-    const boxes = [...fig.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
-    for (const [a, p] of boxes) if (p.left < f.left - 1 || p.right > f.right + 1) bad.push(fig.id + ': ' + a);
-    boxes.forEach(([a, p], i) => boxes.slice(i + 1).forEach(([b, q]) => {
-      const over = Math.min(p.right, q.right) - Math.max(p.left, q.left) > 1 &&
-                   Math.min(p.bottom, q.bottom) - Math.max(p.top, q.top) > 4;
-      if (over) bad.push(fig.id + ': ' + a + ' / ' + b);
-    }));
-  }
-  return bad;
-}"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[object]:
-    if not CHROMIUM.exists():
-        pytest.skip(f"needs Chromium: {CHROMIUM} does not exist")
-    sync = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    with sync.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=str(CHROMIUM), args=list(ARGS))
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     root = tmp_path_factory.mktemp("datasheets")
-    for path, text in sheets.pages().items():
-        target = root / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
+    write_pages(root, sheets.pages())
     return root
-
-
-@pytest.fixture
-def visit(browser, folder):
-    """Open a page and collect what it says on the console and asks of the network."""
-    contexts = []
-
-    def go(path: str, width: int = 1440, **more):
-        context = browser.new_context(viewport={"width": width, "height": 900}, **more)
-        contexts.append(context)
-        page = context.new_page()
-        page.noise, page.asked = [], []
-        page.on("console", lambda message: page.noise.append(message.text))
-        page.on("pageerror", lambda error: page.noise.append(str(error)))
-        page.on("request", lambda request: page.asked.append(request.url))
-        page.goto((folder / path).as_uri())
-        return page
-
-    yield go
-    for context in contexts:
-        context.close()
 
 
 @pytest.mark.parametrize("width", [1440, 390])
