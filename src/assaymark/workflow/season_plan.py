@@ -13,6 +13,9 @@ from assaymark import __version__
 from assaymark.agents.season_prompts import season_texts
 from assaymark.engine import Model
 from assaymark.errors import InputError, LedgerError, PlanError, Problem, UnknownNameError
+from assaymark.judging.season.author_probe import author_texts
+from assaymark.judging.season.horizon_prompts import horizon_texts
+from assaymark.judging.season.outcome_prompts import outcome_texts
 from assaymark.judging.season.plans import load_scoring
 from assaymark.market import CLASSES, History, Listing, open_history, read_manifest, synthetic_history
 from assaymark.market.clock import Clock
@@ -45,6 +48,16 @@ class LockedSeason:
     plan_hash: str
     locked_at: str
     data: SeasonData
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSeason:
+    """What the lock of a season says, without its market. ``universe`` are the instruments that were chosen."""
+
+    season: Season
+    plan_hash: str
+    locked_at: str
+    universe: tuple[str, ...]
 
 
 def is_season(folder: RunFolder) -> bool:
@@ -112,18 +125,44 @@ def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeas
         )
     made = fingerprint(season, found)
     if made != stored["plan_hash"]:
-        raise PlanError(
-            f"{folder.plan} was edited after the lock (plan hash {made[:12]}..., locked "
-            f"{str(stored['plan_hash'])[:12]}...), or the texts of this version differ; restore it, or use a new "
-            "run folder"
-        )
+        raise _edited(folder, made, stored)
     return LockedSeason(season, made, str(stored["locked_at"]), found)
+
+
+def stored_season(folder: RunFolder) -> StoredSeason:
+    """The locked season of a run folder, for those who read its tables and need no market.
+
+    Raises
+    ------
+    PlanError
+        There is none, or the file or the texts changed after it was locked.
+    """
+    stored = _stored(folder)
+    season = parse_season(read_text(folder.plan, "season"), source=str(folder.plan))
+    made = season_hash(season, _texts(season), {str(key): str(value) for key, value in stored["inputs"].items()})
+    if made != stored["plan_hash"]:
+        raise _edited(folder, made, stored)
+    return StoredSeason(season, made, str(stored["locked_at"]), tuple(str(one) for one in stored["universe"]))
 
 
 def fingerprint(season: Season, data: SeasonData) -> str:
     """The plan hash: the season, every text that makes a prompt, the scoring plan, and the data."""
-    texts = {name: sha256_text(text) for name, text in season_texts().items()}
-    return season_hash(season, texts | {"scoring": load_scoring(season.scoring).digest}, _inputs(season, data))
+    return season_hash(season, _texts(season), _inputs(season, data))
+
+
+def _texts(season: Season) -> dict[str, str]:
+    """The digest of every text that makes a prompt, for agents and for judges, and of the scoring plan."""
+    plan = load_scoring(season.scoring)
+    texts = {**season_texts(), **horizon_texts(plan), **outcome_texts(), **author_texts()}
+    return {**{name: sha256_text(text) for name, text in texts.items()}, "scoring": plan.digest}
+
+
+def _edited(folder: RunFolder, made: str, stored: Mapping[str, Any]) -> PlanError:
+    return PlanError(
+        f"{folder.plan} was edited after the lock (plan hash {made[:12]}..., locked "
+        f"{str(stored['plan_hash'])[:12]}...), or the texts of this version differ; restore it, or use a new "
+        "run folder"
+    )
 
 
 def _inputs(season: Season, data: SeasonData) -> dict[str, str]:

@@ -282,6 +282,8 @@ MADE_BY: Final[Mapping[str, str]] = {
     ),
     "cycles": "assaymark run, with the same study",
     **dict.fromkeys(("fills", "rejections", "navs", "times"), "assaymark season run (its journal holds them)"),
+    **dict.fromkeys(("baselines", "checks"), "assaymark season run, or the import, for records of somebody else"),
+    **dict.fromkeys(("grades", "guesses", "replaced"), "assaymark season judge (no reply is asked for twice)"),
     "human": "assaymark import human, from the same file",
     **dict.fromkeys(("judgments", "evidence", "anchor", "probe"), "assaymark judge (no reply is asked for twice)"),
     "measurements": "assaymark measure",

@@ -99,6 +99,11 @@ class AuthorProbe:
         return f"{said} against {self.chance:.0%} by chance, {self.state}"
 
 
+def author_texts() -> dict[str, str]:
+    """The text that probes are made from, by name, for a plan hash. The schema of a guess follows from the agents."""
+    return {AUTHOR_TEMPLATE: season_template(AUTHOR_TEMPLATE).text.text}
+
+
 def author_schema(options: Sequence[str]) -> dict[str, JSON]:
     """The JSON schema of a guess among these names."""
     return {

@@ -1,0 +1,193 @@
+"""What a season left behind, read from the tables of its run folder alone: what is judged, measured and shown.
+
+A season that was run here and one that somebody else made have the same tables, and are the same from here on.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from assaymark.judging.season.horizon_types import StepRecord
+from assaymark.portfolio.broker import Book
+from assaymark.records import Agent, Context, Decision, Outcome
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.season_file import Season
+from assaymark.workflow.season_plan import StoredSeason, stored_season
+from assaymark.workflow.season_records import (
+    BASELINES,
+    CHECKS,
+    FILLS,
+    NAVS,
+    REJECTIONS,
+    TIMES,
+    SeasonCheck,
+    SeasonFill,
+    SeasonNav,
+    SeasonRejection,
+    SeasonTime,
+)
+from assaymark.workflow.tables import DECISIONS, OUTCOMES, Store, Table
+
+T = TypeVar("T")
+
+RECORDS: Final = "records"
+"""The market source of a season that somebody else ran: its books are stated on the day of the decision."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeasonMaterial:
+    """A season as its tables hold it.
+
+    Attributes
+    ----------
+    agents : tuple of Agent
+        Those that decided, in the order of the season file.
+    contexts : mapping of context id to Context
+        Of the decisions of ``steps`` and ``replicates``.
+    steps : mapping of agent to steps
+        First replicate, in order, each with the fills and rejections that are due to it and the book after them. A
+        decision whose orders did not fill yet has none of these.
+    replicates : mapping of (agent, replicate) to steps
+        Decisions alone, the first replicate among them; empty where the season has none.
+    outcomes : tuple of Outcome
+        For outcome calls and returns. No other call may be shown one.
+    navs, baselines : mapping of name to books
+        In the order of the days.
+    checks : tuple of SeasonCheck
+    seconds : mapping of record id to float or None
+        What a decision took, as it was measured.
+    rejections : mapping of agent to rejections
+    partial : bool
+        Whether some context does not hold all that its agent could see; then nothing can be called contradicted.
+    """
+
+    season: Season
+    plan_hash: str
+    agents: tuple[Agent, ...]
+    contexts: Mapping[str, Context]
+    steps: Mapping[str, tuple[StepRecord, ...]]
+    replicates: Mapping[tuple[str, int], tuple[StepRecord, ...]]
+    outcomes: tuple[Outcome, ...]
+    navs: Mapping[str, tuple[SeasonNav, ...]]
+    baselines: Mapping[str, tuple[SeasonNav, ...]]
+    checks: tuple[SeasonCheck, ...]
+    seconds: Mapping[str, float | None]
+    rejections: Mapping[str, tuple[SeasonRejection, ...]]
+    partial: bool
+
+
+def season_material(folder: RunFolder) -> SeasonMaterial:
+    """Everything that a season left in its tables.
+
+    Raises
+    ------
+    PlanError
+        No season is locked here, or its file changed after the lock.
+    LedgerError
+        A table is not there, or damaged; says which command makes it.
+    """
+    return material_of(Store(folder), stored_season(folder))
+
+
+def material_of(store: Store, stored: StoredSeason) -> SeasonMaterial:
+    """As `season_material`, for a season whose lock was read."""
+    season = stored.season
+    navs = _by_agent(store.read(NAVS))
+    times = {one.record_id: one for one in store.read(TIMES)}
+    rejections = store.read(REJECTIONS)
+    settled = _Settled(season, navs, store.read(FILLS), rejections)
+    decided = _decided(season, store.read(DECISIONS))
+    contexts = store.contexts()
+    names = list(dict.fromkeys(agent for agent, _ in decided))
+    return SeasonMaterial(
+        season=season,
+        plan_hash=stored.plan_hash,
+        agents=tuple(decided[name, 1][0].agent for name in names),
+        contexts=contexts,
+        steps={name: tuple(settled.step(one, _day(one, times)) for one in decided[name, 1]) for name in names},
+        replicates={}
+        if season.replicates == 1
+        else {
+            key: tuple(StepRecord(day=_day(one, times), decision=one) for one in ones) for key, ones in decided.items()
+        },
+        outcomes=tuple(_if_there(store, OUTCOMES)),
+        navs={name: navs.get(name, ()) for name in names},
+        baselines=_by_agent(_if_there(store, BASELINES)),
+        checks=tuple(_if_there(store, CHECKS)),
+        seconds={name: one.seconds for name, one in times.items()},
+        rejections={name: tuple(one for one in rejections if one.agent == name) for name in names},
+        partial=any(one.completeness != "complete" for one in contexts.values()),
+    )
+
+
+class _Settled:
+    """What became of decisions: their fills and rejections, and the books after them."""
+
+    def __init__(
+        self,
+        season: Season,
+        navs: Mapping[str, Sequence[SeasonNav]],
+        fills: Iterable[SeasonFill],
+        rejections: Iterable[SeasonRejection],
+    ) -> None:
+        self.same_day = season.market.source == RECORDS
+        self.traded = {name: [one for one in ones if one.state == "ok"] for name, ones in navs.items()}
+        self.fills = _lists(fills)
+        self.refused = _lists(rejections)
+
+    def step(self, decision: Decision, day: str) -> StepRecord:
+        """A decision with what the broker made of it."""
+        nav = self._after(decision.agent.id, day)
+        return StepRecord(
+            day=day,
+            decision=decision,
+            fills=tuple(self.fills.get(decision.record_id, ())),
+            rejections=tuple(self.refused.get(decision.record_id, ())),
+            book=None if nav is None else Book(nav.cash, nav.positions),
+        )
+
+    def _after(self, agent: str, day: str) -> SeasonNav | None:
+        """The book on the day on which the orders of a day were settled; None where it did not come yet."""
+        rows = self.traded.get(agent, [])
+        if self.same_day:
+            return next((one for one in rows if one.day == day), None)
+        return next((one for one in rows if one.day > day), None)
+
+
+def _decided(season: Season, decisions: Iterable[Decision]) -> dict[tuple[str, int], list[Decision]]:
+    """The decisions by agent, as the season file names them, and replicate; each in order."""
+    order = {one.name: at for at, one in enumerate(season.agents)}
+    found: dict[tuple[str, int], list[Decision]] = defaultdict(list)
+    for one in sorted(decisions, key=lambda one: (one.decided_at, one.record_id)):
+        if one.agent.id in order and one.derivation.kind == "honest":
+            found[one.agent.id, one.replicate].append(one)
+    return dict(sorted(found.items(), key=lambda item: (order[item[0][0]], item[0][1])))
+
+
+def _day(decision: Decision, times: Mapping[str, SeasonTime]) -> str:
+    """The trading day of a decision."""
+    timed = times.get(decision.record_id)
+    return str(decision.decided_at.date()) if timed is None else timed.day
+
+
+def _by_agent(rows: Iterable[SeasonNav]) -> dict[str, tuple[SeasonNav, ...]]:
+    found: dict[str, list[SeasonNav]] = defaultdict(list)
+    for one in sorted(rows, key=lambda one: one.day):
+        found[one.agent].append(one)
+    return {name: tuple(ones) for name, ones in found.items()}
+
+
+def _lists(rows: Iterable[Any]) -> dict[str, list[Any]]:
+    """Fills or rejections by the decision that they are due to, in their order."""
+    found: dict[str, list[Any]] = defaultdict(list)
+    for one in sorted(rows, key=lambda one: (one.day, one.number)):
+        found[one.record_id].append(one)
+    return found
+
+
+def _if_there(store: Store, table: Table[T]) -> list[T]:
+    """The records of a table that not every season has."""
+    return [] if store.digest(table) is None else store.read(table)
