@@ -1,0 +1,110 @@
+"""The rules page of a season: every field of its locked file, its value, and what it means."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import date, time
+from pathlib import Path
+from typing import Any, Final
+
+from assaymark.claims.messages import said
+from assaymark.protocol import AgentSpec, Frozen, JudgeSpec
+from assaymark.records import sha256_text
+from assaymark.report.season.inputs import SeasonRule
+from assaymark.workflow.season_file import Season
+
+OWN: Final = "season"
+"""The group of fields that stand in no table of the file."""
+
+_FOLDERS: Final = ("source",)
+_TEXTS: Final = ("prompt",)
+
+
+def season_rules(season: Season) -> tuple[SeasonRule, ...]:
+    """The lines of the rules page, in the order of the file's fields.
+
+    A value stands as one would write it in the file, and is empty where the field is not set. Agents and judges have a
+    line each. Long texts stand as their digest, and folders as their last name: a site is no place for the paths of the
+    machine that made it.
+
+    Examples
+    --------
+    >>> from assaymark.workflow.season_file import parse_season
+    >>> season = parse_season('''
+    ... name = "spring"
+    ... prompt = "Grow the book."
+    ... calendar = { first = 2024-03-01, last = 2024-05-31 }
+    ... agents = [{ name = "one", family = "reference", model = "reference/momentum" }]
+    ... ''')
+    >>> found = {(one.group, one.name): one.value for one in season_rules(season)}
+    >>> found["rules", "cost_bps"], found["calendar", "first"], found["rules", "max_weight"]
+    ('10', '2024-03-01', '')
+    >>> found["agents", "one"]
+    'model = "reference/momentum", family = "reference"'
+    """
+    own, tables = [], []
+    for name in type(season).model_fields:
+        value = getattr(season, name)
+        if isinstance(value, Frozen) or name in ("agents", "panel", "strategies"):
+            tables += list(_table(name, value))
+        else:
+            own.append(SeasonRule(group=OWN, name=name, value=_of(name, value), meaning=said(f"field.{OWN}.{name}")))
+    return (*own, *tables)
+
+
+def _table(name: str, value: Any) -> Iterator[SeasonRule]:
+    """The lines of one table of the file."""
+    if isinstance(value, dict):
+        for agent, text in sorted(value.items()):
+            yield SeasonRule(group=name, name=agent, value=_digest(text), meaning=said(f"field.{name}"))
+    elif isinstance(value, tuple):
+        for spec in sorted(value, key=lambda one: one.name):
+            yield SeasonRule(group=name, name=spec.name, value=_spec(spec), meaning=said(f"field.{name}"))
+    else:
+        for one in type(value).model_fields:
+            meaning = said(f"field.{name}.{one}")
+            yield SeasonRule(group=name, name=one, value=_of(one, getattr(value, one)), meaning=meaning)
+
+
+def _spec(spec: AgentSpec | JudgeSpec) -> str:
+    """An agent or a judge, with what was set of it."""
+    given = spec.model_dump(mode="json", exclude={"name"}, exclude_none=True)
+    first = [("model", given.pop("model")), ("family", given.pop("family"))]
+    return ", ".join(f"{name} = {_written(value)}" for name, value in [*first, *given.items()] if value != {})
+
+
+def _of(name: str, value: Any) -> str:
+    """The value of one field."""
+    if name in _TEXTS:
+        return _digest(value)
+    return Path(value).name if name in _FOLDERS and isinstance(value, str) else _shown(value)
+
+
+def _digest(text: str) -> str:
+    return f"sha256 {sha256_text(text)[:12]}" if text else ""
+
+
+def _shown(value: Any) -> str:
+    """A value by itself: a text without its quotes."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    return _written(value)
+
+
+def _written(value: Any) -> str:
+    """A value as it would stand in the file."""
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    if isinstance(value, Frozen):
+        value = value.model_dump(mode="json", exclude_none=True)
+    if isinstance(value, dict):
+        inner = ", ".join(f"{name} = {_written(one)}" for name, one in value.items())
+        return f"{{ {inner} }}" if inner else ""
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,92 @@
+"""The rules page says every field of a season file, in every language, and nothing of the machine."""
+
+from __future__ import annotations
+
+from types import UnionType
+from typing import Union, get_args, get_origin
+
+import pytest
+from season_runs import season_text
+
+from assaymark.claims.messages import catalogue, languages
+from assaymark.protocol import DatasheetLimits, Frozen
+from assaymark.workflow.season_file import Season, parse_season
+from assaymark.workflow.season_view_rules import OWN, season_rules
+
+PANEL = """
+[[panel]]
+name = "reader"
+family = "north"
+model = "reference/reader"
+trials = 3
+args = { noise = 0.5 }
+
+[datasheets]
+verbosity = 0.15
+"""
+
+
+def lines(text: str) -> dict[tuple[str, str], str]:
+    return {(one.group, one.name): one.value for one in season_rules(parse_season(text))}
+
+
+def fields(kind: type[Frozen], group: str = OWN) -> set[tuple[str, str]]:
+    """Every field of the file with its table, by the types alone."""
+    found = set()
+    for name, field in kind.model_fields.items():
+        union = get_origin(field.annotation) in (Union, UnionType)
+        kinds = get_args(field.annotation) if union else (field.annotation,)
+        inner = next((one for one in kinds if isinstance(one, type) and issubclass(one, Frozen)), None)
+        if inner is None:
+            found.add((group, name))
+        else:
+            found |= fields(inner, name)
+    return found
+
+
+def test_every_field_has_a_line_and_no_line_has_no_field():
+    found = set(lines(season_text() + PANEL))
+    wanted = fields(Season) - {(OWN, name) for name in ("agents", "panel", "strategies")}
+    assert wanted >= {("rules", "cost_bps"), ("judging", "alpha"), ("engine", "attempts"), ("datasheets", "slope")}
+    assert found == wanted | {("agents", "one"), ("agents", "two"), ("panel", "reader")}
+
+
+@pytest.mark.parametrize("language", languages())
+def test_every_line_says_what_it_means(language):
+    words = catalogue(language)
+    for one in season_rules(parse_season(season_text() + PANEL)):
+        assert words.render(one.meaning).endswith("."), one
+    strategies = season_text(prompt="").replace(
+        "[[agents]]", "[strategies]\none = 'Buy.'\ntwo = 'Sell.'\n\n[[agents]]", 1
+    )
+    found = [one for one in season_rules(parse_season(strategies)) if one.group == "strategies"]
+    assert [one.name for one in found] == ["one", "two"]
+    assert len({one.value for one in found}) == 2
+    assert words.render(found[0].meaning)
+
+
+def test_values_stand_as_in_the_file():
+    found = lines(season_text(rules="cost_bps = 2.5\nfractional = false\nfill = 'close'") + PANEL)
+    assert found["rules", "cost_bps"] == "2.5"
+    assert found["rules", "fractional"] == "false"
+    assert found["rules", "fill"] == "close"
+    assert found["rules", "max_weight"] == ""
+    assert found["season", "capital"] == "100000"
+    assert found["calendar", "decide_at"] == "21:30:00"
+    assert found["datasheets", "verbosity"] == "0.15"
+    assert (
+        found["panel", "reader"] == 'model = "reference/reader", family = "north", trials = 3, args = { noise = 0.5 }'
+    )
+
+
+def test_no_path_and_no_long_text_is_on_the_page():
+    head = "market = {source = '/home/somebody/snapshots/spring-2024'}\nuniverse = ['AAA', 'BBB']"
+    found = lines(season_text(head=head, prompt="A secret recipe. " * 40))
+    assert found["market", "source"] == "spring-2024"
+    assert found["season", "universe"] == "AAA, BBB"
+    assert found["season", "prompt"].startswith("sha256 ")
+    assert not any("secret" in value or "somebody" in value for value in found.values())
+
+
+def test_every_limit_of_a_datasheet_is_a_field():
+    assert {name for group, name in fields(Season) if group == "datasheets"} == set(DatasheetLimits.model_fields)
