@@ -22,8 +22,10 @@ from rich.markup import escape
 from assaymark import __version__
 from assaymark.agents import DATER, Dater, reference_agents
 from assaymark.benchmark.reference import reference_benchmark_models
-from assaymark.cli_bench import Tools, bench_app
+from assaymark.cli_bench import bench_app
+from assaymark.cli_datasheet import datasheet_command
 from assaymark.cli_season import season_app
+from assaymark.cli_tools import Budget, DryRun, Ledger, PriceFile, Tools
 from assaymark.engine import Model
 from assaymark.engine.models import Models, providers
 from assaymark.errors import AssayError
@@ -31,7 +33,6 @@ from assaymark.importers import IMPORTERS, template
 from assaymark.judging import ORACLE, ConstraintOracle, reference_judges
 from assaymark.judging.pairs import reference_pair_judges
 from assaymark.protocol import parse_study
-from assaymark.report.datasheet_terminal import datasheet_summary
 from assaymark.workflow import costs, verbs
 from assaymark.workflow import data as market_data
 from assaymark.workflow import doctor as examination
@@ -62,19 +63,6 @@ Store = Annotated[Path, typer.Option("--out", help="Folder of the snapshot; it h
 Stored = Annotated[Path, typer.Argument(help="Folder of a snapshot.", metavar="FOLDER")]
 Run = Annotated[Path, typer.Argument(help="Run folder.", metavar="RUN")]
 Out = Annotated[Path, typer.Option("--out", help="Run folder to work in.", metavar="RUN")]
-Shared = Annotated[
-    str | None,
-    typer.Option("--ledger", help="Keep the ledger in this PostgreSQL database, for several workers.", metavar="URL"),
-]
-
-
-Budget = Annotated[
-    float | None, typer.Option("--budget", help="Most that all calls of this run folder may cost.", metavar="USD")
-]
-PriceFile = Annotated[
-    Path | None, typer.Option("--prices", help="Prices of your own (TOML), in place of ours.", metavar="FILE")
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be asked and cost; send nothing.")]
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -102,6 +90,7 @@ def models() -> Mapping[str, Model]:
         **reference_judges(),
         **reference_pair_judges(),
         **reference_benchmark_models(),
+        **reference_season_judges(),
         ORACLE: ConstraintOracle(),
         DATER: Dater(),
     }
@@ -203,7 +192,7 @@ def amend(
 
 @app.command()
 def run(
-    study: Annotated[Path, typer.Argument(help="Study file (TOML).", metavar="STUDY")], out: Out, ledger: Shared = None,
+    study: Annotated[Path, typer.Argument(help="Study file (TOML).", metavar="STUDY")], out: Out, ledger: Ledger = None,
     budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
 ) -> None:  # fmt: skip
     """Lock, decide, judge, measure, claim and report, as far as they are not done; can be killed and run again."""
@@ -222,7 +211,7 @@ def run(
 
 @app.command()
 def worker(
-    run: Annotated[Path | None, typer.Argument(help="Run folder.", metavar="RUN")] = None, ledger: Shared = None,
+    run: Annotated[Path | None, typer.Argument(help="Run folder.", metavar="RUN")] = None, ledger: Ledger = None,
     budget: Budget = None, prices: PriceFile = None,
 ) -> None:  # fmt: skip
     """Answer the planned calls of a shared ledger beside other workers, until none is left."""
@@ -357,75 +346,6 @@ def export(
         _say(line)
 
 
-@app.command()
-def datasheet(
-    judge: Annotated[
-        list[str] | None, typer.Option("--judge", help="Model to measure, as provider/name; can be repeated.")
-    ] = None,
-    log: Annotated[Path | None, typer.Option("--from", help="Somebody's log of pairwise verdicts (CSV).")] = None,
-    log_map: Annotated[Path | None, typer.Option("--map", help="For --from: which column is what (TOML).")] = None,
-    only: Annotated[
-        list[str] | None, typer.Option("--only", help="For --from: COLUMN=VALUE, the rows to read; can be repeated.")
-    ] = None,
-    compare: Annotated[
-        list[Path] | None, typer.Option("--compare", help="An earlier datasheet (JSON): same instrument, or shifted?")
-    ] = None,
-    comparator: Annotated[
-        str | None, typer.Option("--comparator", help="A further judge beside the others: a ceiling, not the truth.")
-    ] = None,
-    tasks: Annotated[Path | None, typer.Option("--tasks", help="Tasks of your own (TOML); default: finance.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the stimuli and of the resampling.")] = 7,
-    trials: Annotated[int, typer.Option("--trials", min=1, max=50, help="How often each question is asked.")] = 1,
-    strict: Annotated[bool, typer.Option(help="Also ask under the strict instruction.")] = True,
-    pointwise: Annotated[
-        bool, typer.Option("--pointwise", help="Also show single texts, to be graded by a rubric.")
-    ] = False,
-    run: Annotated[
-        Path | None, typer.Option("--run", help="Measure every judge of the plan locked in this run folder, into it.")
-    ] = None,
-    out: Annotated[Path, typer.Option("--out", help="Folder to work in.", metavar="RUN")] = Path(
-        "assaymark-datasheets"
-    ),
-    budget: Budget = None,
-    prices: PriceFile = None,
-    dry_run: DryRun = False,
-) -> None:
-    """Measure a judge as an instrument: what it does with nothing, with equal texts, with a known difference."""
-    if sum((bool(judge), log is not None, run is not None)) != 1:
-        raise typer.BadParameter("give --judge MODEL, --run RUN, or --from LOG")
-    if log is None and (log_map is not None or only):
-        raise typer.BadParameter("--map and --only are for --from")
-    if log is not None and (tasks is not None or trials != 1 or pointwise or comparator):
-        raise typer.BadParameter("--tasks, --trials, --pointwise and --comparator are for judges that are asked")
-    if log is not None and (budget is not None or prices is not None or dry_run):
-        raise typer.BadParameter("--budget, --prices and --dry-run are for judges that are asked")
-    who = costs.paid_models(models(), budget, prices)
-    if log is not None:
-        mapping = verbs.log_map(log_map, only or ())
-        made = verbs.measure_log(RunFolder(out), log, mapping, seed=seed, old=compare or ())
-    else:
-        folder = RunFolder(out if run is None else run)
-        panel = [] if run is None else verbs.panel_of(folder)
-        wanted = [*(judge or ()), *([comparator] if comparator else ())]
-        judges = [*panel, *verbs.judges_of(wanted, trials)]
-        if dry_run:
-            points = pointwise or run is not None
-            _say_all(costs.expect_datasheets(
-                folder, judges, prices_of(who), tasks=tasks, seed=seed, strict=strict, pointwise=points
-            ))  # fmt: skip
-            return
-        with _progress() as progress:
-            made = verbs.measure_judges(
-                folder, judges, who, tasks=tasks, seed=seed, strict=strict,
-                pointwise=pointwise or run is not None, study=run is not None,
-                comparator=comparator.partition("/")[2] if comparator else None, old=compare or (), progress=progress,
-            )  # fmt: skip
-    _console().print(datasheet_summary(made.sheets, made.agreement))
-    _say(f"page: {made.page}")
-    if log is None:
-        _say_all(costs.paid_lines(folder, prices_of(who)))
-
-
 @data.command("synth")
 def data_synth(out: Store, seed: Annotated[int, typer.Option("--seed", help="0 or more.")] = 0) -> None:
     """Write the invented market of a seed: 183 instruments, 2015 to 2025, with macro series, news and filings."""
@@ -490,8 +410,10 @@ def _finish(result: verbs.Reported) -> None:
     _say(f"page: {result.page}")
 
 
-app.add_typer(bench_app(Tools(models, _progress, _say_all)), name="bench")
-app.add_typer(season_app(Tools(models, _progress, _say_all)), name="season")
+_tools = Tools(models, _progress, _say_all, lambda content: _console().print(content))
+app.command()(datasheet_command(_tools))
+app.add_typer(bench_app(_tools), name="bench")
+app.add_typer(season_app(_tools), name="season")
 
 
 if __name__ == "__main__":

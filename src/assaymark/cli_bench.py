@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from assaymark.engine import Model
+from assaymark.cli_tools import Budget, DryRun, Ledger, PriceFile, Tools
 from assaymark.workflow import benching, costs, verbs
 from assaymark.workflow.asking import prices_of
 from assaymark.workflow.bench_costs import expected
 from assaymark.workflow.bench_files import Wanted, default_folder, plan_text
 from assaymark.workflow.bench_sets import write_set
 from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.progress import Progress
 
 Plan = Annotated[Path | None, typer.Argument(help="Benchmark file (TOML), in place of the options.", metavar="PLAN")]
 Models = Annotated[
@@ -27,12 +25,6 @@ Models = Annotated[
 Out = Annotated[
     Path | None, typer.Option("--out", help="Run folder; default: one named after the model.", metavar="RUN")
 ]
-Ledger = Annotated[
-    str | None, typer.Option("--ledger", help="Keep the ledger in this PostgreSQL database.", metavar="URL")
-]
-Budget = Annotated[float | None, typer.Option("--budget", help="Most that all calls may cost.", metavar="USD")]
-PriceFile = Annotated[Path | None, typer.Option("--prices", help="Prices of your own (TOML).", metavar="FILE")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be asked and cost; send nothing.")]
 Convention = Annotated[str | None, typer.Option("--convention", help="paper (default) or reference.")]
 Market = Annotated[
     str | None, typer.Option("--market", help="Folder of a snapshot; default: the embedded market.", metavar="FOLDER")
@@ -63,18 +55,6 @@ _HELP: Final[Mapping[str, str]] = {
     "qa": "Ask models the static questions T1 to T7, and say how firmly they can be told apart.",
     "pipeline": "Take models through the stages S1 to S5 for every profile and window, beside five baselines.",
 }
-
-
-class Tools:
-    """What the commands share with the others: the models, progress bars, and how lines are printed."""
-
-    def __init__(
-        self,
-        models: Callable[[], Mapping[str, Model]],
-        progress: Callable[[], AbstractContextManager[Progress]],
-        say_all: Callable[[Iterable[str]], None],
-    ) -> None:
-        self.models, self.progress, self.say_all = models, progress, say_all
 
 
 def bench_app(tools: Tools) -> typer.Typer:

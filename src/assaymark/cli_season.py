@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from assaymark.cli_bench import Tools
+from assaymark.cli_tools import Budget, Ledger, PriceFile, Tools
 from assaymark.errors import InputError
 from assaymark.workflow import costs
 from assaymark.workflow.asking import prices_of
@@ -21,12 +21,7 @@ from assaymark.workflow.sharing import name_ledger
 SeasonFile = Annotated[Path, typer.Argument(help="Season file (TOML).", metavar="FILE")]
 SeasonFolder = Annotated[Path, typer.Argument(help="Run folder of a season.", metavar="SEASON")]
 Out = Annotated[Path, typer.Option("--out", help="Run folder to make.", metavar="SEASON")]
-Ledger = Annotated[
-    str | None, typer.Option("--ledger", help="Keep the ledger in this PostgreSQL database.", metavar="URL")
-]
 Day = Annotated[str | None, typer.Option("--day", help="Up to this day, such as 2024-03-01.", metavar="DAY")]
-Budget = Annotated[float | None, typer.Option("--budget", help="Most that all calls may cost.", metavar="USD")]
-PriceFile = Annotated[Path | None, typer.Option("--prices", help="Prices of your own (TOML).", metavar="FILE")]
 
 
 def season_app(tools: Tools) -> typer.Typer:

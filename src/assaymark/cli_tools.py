@@ -1,0 +1,37 @@
+"""What the groups of commands share: the options about money and the ledger, and how things are asked and shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import RenderableType
+
+from assaymark.engine import Model
+from assaymark.workflow.progress import Progress
+
+Ledger = Annotated[
+    str | None,
+    typer.Option("--ledger", help="Keep the ledger in this PostgreSQL database, for several workers.", metavar="URL"),
+]
+Budget = Annotated[
+    float | None, typer.Option("--budget", help="Most that all calls of this run folder may cost.", metavar="USD")
+]
+PriceFile = Annotated[
+    Path | None, typer.Option("--prices", help="Prices of your own (TOML), in place of ours.", metavar="FILE")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be asked and cost; send nothing.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The models that can be asked, progress bars, and how lines and tables are printed."""
+
+    models: Callable[[], Mapping[str, Model]]
+    progress: Callable[[], AbstractContextManager[Progress]]
+    say_all: Callable[[Iterable[str]], None]
+    show: Callable[[RenderableType], None]
