@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assaymark.report.figures.nav_paths import falls
 from assaymark.report.figures.score import score_axis
 from assaymark.report.formats import text_width
 from assaymark.report.portbench.figures import (
@@ -20,7 +21,6 @@ from assaymark.report.portbench.figures import (
     interval_strip,
     stress_scatter,
 )
-from assaymark.report.portbench.figures.history import falls
 
 
 def drawn(svg: str, kind: str) -> list[tuple[float, float]]:

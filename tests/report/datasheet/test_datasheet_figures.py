@@ -31,7 +31,7 @@ from assaymark.report.datasheet.figures import (
     stacks,
 )
 from assaymark.report.datasheet.figures.placing import Box, Request, around, placed
-from assaymark.report.datasheet.figures.stack import _apart
+from assaymark.report.datasheet.figures.stack import apart
 from assaymark.report.formats import clean, text_width
 
 LADDER = (CurvePoint(0.5, 0.58, (0.46, 0.7)), CurvePoint(1, 0.84, (0.75, 0.9)), CurvePoint(5, 1.0, (0.84, 1.0)))
@@ -79,7 +79,7 @@ def test_lengths_of_a_stack_are_its_pairs():
 )
 def test_counts_below_a_stack_never_touch(rows):
     centres, widths = [c for c, _ in rows], [w for _, w in rows]
-    found = _apart(centres, widths, 524)
+    found = apart(centres, widths, 524)
     assert all(b - a >= (v + w) / 2 - 1e-6 for (a, v), (b, w) in pairwise(zip(found, widths, strict=True)))
     assert found[0] - widths[0] / 2 >= -1e-6
     assert found[-1] + widths[-1] / 2 <= 524 + 1e-6

@@ -103,6 +103,25 @@ def frame(
     ).as_str()
 
 
+def apart(centres: Sequence[float], widths: Sequence[float], width: float) -> list[float]:
+    """Centres moved as little as needed so that no two labels touch and none leaves the figure.
+
+    >>> [round(x) for x in apart([5, 8, 90], [10, 10, 10], 100)]
+    [5, 15, 90]
+    """
+    found: list[float] = []
+    edge = 0.0
+    for centre, size in zip(centres, widths, strict=True):
+        at = max(centre, edge + size / 2)
+        found.append(at)
+        edge = at + size / 2
+    edge = width
+    for k in range(len(found) - 1, -1, -1):
+        found[k] = min(found[k], edge - widths[k] / 2)
+        edge = found[k] - widths[k] / 2
+    return found
+
+
 class Scale:
     """A linear axis from data to pixels; values outside are held at its ends."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import svg
 
 from assaymark.report.datasheet.figures.marks import PARTS, Panel, block, patterns
-from assaymark.report.figures.canvas import label
+from assaymark.report.figures.canvas import apart, label
 from assaymark.report.formats import count, shortened, text_width
 
 _BAR, _ROW = 28.0, 68.0
@@ -67,25 +67,6 @@ def _bar(name: str, pairs: Sequence[int], y: float, width: float) -> list[svg.El
             parts += block(name, x, y, size, _BAR, fill)
             labels.append((x + size / 2, count(n)))
         x += size
-    centres = _apart([at for at, _ in labels], [text_width(text, 12) + 6 for _, text in labels], width)
+    centres = apart([at for at, _ in labels], [text_width(text, 12) + 6 for _, text in labels], width)
     parts += [label(at, y + _BAR + 15, text, "tk", "middle") for at, (_, text) in zip(centres, labels, strict=True)]
     return parts
-
-
-def _apart(centres: Sequence[float], widths: Sequence[float], width: float) -> list[float]:
-    """Centres moved as little as needed so that no two labels touch and none leaves the figure.
-
-    >>> [round(x) for x in _apart([5, 8, 90], [10, 10, 10], 100)]
-    [5, 15, 90]
-    """
-    found: list[float] = []
-    edge = 0.0
-    for centre, size in zip(centres, widths, strict=True):
-        at = max(centre, edge + size / 2)
-        found.append(at)
-        edge = at + size / 2
-    edge = width
-    for k in range(len(found) - 1, -1, -1):
-        found[k] = min(found[k], edge - widths[k] / 2)
-        edge = found[k] - widths[k] / 2
-    return found
