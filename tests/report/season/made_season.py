@@ -1,0 +1,315 @@
+"""Invented seasons of any size for the site: every state that a season can have, and texts that try to break a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+
+import numpy as np
+from made_season_claims import PLAN, decided, made_catalogue
+from made_season_numbers import measurements
+
+from assaymark.claims.messages import said
+from assaymark.judging.season.horizon_types import AuditLine
+from assaymark.judging.season.noise import NoiseFloor
+from assaymark.judging.season.plans import ScoringPlan, SubComponent, load_scoring
+from assaymark.judging.season.scores import judge_score
+from assaymark.judging.season.table import Contestant, SeasonTable, season_table
+from assaymark.records import EvidenceState
+from assaymark.report.season.inputs import (
+    SeasonAgent,
+    SeasonClaimLine,
+    SeasonGradeView,
+    SeasonJudge,
+    SeasonPath,
+    SeasonRefusal,
+    SeasonRule,
+    SeasonRun,
+    SeasonStep,
+    SeasonTrade,
+)
+
+HOSTILE = '</pre><script>document.title="pwned"</script>{{ 7*7 }}{% raw %}<img src=x onerror=alert(1)>\x1b[31m\u202e'
+FIRST_DAY = date(2026, 1, 5)
+BASELINES = (("equal weight", 0.05), ("60/40", 0.039), ("cash", 0.009))
+UNIVERSE = ("NVX", "ORL", "QAD", "SPY", "TLT")
+CAST = ("Alder", "Birch", "Cedar", "Dogwood", "Elm", "Fir", "Gorse", "Hazel")
+FAMILIES = ("North", "Strand", "Quay", "Ferro", "Moor", "North", "Strand", "Quay")
+# Points of each judge: first alone, three in one class, one that depends on who judges, last alone.
+SCORES: Mapping[str, tuple[float, ...]] = {
+    "Alder": (70, 74, 79),
+    "Birch": (58, 66, 71),
+    "Cedar": (56, 60, 79),
+    "Dogwood": (61, 64, 66),
+    "Elm": (40, 55, 65),
+    "Fir": (33, 38, 44),
+    "Gorse": (60, 63),
+    "Hazel": (),
+}
+SECONDS = {"Alder": 4.2, "Birch": 4.9, "Cedar": None, "Dogwood": 2.9, "Elm": 5.5, "Fir": 8.0, "Gorse": 3.0}
+UNRESOLVED = "Fir"
+
+__all__ = ["HOSTILE", "hostile_season", "made_catalogue", "made_season"]
+STATES: tuple[tuple[EvidenceState, str, str], ...] = (
+    ("supported", "up 6.2 % over five sessions", "NVX 5-day return +6.18 %"),
+    ("contradicted", "analysts' mean target is 240", "target mean 214.50"),
+    ("derivable", "drawdown now 4.4 % from the peak", "NAV 101,260; peak 105,930"),
+    ("not_verifiable", "debt has fallen by a third since March", ""),
+    ("rule", "position capped at 15 % of NAV", "limit 15 %; weight 14.6 %"),
+    ("own_action", "selling 40 of the 120 shares", ""),
+)
+
+
+def made_season(
+    agents: int = 8, days: int = 61, judges: int = 3, *, claims_a_day: int = 2, hostile: bool = True, seed: int = 3
+) -> SeasonRun:
+    """A season of invented agents and numbers.
+
+    The first six are those of a known table, then one that a judge failed on, then one that nobody graded; more are
+    drawn at random. One judge gives a season without a panel: every order is withheld.
+    """
+    rng = np.random.default_rng(seed)
+    scoring = load_scoring("v0.3" if judges == 1 else "v0.4")
+    cast = [_agent(at) for at in range(agents)]
+    panel = [_judge(at) for at in range(judges)]
+    dates = _dates(days)
+    grades = [_grade(one, judge, at, scoring, rng, hostile) for one in cast for at, judge in enumerate(panel)]
+    table = _table(cast, grades, scoring)
+    paths = _paths(cast, dates, rng)
+    return SeasonRun(
+        name="season-3",
+        title=f"Season 3, days 1 to {days}",
+        plan_hash=PLAN,
+        locked_at="2026-01-02T08:00:00Z",
+        software="0.1",
+        first=dates[0],
+        last=dates[-1],
+        days=days,
+        currency="USD",
+        capital=100_000.0,
+        universe=UNIVERSE,
+        prompt=f"Trade the universe.\n{HOSTILE}" if hostile else "Trade the universe.",
+        scoring=scoring,
+        agents=tuple(cast),
+        judges=tuple(panel),
+        paths=paths,
+        steps={one.name: _steps(one.name, dates, rng, hostile) for one in cast},
+        ledger={one.name: _ledger(dates, panel, claims_a_day, rng, hostile) for one in cast},
+        grades=tuple(grades),
+        table=table,
+        decided=decided(cast, table, len(panel), days),
+        measurements=measurements(cast, panel, grades, table, paths, rng),
+        blinding={
+            one.name: (
+                AuditLine(one.family, "replaced", 3, "name of a provider"),
+                AuditLine("NVX", "kept", 12, "a holding"),
+            )
+            for one in cast
+        },
+        rules=_rules(),
+        notes=(said("made.kappa", kappa=0.31, items=48, publish=0.4),),
+    )
+
+
+def hostile_season() -> SeasonRun:
+    """A small season in which every name and text tries to break out of the page."""
+    made = made_season(4, 5)
+    names = {"Alder": '<script>alert("x")</script>', "Birch": "\u202eBirch & Söhne\u2066", "Cedar": "C" * 90}
+    agents = tuple(replace(one, family=HOSTILE, model=HOSTILE) if one.name == "Dogwood" else one for one in made.agents)
+    renamed = _renamed(replace(made, agents=agents, title=HOSTILE), names)
+    judges = tuple(replace(one, datasheet="../sheet.html", model=HOSTILE) for one in renamed.judges)
+    return replace(renamed, judges=judges, source=HOSTILE)
+
+
+# --- who took part ----------------------------------------------------------------------------------------------------
+
+
+def _agent(at: int) -> SeasonAgent:
+    if at < len(CAST):
+        return SeasonAgent(name=CAST[at], family=FAMILIES[at], model=f"made/{FAMILIES[at].lower()}-{at}")
+    family = f"House {at % 9 + 1}"
+    return SeasonAgent(name=f"Agent {at + 1:02d}", family=family, model=f"made/{at + 1}")
+
+
+def _judge(at: int) -> SeasonJudge:
+    family = (*dict.fromkeys(FAMILIES), *(f"House {n}" for n in range(1, 9)))[at]
+    sheet = "judges/north-j.html" if at == 0 else None
+    return SeasonJudge(name=f"{family}-J", family=family, model=f"made/{family.lower()}-judge", datasheet=sheet)
+
+
+def _dates(days: int) -> tuple[str, ...]:
+    found: list[str] = []
+    day = FIRST_DAY
+    while len(found) < days:
+        if day.weekday() < 5:
+            found.append(day.isoformat())
+        day += timedelta(days=1)
+    return tuple(found)
+
+
+# --- what was graded --------------------------------------------------------------------------------------------------
+
+
+def _parts(
+    parts: Sequence[SubComponent], target: float, rng: np.random.Generator, width: float = 4.0
+) -> dict[str, float]:
+    return {part.name: float(np.clip(round(target + rng.normal(0, width)), 0, 100)) for part in parts}
+
+
+def _grade(
+    agent: SeasonAgent, judge: SeasonJudge, at: int, plan: ScoringPlan, rng: np.random.Generator, hostile: bool
+) -> SeasonGradeView:
+    known = SCORES.get(agent.name)
+    if known is not None and at >= len(known) and not (known and at > 2):
+        why = "the reply is no JSON object" + (f" {HOSTILE}" if hostile else "")
+        return SeasonGradeView(agent=agent.name, judge=judge.name, state="invalid", reason=why)
+    target = known[at] if known is not None and at < len(known) else float(rng.uniform(35, 85))
+    reasoning, evidence = _parts(plan.reasoning, target, rng), _parts(plan.evidence, target, rng)
+    outcome = None if agent.name == UNRESOLVED else float(np.clip(round(target + rng.normal(-6, 6)), 0, 100))
+    score = judge_score(judge.name, reasoning, evidence, outcome, plan=plan)
+    words = HOSTILE if hostile and agent.name == "Birch" else "Theses are kept and sizes follow them."
+    return SeasonGradeView(
+        agent=agent.name,
+        judge=judge.name,
+        state="ok",
+        composite=score.composite,
+        axes={"reasoning": score.reasoning, "evidence": score.evidence, "process": score.process},
+        reasoning=reasoning,
+        evidence=evidence,
+        capped={"claim_support": min(evidence["claim_support"] + 12, 100.0)} if agent.name == "Birch" else {},
+        outcome=outcome,
+        outcome_state="unresolved" if outcome is None else "ok",
+        data_reliability=98.0,
+        lookahead="fail" if agent.name == "Elm" and at == 0 else "pass",
+        lookahead_reason="Day 3 speaks of the close of day 4." if agent.name == "Elm" and at == 0 else "",
+        verdict="The process is steady.",
+        summary=words,
+        parts=1,
+    )
+
+
+def _table(agents: Sequence[SeasonAgent], grades: Sequence[SeasonGradeView], plan: ScoringPlan) -> SeasonTable:
+    floor = NoiseFloor(1.2, 9, 10, 1, "ok")
+    return season_table(
+        [
+            Contestant(
+                one.name,
+                {g.judge: g.composite for g in grades if g.agent == one.name and g.composite is not None},
+                SECONDS.get(one.name, 3.0 + at % 5),
+                floor,
+            )
+            for at, one in enumerate(agents)
+        ],
+        judges=NoiseFloor(0.9, 12, 15, 3, "ok"),
+        plan=plan,
+    )
+
+
+# --- what happened ---------------------------------------------------------------------------------------------------
+
+
+def _paths(agents: Sequence[SeasonAgent], days: tuple[str, ...], rng: np.random.Generator) -> tuple[SeasonPath, ...]:
+    found = []
+    ends = [(one.name, float(rng.normal(0.03, 0.04)), False) for one in agents]
+    for name, end, baseline in [*ends, *((name, end, True) for name, end in BASELINES)]:
+        noise = rng.normal(0, 0.0 if name == "cash" else 0.006, len(days)).cumsum()
+        bridge = noise - noise[-1] * np.arange(1, len(days) + 1) / len(days)
+        nav = 100_000 * (1 + end * np.arange(1, len(days) + 1) / len(days) + bridge)
+        found.append(SeasonPath(name=name, baseline=baseline, start=100_000.0, days=days, nav=tuple(map(float, nav))))
+    return tuple(found)
+
+
+def _steps(agent: str, days: tuple[str, ...], rng: np.random.Generator, hostile: bool) -> tuple[SeasonStep, ...]:
+    found = []
+    for at, day in enumerate(days):
+        symbol = UNIVERSE[int(rng.integers(len(UNIVERSE)))]
+        text = HOSTILE if hostile and at == 1 else f"{symbol} is up on the week, and the position stays small."
+        refused = (
+            SeasonRefusal(symbol=symbol, reason="not enough cash", text="Buying 40 needs 9,000, and 310 is left."),
+        )
+        found.append(
+            SeasonStep(
+                number=at + 1,
+                day=day,
+                record_id=f"{agent}/{day}",
+                orders=(f"buy 10 {symbol}",),
+                texts=(("summary", text),),
+                fills=(SeasonTrade(symbol=symbol, quantity=10.0, price=None if at == 2 else 101.5, cost=1.0),),
+                refusals=refused if at % 20 == 7 else (),
+                flags=("target above the limit",) if at % 30 == 9 else (),
+                problem="no answer in time" if at % 40 == 11 else "",
+                seconds=None if agent == "Cedar" else float(rng.uniform(2, 6)),
+                nav=100_000.0 + 10 * at,
+                cash=40_000.0 - 100 * at,
+                positions={symbol: 10.0 * (at + 1)},
+                mismatches=("Cash 40,000.00 is stated; the fills make 39,998.00.",) if at % 50 == 13 else (),
+            )
+        )
+    return tuple(found)
+
+
+def _ledger(
+    days: tuple[str, ...], panel: Sequence[SeasonJudge], a_day: int, rng: np.random.Generator, hostile: bool
+) -> tuple[SeasonClaimLine, ...]:
+    found = []
+    words = ("supported", "contradicted", "not_verifiable")
+    for at, day in enumerate(days):
+        for which in rng.integers(len(STATES), size=a_day):
+            state, quote, saw = STATES[which]
+            agreed = state if state in words else "supported"
+            says = agreed if rng.random() < 0.85 else str(rng.choice(words))
+            found.append(
+                SeasonClaimLine(
+                    number=at + 1,
+                    day=day,
+                    quote=HOSTILE if hostile and at == 1 else quote,
+                    saw=saw,
+                    numbers=None if which == 3 and rng.random() < 0.5 else state,
+                    rule="same field",
+                    judges={judge.name: says for judge in panel[:2]} if rng.random() < 0.6 else {},
+                )
+            )
+    return tuple(found)
+
+
+# --- rules and names -------------------------------------------------------------------------------------------------
+def _rules() -> tuple[SeasonRule, ...]:
+    lines = (
+        ("season", "name", "season-3"),
+        ("season", "capital", "100000 USD"),
+        ("fills", "when", "next open"),
+        ("fills", "cost_bps", "10"),
+        ("judging", "period", "week"),
+        ("judging", "publish", "0.4"),
+    )
+    return tuple(
+        SeasonRule(group=group, name=name, value=value, meaning=said("made.meaning", field=name))
+        for group, name, value in lines
+    )
+
+
+def _renamed(run: SeasonRun, names: Mapping[str, str]) -> SeasonRun:
+    """The same season with other names of agents, wherever they stand."""
+
+    def call(name: str) -> str:
+        return names.get(name, name)
+
+    def labels(given: Mapping[str, str]) -> dict[str, str]:
+        return {key: call(value) for key, value in given.items()}
+
+    rows = tuple(replace(row, contestant=call(row.contestant)) for row in run.table.rows)
+    agents = tuple(replace(one, name=call(one.name)) for one in run.agents)
+    table = replace(run.table, rows=rows)
+    return replace(
+        run,
+        agents=agents,
+        paths=tuple(replace(path, name=call(path.name)) for path in run.paths),
+        steps={call(name): steps for name, steps in run.steps.items()},
+        ledger={call(name): lines for name, lines in run.ledger.items()},
+        grades=tuple(replace(grade, agent=call(grade.agent)) for grade in run.grades),
+        table=table,
+        decided=decided(agents, table, len(run.judges), run.days),
+        measurements=tuple(replace(m, labels=labels(m.labels)) for m in run.measurements),
+        blinding={call(name): lines for name, lines in run.blinding.items()},
+    )
