@@ -12,10 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from assaymark.errors import InputError, Problem
-from assaymark.metrology.checks import Bools, Floats, Ints
+from assaymark.metrology.checks import Bools, Floats, Ints, listed
 from assaymark.metrology.columns import Columns, raw_scores
-from assaymark.metrology.score_files import listed
-from assaymark.metrology.table import Calls, ScoreTable, panel_replicates
+from assaymark.metrology.table import Calls, ScoreTable, panel_replicates, weight_problems, weight_shares
 from assaymark.records import Measurement, canonical_json
 
 MISSING_SCORE: Final = "a score is missing"
@@ -100,7 +99,7 @@ def score_table_of(
     many = bool((rows.usable_trials > 1).any())
     names = columns.names["trajectory"]
     lengths = rows.of["length"][complete].astype(np.float64) if "length" in columns.numbers else None
-    table = ScoreTable(
+    return ScoreTable(
         trajectories=tuple(names[k] for k in rows.ids[complete]),
         agents=agents,
         agent=agent,
@@ -124,11 +123,7 @@ def score_table_of(
         mean=scores if many else None,
         first=rows.opening[complete] if many else None,
         repeats=repeats if many else None,
-    )
-    for part in (agent, cycle, cluster, format_, scores, share, table.first):
-        if part is not None:
-            part.setflags(write=False)
-    return table
+    ).frozen()
 
 
 def weights_of(dimensions: tuple[str, ...], weights: Mapping[str, float] | None) -> Floats:
@@ -137,19 +132,10 @@ def weights_of(dimensions: tuple[str, ...], weights: Mapping[str, float] | None)
     >>> weights_of(("clarity", "risk"), {"risk": 3, "clarity": 1}).tolist()
     [0.25, 0.75]
     """
-    if weights is None:
-        return np.full(len(dimensions), 1.0 / len(dimensions))
-    problems = [Problem("weights", f"no weight for dimension {name!r}") for name in dimensions if name not in weights]
-    problems += [
-        Problem("weights", f"{name!r} is not a dimension of the scores ({', '.join(dimensions)})")
-        for name in sorted(set(weights) - set(dimensions))
-    ]
-    given = np.array([weights.get(name, 0.0) for name in dimensions], dtype=np.float64)
-    if not np.isfinite(given).all() or (given < 0).any() or given.sum() <= 0:
-        problems.append(Problem("weights", f"must be finite, not negative and not all zero (got {dict(weights)})"))
+    problems = weight_problems(dimensions, weights, of="scores")
     if problems:
         raise InputError("scores", listed(problems))
-    return np.asarray(given / given.sum())
+    return weight_shares(dimensions, weights)
 
 
 class _Rows:

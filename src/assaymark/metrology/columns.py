@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from assaymark.errors import InputError, Problem
-from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.score_files import LISTED, listed, read_table
+from assaymark.metrology.checks import LISTED, Bools, Floats, Ints, listed
+from assaymark.metrology.score_files import read_table
 from assaymark.metrology.table import SCALE
 from assaymark.records import AGGREGATE, DerivationKind
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from assaymark.errors import InputError, Problem
+from assaymark.metrology.checks import LISTED, listed
 from assaymark.metrology.columns import KNOWN
 from assaymark.metrology.counting import NotStreamableError
-from assaymark.metrology.score_files import LISTED, listed
 
 if TYPE_CHECKING:
     import duckdb

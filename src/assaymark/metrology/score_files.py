@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,9 +14,7 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 
 from assaymark.errors import InputError, Problem
-
-LISTED: Final = 20
-"""Problems named before the rest is only counted."""
+from assaymark.metrology.checks import listed
 
 _DELIMITERS: Final = ",;\t|"
 _SNIFFED: Final = 1 << 16
@@ -63,13 +60,6 @@ def is_parquet(path: Path) -> bool:
             return handle.read(4) == b"PAR1"
     except OSError:
         return False
-
-
-def listed(problems: Iterable[Problem], more: int = 0) -> list[Problem]:
-    """The first problems, and how many more there are; a broken file has thousands, and nobody reads them."""
-    found = list(problems)
-    rest = len(found) - LISTED + more if len(found) > LISTED else more
-    return [*found[:LISTED], Problem("", f"and {rest} more")] if rest else found
 
 
 def _read_text(path: Path) -> pa.Table:

@@ -13,11 +13,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from assaymark.errors import InputError, Problem
-from assaymark.metrology.checks import Ints
+from assaymark.metrology.checks import Ints, listed
 from assaymark.metrology.columns import KNOWN, TEXTS, name_problems
 from assaymark.metrology.counting import Codes, NotStreamableError, Part, count
 from assaymark.metrology.ordering import ordered_copy
-from assaymark.metrology.score_files import listed
 from assaymark.metrology.sums import Layout, ScoreSums, total, whole_weights
 from assaymark.metrology.table import SCALE
 from assaymark.records import AGGREGATE

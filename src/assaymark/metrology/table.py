@@ -10,13 +10,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from assaymark.errors import InputError, Problem
-from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.checks import Floats, Ints, listed
 from assaymark.records import AGGREGATE, Decision, Judgment
 
 SCALE = (1.0, 5.0)
 """Rubric scores lie on this range (ValueBlindBench section 3.6)."""
-
-_LISTED = 20  # problems named before the rest is only counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +86,13 @@ class ScoreTable:
         """Scores [n, J, 1 + D] with each judge's aggregate, the weighted mean of its dimensions, in front."""
         return np.concatenate([(self.scores @ self.weights)[..., None], self.scores], axis=2)
 
+    def frozen(self) -> ScoreTable:
+        """The table itself, whose arrays nobody can write to from now on."""
+        for part in (self.agent, self.cycle, self.cluster, self.format, self.scores, self.weights, self.first):
+            if part is not None:
+                part.setflags(write=False)
+        return self
+
 
 def score_table(
     judgments: Iterable[Judgment],
@@ -127,33 +132,20 @@ def score_table(
     records = list(decisions)
     known = {decision.record_id: decision for decision in records}
     calls = sorted(judgments, key=lambda j: (j.trajectory, j.judge, j.trial))
-    problems = [*_judgment_problems(calls, known), *_decision_problems(records)]
-    if not calls:
-        problems.append(Problem("", "none given; judge the trajectories first"))
-    judges = {call.judge: call.family for call in calls}
-    dimensions = tuple(sorted({name for call in calls if call.status == "ok" for name in call.scores}))
-    share, wrong = _weights(dimensions, weights)
-    problems += wrong
-    if problems:
-        raise InputError("judgments", _listed(problems))
+    judges, dimensions, share = _checked(calls, records, known, weights)
     order = tuple(sorted(judges))
     trials = _scores(calls, dimensions)
     first = [key for key, decision in sorted(known.items()) if decision.replicate == 1]
     complete = [key for key in first if all((key, judge) in trials for judge in order)]
-    scores = np.array(
-        [[_mean_trial(trials[key, judge]) for judge in order] for key in complete],
-        dtype=np.float64,
-    ).reshape(len(complete), len(order), len(dimensions))
+    scores, opening = _panel_scores(trials, complete, order, len(dimensions))
     many = any(len(found) > 1 for found in trials.values())
-    opening = [[_first_trial(trials[key, judge]) for judge in order] for key in complete] if many else []
     repeats = _repeats(known.values(), order, trials, share)
     rows = [known[key] for key in complete]
     agents, agent = _index([d.agent.id for d in rows], {known[key].agent.id for key in first})
     cycles, cycle = _index([d.cycle for d in rows])
     clusters, cluster = _index([d.cluster for d in rows])
     formats, format_ = _index([d.format for d in rows])
-    seen = set(complete)
-    table = ScoreTable(
+    return ScoreTable(
         trajectories=tuple(complete),
         agents=agents,
         agent=agent,
@@ -172,16 +164,12 @@ def score_table(
         replicates=panel_replicates(repeats, [0] * len(order)),
         calls={judge: _calls([call for call in calls if call.judge == judge]) for judge in order},
         lengths=None if lengths is None else _lengths(complete, lengths),
-        left_out=tuple(key for key in first if key not in seen),
+        left_out=tuple(sorted({*first} - {*complete})),
         digest=_digest(calls, share, rows, lengths),
         mean=scores if many else None,
-        first=np.array(opening, dtype=np.float64).reshape(scores.shape) if many else None,
+        first=opening if many else None,
         repeats=repeats if many else None,
-    )
-    for part in (agent, cycle, cluster, format_, scores, share, table.first):
-        if part is not None:
-            part.setflags(write=False)
-    return table
+    ).frozen()
 
 
 def panel_replicates(
@@ -209,6 +197,15 @@ def _scores(calls: Sequence[Judgment], dimensions: Sequence[str]) -> Trials:
         if call.status == "ok":
             found[call.trajectory, call.judge][call.trial] = np.array([call.scores[name] for name in dimensions])
     return dict(found)
+
+
+def _panel_scores(trials: Trials, keys: Sequence[str], judges: Sequence[str], d: int) -> tuple[Floats, Floats]:
+    """Scores [n, J, D] of trajectories that all judges scored: the mean over the usable trials, and the first one."""
+    mean, first = (
+        np.array([[of(trials[key, judge]) for judge in judges] for key in keys]).reshape(len(keys), len(judges), d)
+        for of in (_mean_trial, _first_trial)
+    )
+    return mean, first
 
 
 def _mean_trial(trials: Mapping[int, Floats]) -> Floats:
@@ -265,7 +262,7 @@ def _calls(calls: Sequence[Judgment]) -> Calls:
 def _lengths(keys: Sequence[str], lengths: Mapping[str, int]) -> Floats:
     missing = [key for key in keys if key not in lengths]
     if missing:
-        raise InputError("lengths", _listed([Problem(key, "no token count for this trajectory") for key in missing]))
+        raise InputError("lengths", listed([Problem(key, "no token count for this trajectory") for key in missing]))
     return np.array([lengths[key] for key in keys], dtype=np.float64)
 
 
@@ -286,21 +283,46 @@ def _digest(
 # --- what can be wrong ----------------------------------------------------------------------------------------------
 
 
-def _weights(dimensions: Sequence[str], weights: Mapping[str, float] | None) -> tuple[Floats, list[Problem]]:
-    """Weights that sum to 1 in the order of the dimensions, or what is wrong with those given."""
-    d = len(dimensions)
-    equal = np.full(d, 1.0 / max(d, 1))
-    if weights is None or not d:
-        return equal, []
+def _checked(
+    calls: Sequence[Judgment],
+    records: Sequence[Decision],
+    known: Mapping[str, Decision],
+    weights: Mapping[str, float] | None,
+) -> tuple[dict[str, str], tuple[str, ...], Floats]:
+    """The family of each judge, the dimensions and their weights, or an error with everything that is wrong."""
+    problems = [*_judgment_problems(calls, known), *_decision_problems(records)]
+    if not calls:
+        problems.append(Problem("", "none given; judge the trajectories first"))
+    dimensions = tuple(sorted({name for call in calls if call.status == "ok" for name in call.scores}))
+    wrong = weight_problems(dimensions, weights, of="judgments") if dimensions else []
+    if problems or wrong:
+        raise InputError("judgments", listed([*problems, *wrong]))
+    return {call.judge: call.family for call in calls}, dimensions, weight_shares(dimensions, weights)
+
+
+def weight_problems(dimensions: Sequence[str], weights: Mapping[str, float] | None, *, of: str) -> list[Problem]:
+    """What is wrong with weights of the dimensions of what ``of`` names."""
+    if weights is None:
+        return []
     problems = [Problem("weights", f"no weight for dimension {name!r}") for name in dimensions if name not in weights]
     problems += [
-        Problem("weights", f"{name!r} is not a dimension of the judgments ({', '.join(dimensions)})")
+        Problem("weights", f"{name!r} is not a dimension of the {of} ({', '.join(dimensions)})")
         for name in sorted(set(weights) - set(dimensions))
     ]
     given = np.array([weights.get(name, 0.0) for name in dimensions], dtype=np.float64)
     if not np.isfinite(given).all() or (given < 0).any() or given.sum() <= 0:
         problems.append(Problem("weights", f"must be finite, not negative and not all zero (got {dict(weights)})"))
-    return (equal if problems else given / given.sum()), problems
+    return problems
+
+
+def weight_shares(dimensions: Sequence[str], weights: Mapping[str, float] | None) -> Floats:
+    """Weights in which `weight_problems` found nothing, in the order of the dimensions, so that they sum to 1.
+
+    >>> weight_shares(("clarity", "risk"), {"risk": 3, "clarity": 1}).tolist()
+    [0.25, 0.75]
+    """
+    given = np.array([1.0 if weights is None else weights[name] for name in dimensions], dtype=np.float64)
+    return np.asarray(given / given.sum())
 
 
 def _judgment_problems(calls: Sequence[Judgment], known: Mapping[str, Decision]) -> list[Problem]:
@@ -350,9 +372,3 @@ def _decision_problems(decisions: Sequence[Decision]) -> list[Problem]:
 
 def _place(trajectory: str, judge: str, trial: int) -> str:
     return f"{trajectory}, {judge}, trial {trial}"
-
-
-def _listed(problems: Sequence[Problem]) -> list[Problem]:
-    """The first problems; a broken file has thousands, and nobody reads them."""
-    rest = len(problems) - _LISTED
-    return list(problems) if rest <= 0 else [*problems[:_LISTED], Problem("", f"and {rest} more")]

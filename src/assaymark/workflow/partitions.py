@@ -15,8 +15,8 @@ from assaymark import __version__
 from assaymark.engine import Chunk, ChunkError, Ledger, map_chunks
 from assaymark.engine.compute import DEADLINE_S, How, usable_cores, way
 from assaymark.errors import InputError, Problem
+from assaymark.metrology.checks import listed
 from assaymark.metrology.partitions import VERSION, misfits, partition_sums, read_partition
-from assaymark.metrology.score_files import listed
 from assaymark.metrology.streaming import THREADS
 from assaymark.metrology.sums import ScoreSums, total
 from assaymark.workflow.progress import Progress
