@@ -32,6 +32,7 @@ from assaymark.errors import AssayError
 from assaymark.importers import IMPORTERS, template
 from assaymark.judging import ORACLE, ConstraintOracle, reference_judges
 from assaymark.judging.pairs import reference_pair_judges
+from assaymark.judging.season.season_judges import reference_season_judges
 from assaymark.protocol import parse_study
 from assaymark.workflow import costs, verbs
 from assaymark.workflow import data as market_data
