@@ -225,7 +225,7 @@ def _line(
     claim: HorizonClaim, step: HorizonStep | None, ledger: HorizonLedger
 ) -> tuple[ClaimLine, tuple[Evidence, ...]]:
     """A claim with its numbers."""
-    spans = _spans(claim.quote, step) if step is not None else []
+    spans = quoted_spans(claim.quote, step) if step is not None else []
     numbers = tuple(
         one
         for one in ledger.steps.get(claim.step, ())
@@ -248,7 +248,7 @@ def _numeric(numbers: Sequence[Evidence]) -> NumericState:
     return "supported" if states <= set(BORNE_OUT) else "not_verifiable"
 
 
-def _spans(quote: str, step: HorizonStep) -> list[tuple[int, int, int]]:
+def quoted_spans(quote: str, step: HorizonStep) -> list[tuple[int, int, int]]:
     """Where a quotation stands in the texts of a step, however its words are spaced: text, start and end."""
     words = quote.split()
     if not words:

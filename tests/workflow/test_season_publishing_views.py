@@ -1,0 +1,275 @@
+"""What the site of a season shows of its tables: who, what happened, what was said and graded."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from season_runs import IDS, NOW, Scripted, begun, market, orders, season_text, stored
+
+from assaymark.judging.season.horizon import horizon_of
+from assaymark.judging.season.horizon_ledger import CappedPart, horizon_ledger
+from assaymark.judging.season.horizon_replies import HorizonClaim
+from assaymark.judging.season.horizon_scores import GradedPart, HorizonGrades, HorizonScore, OutcomeGrade
+from assaymark.judging.season.horizon_types import Horizon, HorizonStep
+from assaymark.judging.season.market_lines import NO_MARKET
+from assaymark.judging.season.plans import load_scoring
+from assaymark.judging.season.scores import judge_score
+from assaymark.records import Context, Evidence, EvidenceState, Fact, Rationale
+from assaymark.workflow.season_file import parse_season
+from assaymark.workflow.season_material import SeasonMaterial, season_material
+from assaymark.workflow.season_records import SeasonCheck, SeasonGrade, SeasonReplaced
+from assaymark.workflow.season_running import run_season
+from assaymark.workflow.season_view import season_agents, season_judges, season_paths, season_steps
+from assaymark.workflow.season_view_grades import blinding_of, grade_views
+from assaymark.workflow.season_view_ledger import MISQUOTED, claims_by_judge, ledger_view
+
+A, B = IDS[0], IDS[1]
+PLAN = load_scoring("v0.4")
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory) -> SeasonMaterial:
+    """Six days: agent one buys, sells what it does not have, answers nonsense and then nothing; agent two holds."""
+    path: Path = tmp_path_factory.mktemp("views")
+    said = {
+        "2024-03-01": orders((A, "buy", 10.0), why="Bought 10 units."),
+        "2024-03-04": orders((B, "sell", 5.0), why="Sold 5 units."),
+        "2024-03-05": "I do not know.",
+    }
+    one = Scripted(lambda day: said.get(day, orders()))
+    head = f"universe = {IDS}\nmarket = {{source = '{stored(path / 'market', market())}'}}"
+    text = season_text(head=head, model="test/one", other="test/two", last="2024-03-08")
+    who = {"test/one": one, "test/two": Scripted(lambda _: orders())}
+    folder = begun(path / "run", text, who)
+    run_season(folder, who, now=NOW)
+    return season_material(folder)
+
+
+# --- who and what -----------------------------------------------------------------------------------------------------
+
+
+def test_steps_show_what_was_ordered_and_what_came_of_it(played):
+    steps = season_steps(played)["one"]
+    assert [one.day for one in steps][:3] == ["2024-03-01", "2024-03-04", "2024-03-05"]
+    bought, sold, nonsense, after = steps[:4]
+    assert bought.orders == (f"buy {A}, quantity 10",)
+    assert [(one.symbol, one.quantity) for one in bought.fills] == [(A, 10.0)]
+    assert bought.positions == {A: 10.0}
+    navs = {one.day: one for one in played.navs["one"]}
+    assert bought.nav == navs["2024-03-04"].nav
+    assert bought.cash == navs["2024-03-04"].cash
+    assert sold.fills == ()
+    assert [one.symbol for one in sold.refusals] == [B]
+    assert B in sold.refusals[0].text
+    assert nonsense.flags == ("invalid-reply",)
+    assert nonsense.problem
+    assert nonsense.orders == ()
+    assert after.problem == ""
+    assert steps[-1].nav is None
+    assert steps[-1].positions == {}
+
+
+def test_statements_that_do_not_follow_stand_at_their_step(played):
+    record = season_steps(played)["one"][1].record_id
+    checks = (SeasonCheck(agent="one", kind="cash", checks=5, passed=4, mismatches=(f"{record}\t3.00 are missing",)),)
+    steps = season_steps(replace(played, checks=checks))["one"]
+    assert [one.mismatches for one in steps[:3]] == [(), ("3.00 are missing",), ()]
+
+
+def test_records_show_the_book_of_the_day_itself(played):
+    market_of = played.season.market.model_copy(update={"source": "records"})
+    season = played.season.model_copy(update={"market": market_of})
+    steps = season_steps(replace(played, season=season))["one"]
+    navs = {one.day: one.nav for one in played.navs["one"]}
+    assert [one.nav for one in steps] == [navs[one.day] for one in steps]
+
+
+def test_paths_begin_with_the_capital_and_name_baselines(played):
+    cash = tuple(replace(one, agent="cash", nav=100_000.0) for one in played.navs["one"])
+    paths = season_paths(replace(played, baselines={"cash": cash}))
+    assert [(one.name, one.baseline) for one in paths] == [("one", False), ("two", False), ("cash", True)]
+    assert {one.start for one in paths} == {100_000.0}
+    assert paths[1].nav == tuple(one.nav for one in played.navs["two"])
+
+
+def test_agents_and_judges_are_those_of_the_file():
+    panel = "\n".join(
+        f"[[panel]]\nname = '{name}'\nfamily = '{family}'\nmodel = '{model}'"
+        for name, family, model in (("a", "north", "reference/reader"), ("b", "human", "human/table"))
+    )
+    season = parse_season(season_text() + panel)
+    assert [(one.name, one.family, one.reference) for one in season_agents(season)] == [
+        ("one", "reference", True),
+        ("two", "reference", True),
+    ]
+    found = season_judges(season, {"a"})
+    assert [(one.name, one.datasheet, one.human) for one in found] == [
+        ("a", "datasheet/a.html", False),
+        ("b", None, True),
+    ]
+
+
+# --- what was stated --------------------------------------------------------------------------------------------------
+
+TEXT = "Gold rose 3.1% in a week. Cash is 500, so 20 units fit. No number here."
+
+
+def step(text: str = TEXT) -> HorizonStep:
+    return HorizonStep(
+        number=1, day="2024-03-01", record_id="r1", context_id="c1", decided_at=datetime(2024, 3, 1, tzinfo=UTC),
+        actions=(), stated="", texts=(Rationale(text=text, kind="summary"),), fills=(), rejections=(), book=None,
+        market=NO_MARKET, constraints=(),
+    )  # fmt: skip
+
+
+def number(quote: str, state: EvidenceState, *facts: str, text: str = TEXT) -> Evidence:
+    return Evidence(
+        decision="r1", part=0, kind="summary", start=text.index(quote), quote=quote, number=0.0, unit="none",
+        subject="", state=state, facts=facts, rule=f"rule of {quote}",
+    )  # fmt: skip
+
+
+CONTEXT = Context(
+    completeness="complete",
+    cutoff=datetime(2024, 3, 1, tzinfo=UTC),
+    cutoff_source="test",
+    prompt="",
+    facts=(
+        Fact(id="f1", instrument="GLD", field="return_5d", value=0.0312, unit="ratio",
+             available_at=datetime(2024, 3, 1, tzinfo=UTC)),
+    ),
+)  # fmt: skip
+NUMBERS = {"r1": [number("3.1%", "supported", "f1"), number("500", "contradicted"), number("20", "own_action")]}
+
+
+def view(claims: dict[str, tuple[HorizonClaim, ...]]):
+    return ledger_view(Horizon((step(),)), NUMBERS, claims, {"c1": CONTEXT})
+
+
+def test_numbers_that_no_judge_quoted_stand_in_their_sentence():
+    first, second = view({})
+    assert (first.quote, first.numbers, first.saw) == ("Gold rose 3.1% in a week.", "supported", "GLD return_5d 0.0312")
+    assert (second.quote, second.numbers) == ("Cash is 500, so 20 units fit.", "contradicted")
+    assert second.saw == ""
+    assert second.rule == "rule of 20, rule of 500"
+
+
+def test_quotations_gather_the_judges_and_the_numbers_in_them():
+    quote = HorizonClaim(quote="rose  3.1% in a week", step=1, state="supported")
+    silent = HorizonClaim(quote="No number here", step=1, state="not_verifiable")
+    made_up = HorizonClaim(quote="Silver fell", step=1, state="contradicted")
+    found = view({"a": (quote, silent), "b": (replace(quote, state="contradicted"), made_up)})
+    assert [(one.quote, one.numbers, dict(one.judges), one.disagree) for one in found] == [
+        ("rose 3.1% in a week", "supported", {"a": "supported", "b": "contradicted"}, True),
+        ("Cash is 500, so 20 units fit.", "contradicted", {}, False),
+        ("No number here", None, {"a": "not_verifiable"}, False),
+        ("Silver fell", None, {"b": "contradicted"}, False),
+    ]
+    assert found[-1].rule == MISQUOTED
+
+
+def test_no_number_of_a_record_is_lost_or_invented(played):
+    """Every number of the numeric ledger stands in some line, and lines without a judge hold one."""
+    steps = played.steps["one"]
+    horizon = horizon_of(steps, played.contexts, agents=played.agents)
+    ledger = horizon_ledger(horizon, [one.decision for one in steps], played.contexts)
+    evidence = {one.record_id: ledger.steps[one.number] for one in horizon.steps}
+    found = ledger_view(horizon, evidence, {}, played.contexts)
+    assert sum(map(len, ledger.steps.values())) == len(found) == 2
+    assert [(one.number, one.quote) for one in found] == [(1, "Bought 10 units."), (2, "Sold 5 units.")]
+    assert all(one.numbers is not None for one in found)
+
+
+def test_a_text_without_an_end_is_cut_around_its_number():
+    text = "x" * 5000 + " 7 " + "y" * 5000
+    found = ledger_view(Horizon((step(text),)), {"r1": [number("7", "supported", text=text)]}, {}, {})
+    assert len(found) == 1
+    assert 500 < len(found[0].quote) < 700
+    assert " 7 " in found[0].quote
+
+
+# --- what was graded --------------------------------------------------------------------------------------------------
+
+
+def grade(
+    points: float,
+    *,
+    trial: int = 1,
+    agent: str = "one",
+    judge: str = "a",
+    state: str = "ok",
+    outcome: OutcomeGrade | None = None,
+    cap: float | None = None,
+    lookahead: str = "pass",
+    scope: str = "whole",
+) -> SeasonGrade:
+    """A judge that gives the same points to everything."""
+    ok = state == "ok"
+    parts = (GradedPart(first=1, last=6, tokens=10, over=False, call_key="k", state=state),)  # type: ignore[arg-type]
+    reasoning = {part.name: points for part in PLAN.reasoning} if ok else {}
+    evidence = {part.name: points for part in PLAN.evidence} if ok else {}
+    grades = HorizonGrades(
+        agent=agent, judge=judge, family="north", trial=trial, horizon="h", grader="g", state=state, parts=parts,
+        reason=None if ok else "is no JSON", reasoning=reasoning, evidence=evidence,
+        data_reliability=points if ok else None, lookahead_check=lookahead if ok else None,
+        lookahead_reason="day 3 knows day 4" if lookahead == "fail" else "", verdict=f"verdict {trial}", summary="s",
+        claims=(HorizonClaim(quote=f"claim {trial}", step=1, state="supported"),) if ok else (),
+    )  # type: ignore[arg-type]  # fmt: skip
+    lowered = (
+        () if cap is None else (CappedPart(part="claim_support", given=points, cap=cap, counted=min(points, cap)),)
+    )
+    counted = {**evidence, **{one.part: one.counted for one in lowered}}
+    result = outcome.outcome if outcome else None
+    score = judge_score(judge, reasoning, counted, result, plan=PLAN) if ok else None
+    return SeasonGrade(
+        agent=agent, judge=judge, family="north", trial=trial, scope=scope, period="", replicate=1, first="a", last="b",
+        steps=6,
+        score=HorizonScore(grades=grades, capped=lowered, disagreement=None, outcome=outcome, score=score, grader="g"),
+    )  # type: ignore[arg-type]  # fmt: skip
+
+
+def test_trials_are_averaged_and_a_failed_look_ahead_is_not_lost():
+    rows = [grade(60.0), grade(80.0, trial=2, lookahead="fail"), grade(0.0, trial=3, state="invalid")]
+    (found,) = grade_views([*rows, grade(1.0, scope="period")])
+    assert found.state == "ok"
+    assert found.composite == pytest.approx(70.0)
+    assert found.reasoning["temporal_consistency"] == found.evidence["claim_support"] == found.data_reliability == 70.0
+    assert (found.lookahead, found.lookahead_reason) == ("fail", "day 3 knows day 4")
+    assert (found.verdict, found.outcome_state) == ("verdict 1", "unresolved")
+    assert claims_by_judge(rows, "one") == {"a": rows[0].score.grades.claims}
+
+
+def test_what_the_numbers_lowered_stands_beside_what_counts():
+    resolved = OutcomeGrade(state="ok", outcome=40.0)
+    found = grade_views([grade(80.0, cap=50.0, outcome=resolved), grade(80.0, judge="b", cap=95.0)])
+    assert found[0].evidence["claim_support"] == 50.0
+    assert found[0].capped == {"claim_support": 80.0}
+    assert (found[0].outcome, found[0].outcome_state) == (40.0, "ok")
+    assert found[1].capped == {}
+    assert found[0].composite is not None
+    assert found[0].composite < found[1].composite
+
+
+def test_without_a_usable_reply_there_are_no_points_but_a_reason():
+    (found,) = grade_views([grade(0.0, state="refused"), grade(0.0, state="invalid", trial=2)])
+    assert (found.state, found.reason, found.composite, found.parts) == ("refused", "is no JSON", None, 1)
+    assert not found.reasoning
+    assert claims_by_judge([grade(0.0, state="refused")], "one") == {}
+
+
+def test_an_outcome_call_that_failed_is_named():
+    (found,) = grade_views([grade(60.0, outcome=OutcomeGrade(state="invalid", reason="is no JSON"))])
+    assert (found.outcome, found.outcome_state) == (None, "invalid")
+
+
+def test_blinding_is_told_by_agent():
+    def row(agent: str, name: str, state: str, count: int) -> SeasonReplaced:
+        return SeasonReplaced(agent=agent, name=name, state=state, count=count, why="because")
+
+    rows = [row("two", "Acme", "replaced", 1), row("one", "NVX", "kept", 2), row("one", "QAD", "kept", 5)]
+    found = blinding_of(rows)
+    assert [(one.name, one.state, one.count) for one in found["one"]] == [("QAD", "kept", 5), ("NVX", "kept", 2)]
+    assert set(found) == {"one", "two"}
