@@ -6,14 +6,26 @@ import base64
 import hashlib
 import re
 from functools import cache
+from types import SimpleNamespace
+from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from assaymark.claims.messages import Catalogue, english
+
+_WORDS: Final = (
+    "skip", "pages", "languages", "copy", "copied", "not_copied", "say_also", "open", "close", "covers", "search",
+    "shown", "withheld", "plan", "footer",
+)  # fmt: skip
 
 
 @cache
 def environment() -> Environment:
-    """The templates of this package, with every value escaped and an undefined one an error."""
-    return Environment(
+    """The templates of this package, with every value escaped and an undefined one an error.
+
+    ``ui`` are the words of the frame, in English where a page does not bring those of its own language.
+    """
+    made = Environment(
         loader=PackageLoader("assaymark.report", "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -21,6 +33,17 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
+    made.globals["ui"] = frame_words(english())
+    return made
+
+
+def frame_words(catalogue: Catalogue) -> SimpleNamespace:
+    """The words of the frame in a language, by name; ``lang`` is its code.
+
+    >>> frame_words(english()).copy
+    'Copy'
+    """
+    return SimpleNamespace(lang=catalogue.language, **{word: catalogue.say(f"frame.{word}") for word in _WORDS})
 
 
 @cache

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final, Protocol, TypeVar
 
 from markupsafe import Markup, escape
 
+from assaymark.encoding import content_id
+
 PAGE_BYTES: Final = 760_000
 """Room for rows on one page; the rest of a megabyte is for the frame around them and for markup."""
+
+_PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
+_HASHED: Final = re.compile(r".*-[0-9a-f]{8}")
 
 
 class Sized(Protocol):
@@ -56,8 +63,30 @@ def part_names(stem: str, pages: int) -> list[str]:
     return [f"{stem}.html", *(f"{stem}-{at:03d}.html" for at in range(2, pages + 1))]
 
 
-def pager(names: Sequence[str], at: int) -> Markup:
-    """Links between the parts of something long; nothing for a single page."""
+def file_stems(folder: str, keys: Sequence[Sequence[str]], reserved: str = "") -> tuple[str, ...]:
+    """Where the pages of things with such keys lie, without their ending: safe as file names, and no two alike.
+
+    ``reserved`` is a pattern of endings that other pages of the folder have.
+
+    >>> file_stems("agents", [("alder",), ("Birch",), ("../x",), ("alder-2",)], reserved="-[0-9]")
+    ('agents/alder', 'agents/Birch', 'agents/x-407cf666', 'agents/alder-2-e3c6a3d0')
+    """
+    plain = ["-".join(key) for key in keys]
+    seen = Counter(name.lower() for name in plain)
+    found = []
+    for key, name in zip(keys, plain, strict=True):
+        ours = _HASHED.fullmatch(name) or (reserved and re.search(f"(?:{reserved})$", name))
+        safe = _PLAIN.fullmatch(name) and not ours and ".." not in name
+        if safe and seen[name.lower()] == 1:
+            found.append(f"{folder}/{name}")
+            continue
+        kept = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or folder.removesuffix("s")
+        found.append(f"{folder}/{kept}-{content_id(list(key))[:8]}")
+    return tuple(found)
+
+
+def pager(names: Sequence[str], at: int, *, part: str = "Part", parts: str = "Parts") -> Markup:
+    """Links between the parts of something long, after the word for a part; nothing for a single page."""
     if len(names) < 2:
         return Markup("")
     links = Markup("").join(
@@ -66,4 +95,4 @@ def pager(names: Sequence[str], at: int) -> Markup:
         else Markup('<a href="{}">{}</a>').format(name, place + 1)
         for place, name in enumerate(names)
     )
-    return Markup('<nav class="pager" aria-label="Parts">Part {}</nav>').format(links)
+    return Markup('<nav class="pager" aria-label="{}">{} {}</nav>').format(parts, part, links)

@@ -5,15 +5,12 @@ Replies of models are hostile input: they pass `block`, are cut to a length, and
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from assaymark.encoding import content_id
 from assaymark.report.formats import clean, count, counted, moment, number, span
-from assaymark.report.paging import row_bytes
+from assaymark.report.paging import file_stems, row_bytes
 from assaymark.report.portbench.book import STAGES, BenchBook
 from assaymark.report.portbench.inputs import DateTrace, EpisodeTrace, StageTrace
 from assaymark.report.portbench.texts import block
@@ -26,8 +23,6 @@ STATES: Final[Mapping[str, str]] = {
     "truncated": "cut off",
 }
 _TEXT, _ROWS, _CELL, _LINES, _COLUMNS = 4_000, 400, 120, 40, 12
-_PLAIN: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,119}")
-_HASHED: Final = re.compile(r".*-[0-9a-f]{8}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,17 +89,7 @@ def episode_paths(episodes: Sequence[EpisodeTrace]) -> tuple[str, ...]:
     >>> first != second, episode_paths([one])
     (True, ('episodes/a-b-c-d',))
     """
-    plain = [f"{one.model}-{one.profile}-{one.window}" for one in episodes]
-    seen = Counter(name.lower() for name in plain)
-    found = []
-    for one, name in zip(episodes, plain, strict=True):
-        safe = _PLAIN.fullmatch(name) and not _HASHED.fullmatch(name) and ".." not in name
-        if safe and seen[name.lower()] == 1:
-            found.append(f"episodes/{name}")
-            continue
-        kept = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "episode"
-        found.append(f"episodes/{kept}-{content_id([one.model, one.profile, one.window])[:8]}")
-    return tuple(found)
+    return file_stems("episodes", [(one.model, one.profile, one.window) for one in episodes])
 
 
 def date_views(episode: EpisodeTrace) -> tuple[DateView, ...]:

@@ -1,6 +1,7 @@
 (function () {
   "use strict";
   var doc = document;
+  function written(count) { return count.toLocaleString(doc.documentElement.lang); }
   function each(list, fn) { Array.prototype.forEach.call(list, fn); }
   each(doc.querySelectorAll("[data-js]"), function (el) { el.hidden = false; });
 
@@ -19,12 +20,14 @@
     return navigator.clipboard.writeText(text).catch(function () { return fallback(text); });
   }
   each(doc.querySelectorAll("[data-copy]"), function (button) {
+    var name = button.textContent;
     button.addEventListener("click", function () {
+      var words = button.getAttribute("data-said").split("|");
       function say(word) {
         button.textContent = word;
-        setTimeout(function () { button.textContent = "Copy"; }, 1600);
+        setTimeout(function () { button.textContent = name; }, 1600);
       }
-      copy(button.getAttribute("data-copy")).then(say.bind(null, "Copied"), say.bind(null, "Not copied"));
+      copy(button.getAttribute("data-copy")).then(say.bind(null, words[0]), say.bind(null, words[1]));
     });
   });
 
@@ -47,7 +50,7 @@
         row.hidden = !on;
         count += on ? 1 : 0;
       });
-      out.textContent = count.toLocaleString("en") + " of " + rows.length.toLocaleString("en") + " shown";
+      out.textContent = out.getAttribute("data-shown").replace("#", written(count)).replace("#", written(rows.length));
     }
     each(buttons, function (button) {
       button.addEventListener("click", function () {
