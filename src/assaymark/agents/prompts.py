@@ -11,19 +11,14 @@ from typing import Final
 
 from assaymark.agents.replies import reply_schema
 from assaymark.engine.calls import CallSpec, Message, Text
+from assaymark.engine.models.exchange import AgentRequest, is_outside
 from assaymark.prompting.fences import fence
 from assaymark.prompting.material import material_blocks
 from assaymark.protocol import AgentSpec
-from assaymark.records import Context, canonical_json, to_json
+from assaymark.records import Context, canonical_json
 
 TEMPLATE: Final = "agent-v1.txt"
 """The prompt template in use."""
-
-CONTEXT_FORMAT: Final = "assaymark context 1"
-"""The format of the JSON that an agent outside is given."""
-
-OUTSIDE: Final = ("http/", "https/", "python/")
-"""Models that are agents of their own: they are given the context as JSON and no prompt."""
 
 _PART = re.compile(r"^=== ([a-z]+) ===\n", re.MULTILINE)
 
@@ -77,17 +72,8 @@ def prompt_of(context: Context) -> Message:
 
 def envelope_of(context: Context) -> Message:
     """The context as an agent outside is given it: one JSON object with the reply schema beside it."""
-    whole = {"format": CONTEXT_FORMAT, "context": to_json(context), "reply_schema": reply_schema()}
-    return Message("user", (Text.of(canonical_json(whole)),))
-
-
-def is_outside(model: str) -> bool:
-    """Whether a model name is an agent of its own.
-
-    >>> is_outside("http/127.0.0.1:8700/decide"), is_outside("reference/steward")
-    (True, False)
-    """
-    return model.startswith(OUTSIDE)
+    request = AgentRequest(context=context, reply_schema=reply_schema())
+    return Message("user", (Text.of(canonical_json(request)),))
 
 
 def agent_call(spec: AgentSpec, message: Message) -> CallSpec:

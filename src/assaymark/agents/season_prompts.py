@@ -11,9 +11,10 @@ from importlib.resources import files
 from string import Template
 from typing import Final
 
-from assaymark.agents.prompts import agent_call, envelope_of, is_outside
+from assaymark.agents.prompts import agent_call, envelope_of
 from assaymark.agents.replies import reply_schema
 from assaymark.engine.calls import CallSpec, Message, Text
+from assaymark.engine.models.exchange import is_outside
 from assaymark.prompting.fences import fence
 from assaymark.prompting.material import Block
 from assaymark.protocol import AgentSpec

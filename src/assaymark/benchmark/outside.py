@@ -15,9 +15,6 @@ from assaymark.engine.models.exchange import AgentRequest
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, Context, canonical_json
 
-OUTSIDE: Final = ("http/", "https/", "python/")
-"""How the names of such models begin."""
-
 NEUTRAL_DAY: Final = date(2000, 1, 3)
 """The day of a request whose prompt states none."""
 
@@ -29,15 +26,6 @@ ANSWER_SCHEMA: Final[Mapping[str, JSON]] = {
 """The answer to a question: what the prompt asks to be written after ``ANSWER:``."""
 
 _CLOSE: Final = time(21, 0, tzinfo=UTC)
-
-
-def is_outside(model: str) -> bool:
-    """Whether a model name is an agent of its own.
-
-    >>> is_outside("http/127.0.0.1:8700/decide"), is_outside("openai/gpt-5.2")
-    (True, False)
-    """
-    return model.startswith(OUTSIDE)
 
 
 def outside_call(

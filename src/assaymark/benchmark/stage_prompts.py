@@ -18,12 +18,13 @@ from typing import Final
 
 import numpy as np
 
-from assaymark.benchmark.outside import is_outside, outside_call
+from assaymark.benchmark.outside import outside_call
 from assaymark.benchmark.profiles import PROFILE_WORDS, Profile
 from assaymark.benchmark.reply_forms import FORMS, TICKER
 from assaymark.benchmark.snapshot import AssetLine, ClassLine, MarketSnapshot
 from assaymark.benchmark.stages import SIGNALS, Convention, Signal, Stage
 from assaymark.engine.calls import CallSpec, Message, Text
+from assaymark.engine.models.exchange import is_outside
 from assaymark.portfolio.solution import Floats
 from assaymark.prompting.fences import fence, row
 from assaymark.prompting.texts import token_count

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from assaymark.benchmark.outside import is_outside
 from assaymark.benchmark.reference import PREFIX, reference_benchmark_models
+from assaymark.engine.models import is_outside
 from assaymark.errors import InputError, Problem
 from assaymark.workflow.folder import read_text
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from assaymark.benchmark.outside import ANSWER_SCHEMA, is_outside, outside_call
+from assaymark.benchmark.outside import ANSWER_SCHEMA, outside_call
 from assaymark.benchmark.questions.generate import generate_questions
 from assaymark.benchmark.questions.payloads import ABLATED, TEMPLATES, Condition, Template
 from assaymark.benchmark.questions.published import answer_text, read_questions, write_questions
@@ -22,6 +22,7 @@ from assaymark.benchmark.stages import CONVENTIONS
 from assaymark.claims.benchmark import DISSOCIATION
 from assaymark.claims.boards import CONTRAST, LEVEL
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, Text
+from assaymark.engine.models import is_outside
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.paired import ScoredItems, contrast_measurements, level_measurements, rank_agreement
 from assaymark.protocol import AgentSpec

@@ -10,14 +10,13 @@ from pathlib import Path
 
 from assaymark import __version__
 from assaymark.benchmark.baselines import BaselineResult, run_baselines
-from assaymark.benchmark.outside import OUTSIDE
 from assaymark.benchmark.plan import BenchPlan, parse_plan
 from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.reference.words import words_of
 from assaymark.claims.benchmark import BenchRules, BenchVerdicts, decide_benchmark
 from assaymark.claims.boards import Board, Standing
 from assaymark.engine import Model
-from assaymark.engine.models import check_ready
+from assaymark.engine.models import check_ready, is_outside
 from assaymark.errors import UnknownNameError
 from assaymark.protocol import AgentSpec
 from assaymark.records import Measurement
@@ -311,7 +310,7 @@ def _notes(plan: BenchPlan, episodes: Sequence[Episode]) -> Iterator[str]:
     free = [
         one.name
         for one in plan.models
-        if one.temperature is None and not one.model.startswith(("reference/", *OUTSIDE))
+        if one.temperature is None and not (one.model.startswith("reference/") or is_outside(one.model))
     ]
     if free:
         yield f"No temperature was sent to {', '.join(free)}: the provider's own holds, where the protocol says 0."

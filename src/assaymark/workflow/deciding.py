@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from assaymark.agents.llm import NOT_USABLE, LLMAgent, Place
-from assaymark.agents.prompts import envelope_of, is_outside, prompt_of
+from assaymark.agents.prompts import envelope_of, prompt_of
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply
-from assaymark.engine.models import patience
+from assaymark.engine.models import is_outside, patience
 from assaymark.engine.models.prices import Prices
 from assaymark.errors import LedgerError
 from assaymark.market.cycles import CycleKey

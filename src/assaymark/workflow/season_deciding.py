@@ -8,10 +8,9 @@ from datetime import date
 from typing import Final
 
 from assaymark.agents.llm import LLMAgent, Place
-from assaymark.agents.prompts import is_outside
 from assaymark.agents.season_prompts import season_call, season_message
 from assaymark.engine import CallSpec, Ledger, Model, Reply, RunSummary
-from assaymark.engine.models import patience
+from assaymark.engine.models import is_outside, patience
 from assaymark.engine.models.prices import Prices
 from assaymark.errors import ModelError
 from assaymark.protocol import AgentSpec

@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from assaymark.agents import agent_argument_problems
-from assaymark.agents.prompts import is_outside
 from assaymark.engine import Model
-from assaymark.engine.models import Models, provider_argument_problems
+from assaymark.engine.models import Models, is_outside, provider_argument_problems
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.judging import Rubric, argument_problems, left_out, load_rubric, rubric_names
 from assaymark.protocol import Study

@@ -6,6 +6,7 @@ from assaymark.engine.models.exchange import (
     AgentFailure,
     AgentRequest,
     external_argument_problems,
+    is_outside,
     patience,
 )
 from assaymark.engine.models.http_agent import HttpAgent, reachable
@@ -29,6 +30,7 @@ __all__ = [
     "check_ready",
     "external_argument_problems",
     "external_providers",
+    "is_outside",
     "load_agent",
     "patience",
     "provider_argument_problems",

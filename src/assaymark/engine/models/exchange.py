@@ -49,6 +49,9 @@ _ARGUMENTS: Final[Mapping[str, tuple[str, ...]]] = {
     "python": ("timeout_s",),
 }
 
+OUTSIDE: Final = tuple(f"{provider}/" for provider in _ARGUMENTS)
+"""How the names of agents of one's own begin: an address, or a Python callable."""
+
 
 @record
 class AgentRequest:
@@ -60,6 +63,15 @@ class AgentRequest:
     context: Context
     reply_schema: Mapping[str, JSON]
     format: Literal["assaymark context 1"] = FORMAT
+
+
+def is_outside(model: str) -> bool:
+    """Whether a model name is an agent of one's own, which is sent contexts and no prompt.
+
+    >>> is_outside("http/127.0.0.1:8700/decide"), is_outside("reference/steward")
+    (True, False)
+    """
+    return model.startswith(OUTSIDE)
 
 
 @record
