@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -32,6 +30,7 @@ from assaymark.workflow.folder import RunFolder, write_atomic, write_json
 from assaymark.workflow.partitions import Computing, folder_sums
 from assaymark.workflow.progress import Progress, counted, silent
 from assaymark.workflow.tables import MEASUREMENTS, Store
+from assaymark.workflow.toml_text import toml_text
 
 if TYPE_CHECKING:
     from assaymark.metrology.cells import Cell
@@ -40,7 +39,6 @@ STREAMED_FROM: Final = 2_000_000
 """From so many rows on, a Parquet file is read in parts of which only sums are kept."""
 
 _LISTED: Final = 5
-_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class _Judged(Protocol):
@@ -211,7 +209,7 @@ def study_toml(study: Study) -> str:
     model = "elsewhere/a"
     family = "x"
     """
-    return "\n".join(_toml(study.model_dump(mode="json", exclude_defaults=True, exclude_none=True), ())) + "\n"
+    return toml_text(study.model_dump(mode="json", exclude_defaults=True, exclude_none=True))
 
 
 # --- both ways of reading ---------------------------------------------------------------------------------------------
@@ -413,31 +411,3 @@ def _write(folder: RunFolder, found: MeasuredTable) -> None:
     Store(folder).write(MEASUREMENTS, found.measurements, {"plan": found.plan_hash})
     file = verdict_file(study, found.plan_hash, found.verdicts, found.measurements, reference=False)
     write_json(folder.verdicts, file)
-
-
-def _toml(table: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
-    """The lines of a table: its own values, then the tables inside it."""
-    lines = [f"{_key(name)} = {_value(value)}" for name, value in table.items() if not _is_table(value)]
-    for name, value in table.items():
-        inner = (*path, _key(name))
-        if isinstance(value, dict) and value:
-            lines += ["", f"[{'.'.join(inner)}]", *_toml(value, inner)]
-        elif _is_table(value) and isinstance(value, list):
-            for item in value:
-                lines += ["", f"[[{'.'.join(inner)}]]", *_toml(item, inner)]
-    return lines
-
-
-def _is_table(value: Any) -> bool:
-    return isinstance(value, dict) or (isinstance(value, list) and bool(value) and isinstance(value[0], dict))
-
-
-def _key(name: str) -> str:
-    return name if _BARE_KEY.fullmatch(name) else _value(name)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, list):
-        return f"[{', '.join(map(_value, value))}]"
-    # JSON and TOML write strings, numbers and booleans alike, but for one control character.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")

@@ -12,6 +12,7 @@ from assaymark.benchmark.reference import PREFIX, reference_benchmark_models
 from assaymark.engine.models import is_outside
 from assaymark.errors import InputError, Problem
 from assaymark.workflow.folder import read_text
+from assaymark.workflow.toml_text import toml_value
 
 ALIASES: Final[Mapping[str, str]] = {"solver": "literal", "guesser": "prior", "equal-weight": "stubborn"}
 """Other words for reference models: what they are known as elsewhere."""
@@ -172,23 +173,3 @@ def _table(name: str, **values: object) -> list[str]:
 
 def _given(**values: object) -> list[str]:
     return [f"{name} = {toml_value(value)}" for name, value in values.items() if value is not None]
-
-
-def toml_value(value: object) -> str:
-    """A value as TOML writes it.
-
-    >>> toml_value({"a": [1, "x"], "b": True})
-    '{ a = [1, "x"], b = true }'
-    """
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{key} = {toml_value(item)}" for key, item in value.items()) + " }"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(toml_value, value)) + "]"
-    return str(value) if isinstance(value, (int, float)) else _quoted(str(value))
-
-
-def _quoted(text: str) -> str:
-    escaped = "".join(f"\\u{ord(char):04x}" if char in '"\\' or not char.isprintable() else char for char in text)
-    return f'"{escaped}"'

@@ -31,12 +31,12 @@ from assaymark.records import (
     Rationale,
 )
 from assaymark.workflow.bench_episodes import Episode
-from assaymark.workflow.bench_files import toml_value
 from assaymark.workflow.bench_plan import LockedBench
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.importing import store_records
 from assaymark.workflow.locking import lock
 from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.toml_text import toml_value
 from assaymark.workflow.verbs import finish
 
 FOLDER: Final = "rationales"
