@@ -2,7 +2,7 @@
 
 `gates` has the rules that name a number, `candidates` the sentences that are put to them, `agreement`, `standing` and
 `adversarial` the three fields of a verdict, `verdicts` the decision and its reasons, `certificates` the small file that
-lets a stranger check it, `verify` the check.
+lets a stranger check it, `verify` the check. `season` decides the claims about a season.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from assaymark.claims.evidence import Index, index
 from assaymark.claims.gates import agreement_status, publication_level
 from assaymark.claims.pairs import TieClass
 from assaymark.claims.rules import Rules
+from assaymark.claims.season import decide_season
+from assaymark.claims.season_index import SeasonGates
+from assaymark.claims.season_types import Place, SeasonVerdict, SeasonVerdicts
 from assaymark.claims.verdicts import decide, decide_claims
 from assaymark.claims.verify import Verification, verify
 from assaymark.metrology.cell_rules import cell_b_outcome
@@ -32,7 +35,11 @@ __all__ = [
     "Agreement",
     "ClaimKind",
     "Index",
+    "Place",
     "Rules",
+    "SeasonGates",
+    "SeasonVerdict",
+    "SeasonVerdicts",
     "TieClass",
     "Verification",
     "agreement_status",
@@ -44,6 +51,7 @@ __all__ = [
     "certificates",
     "decide",
     "decide_claims",
+    "decide_season",
     "first_claim",
     "governing_agreement",
     "index",

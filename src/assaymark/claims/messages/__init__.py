@@ -6,6 +6,7 @@ file with the keys of ``en*.toml``; `Catalogue.of` reads one from anywhere.
 
 from __future__ import annotations
 
+import re
 import string
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ ENGLISH: Final = "en"
 """The language that has every key: others are held against it."""
 
 _OWN: Final = ("language", "decimal", "list_and", "minus")
+_FORMAT: Final = re.compile(r"\+?(\.\d)?[fg%]?")
 
 Value: TypeAlias = "str | int | float | Said | tuple[str, ...]"
 
@@ -68,10 +70,11 @@ class Catalogue:
         Raises
         ------
         InputError
-            Not TOML, a key that is missing or unknown, other values in a sentence than the English one has: all at
-            once.
+            Not TOML, a key that is missing or unknown, braces or formats that cannot be set, other values in a sentence
+            than the English one has: all at once.
         """
         texts, problems = _read(sources)
+        problems += _unset(texts)
         if language != ENGLISH:
             problems += _differences(texts, english().texts)
         problems += [Problem(key, "is missing") for key in _OWN if key not in texts]
@@ -201,18 +204,42 @@ def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, str
             yield f"{before}{key}", value if isinstance(value, str) else None
 
 
+def _unset(texts: Mapping[str, str]) -> list[Problem]:
+    """Sentences that no value can be set in, and signs that are no signs."""
+    problems = [Problem(key, "must not be empty") for key in _OWN if texts.get(key) == ""]
+    for key, text in texts.items():
+        if key in _OWN:
+            continue
+        try:
+            fields = _fields(text)
+        except ValueError as exc:
+            problems.append(Problem(key, f"its braces are not in order: {str(exc).lower()}"))
+            continue
+        for name, spec, conversion in fields:
+            if conversion or not _FORMAT.fullmatch(spec):
+                wrong = f"{name}{'!' + conversion if conversion else ''}{':' + spec if spec else ''}"
+                problems.append(Problem(key, f"a format is digits after the point and a sign, like +.1f (got {wrong})"))
+    return problems
+
+
 def _differences(texts: Mapping[str, str], known: Mapping[str, str]) -> list[Problem]:
     """What a language lacks or has beyond English, and sentences with other values in them."""
     mine = {key for key in texts if key not in _OWN}
     problems = [Problem(key, "is missing") for key in known if key not in mine]
     problems += [Problem(key, "is no message") for key in sorted(mine - set(known))]
     for key in sorted(mine & set(known)):
-        ours, theirs = _values(texts[key]), _values(known[key])
+        try:
+            ours = {name for name, _, _ in _fields(texts[key])}
+        except ValueError:
+            continue  # said before
+        theirs = {name for name, _, _ in _fields(known[key])}
         if ours != theirs:
             named = ", ".join(sorted(theirs)) or "none"
             problems.append(Problem(key, f"must have the values {named} (got {', '.join(sorted(ours)) or 'none'})"))
     return problems
 
 
-def _values(text: str) -> set[str]:
-    return {name for _, name, _, _ in string.Formatter().parse(text) if name is not None}
+def _fields(text: str) -> list[tuple[str, str, str]]:
+    """The values that a text asks for, each with its format and its conversion."""
+    parsed = string.Formatter().parse(text)
+    return [(name, spec or "", conversion or "") for _, name, spec, conversion in parsed if name is not None]

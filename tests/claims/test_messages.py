@@ -1,0 +1,161 @@
+"""Sentences by key: equal keys and values in every language, numbers and lists as the language sets them."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assaymark.claims.messages import Catalogue, Said, catalogue, english, languages, said
+from assaymark.errors import InputError, UnknownNameError
+
+OWN = 'language = "Own"\ndecimal = ","\nlist_and = "et"\nminus = "-"\n'
+
+
+def own(**changes: str) -> dict[str, str]:
+    """A language of one's own: the English sentences, some changed, as one file."""
+    texts = {**english().texts, **changes}
+    return {"own.toml": OWN + "\n".join(f'"{key}" = {_quoted(text)}' for key, text in texts.items())}
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def flat(**changes: str) -> Catalogue:
+    """Dots in quoted keys are no tables, so a flat file reads the same."""
+    return Catalogue.of(own(**changes), "own")
+
+
+def test_english_comes_first_and_every_language_has_its_sentences():
+    assert languages()[0] == "en"
+    assert "de" in languages()
+    for language in languages():
+        assert set(catalogue(language).texts) == set(english().texts)
+
+
+def test_the_files_of_a_language_are_read_together():
+    names = {one.name for one in files("assaymark.claims.messages").iterdir() if one.name.endswith(".toml")}
+    assert {"en.toml", "en.claims.toml", "de.toml", "de.claims.toml"} <= names
+    assert english().say("places.range", first=1, last=2) == "1 to 2"
+    assert english().say("claim.band.strong") == "strong"
+
+
+@pytest.mark.parametrize("language", languages())
+def test_no_sentence_is_empty_or_loose(language: str):
+    for key, text in catalogue(language).texts.items():
+        assert text == text.strip() or len(text) == 1 or key.endswith(".ends"), key
+        assert text, key
+        assert "  " not in text, key
+        assert "—" not in text, key
+
+
+def test_german_says_nothing_in_english():
+    known = {key for key, text in catalogue("de").texts.items() if text == english().texts[key]}
+    # what reads the same in both: formats, names, and words that both languages share
+    words = [key for key in known if any(part.isalpha() and len(part) > 4 for part in _words(english().texts[key]))]
+    assert [key for key in words if key.startswith("claim.")] == []
+
+
+def _words(text: str) -> list[str]:
+    return re.sub(r"\{[^}]*\}", " ", text).split()
+
+
+def test_numbers_take_the_signs_of_their_language():
+    assert english().number(-2.345, "+.1f") == "−2.3"
+    assert catalogue("de").number(-1234.5, ".2f") == "−1234,50"
+    assert flat().number(-0.5) == "-0,5"
+    assert english().number(7) == "7"
+
+
+@given(st.floats(-0.0499, 0.0499))
+def test_no_zero_has_a_minus(value: float):
+    assert english().number(value, ".1f") == "0.0"
+    assert english().number(value, "+.1f") == "+0.0"
+
+
+def test_names_are_listed_in_words():
+    assert english().names([]) == ""
+    assert english().names(["ash"]) == "ash"
+    assert catalogue("de").names(["ash", "birch", "cedar"]) == "ash, birch und cedar"
+    assert flat().names(["ash", "birch"]) == "ash et birch"
+
+
+def test_a_sentence_stands_in_a_sentence():
+    inner = said("claim.kappa.two", value=0.25)
+    assert "kappa 0.25" in english().say("claim.condition.weak", kappa=inner)
+    assert "Kappa 0,25" in catalogue("de").say("claim.condition.weak", kappa=inner)
+
+
+def test_one_and_several_are_chosen_by_n():
+    one = said("claim.says.above", upper=("ash",), lower=("birch", "cedar"), n=1)
+    two = said("claim.says.above", upper=("ash", "birch"), lower=("cedar",), n=2)
+    assert english().render(one) == "ash scores above birch and cedar."
+    assert english().join([one, two]).endswith("ash and birch score above cedar.")
+
+
+def test_braces_in_a_value_stay_what_they_are():
+    assert english().say("places.range", first="{last}", last="{0}") == "{last} to {0}"
+
+
+def test_unknown_keys_and_missing_values_are_named():
+    with pytest.raises(UnknownNameError, match=r"claim\.band\.strong"):
+        english().say("claim.band.stron")
+    with pytest.raises(UnknownNameError, match="last"):
+        english().say("places.range", first=1)
+    with pytest.raises(UnknownNameError, match="language"):
+        catalogue("xx")
+    with pytest.raises(UnknownNameError):
+        english().render(Said("claim.says.above", {}))
+
+
+def test_a_language_of_ones_own_is_taken_whole():
+    mine = flat(**{"places.range": "{first} - {last}"})
+    assert (mine.language, mine.name, mine.decimal, mine.list_and) == ("own", "Own", ",", "et")
+    assert mine.say("places.range", first=1, last=3) == "1 - 3"
+
+
+def test_a_language_is_refused_with_all_its_problems():
+    sources = own(**{"places.range": "{first} to {end}", "places.new": "new"})
+    lines = [line for line in sources["own.toml"].splitlines() if not line.startswith(('"claim.band.weak"', "minus"))]
+    with pytest.raises(InputError) as caught:
+        Catalogue.of({"own.toml": "\n".join([*lines, "[numbers]", "two = 2"]), "more.toml": "not TOML ["}, "own")
+    text = str(caught.value)
+    assert "claim.band.weak: is missing" in text
+    assert "minus: is missing" in text
+    assert "places.new: is no message" in text
+    assert "places.range: must have the values first, last (got end, first)" in text
+    assert "own.toml, numbers.two: must be a text" in text
+    assert "more.toml: is not TOML" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{first} to {last", "braces"),
+        ("{first} to {last} }", "braces"),
+        ("{first:.1q} to {last}", "format"),
+        ("{first!r} to {last}", "format"),
+        ("{first.real} to {last}", "must have the values"),
+        ("{} to {last}", "must have the values"),
+    ],
+)
+def test_a_sentence_that_cannot_be_set_is_refused_when_it_is_read(text: str, words: str):
+    with pytest.raises(InputError, match=words) as caught:
+        flat(**{"places.range": text})
+    assert "places.range" in str(caught.value)
+
+
+def test_a_sentence_that_is_given_twice_is_refused():
+    sources = own()
+    with pytest.raises(InputError, match=r"places\.range: is given twice"):
+        Catalogue.of({**sources, "second.toml": 'places.range = "{first} to {last}"'}, "own")
+
+
+def test_the_signs_of_a_language_are_short_texts():
+    sources = own()
+    with pytest.raises(InputError, match="decimal"):
+        Catalogue.of({"own.toml": sources["own.toml"].replace('decimal = ","', 'decimal = ""')}, "own")
