@@ -10,7 +10,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from datetime import date
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -21,6 +21,7 @@ Name = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f
 HUMAN_MODEL: Final = "human/table"
 HUMAN_FAMILY: Final = "human"
 GatingTest = Literal["auto", "cluster-t", "bootstrap", "sign-flip"]
+M = TypeVar("M", bound=BaseModel)
 
 
 class Frozen(BaseModel):
@@ -409,8 +410,15 @@ def read_toml(text: str, *, source: str) -> dict[str, Any]:
         raise InputError(source, [Problem("", "not TOML: a number with too many digits")]) from None
 
 
-def parse_study(text: str, *, source: str = "study.toml") -> Study:
-    """A study from the text of its file.
+def read_model(kind: type[M], text: str, *, source: str) -> M:
+    """A TOML file that a person wrote, as a model.
+
+    >>> read_model(JudgeSpec, 'name = "a"', source="judge.toml")
+    Traceback (most recent call last):
+        ...
+    assaymark.errors.InputError: judge.toml: 2 problems
+      model: field required (got {'name': 'a'})
+      family: field required (got {'name': 'a'})
 
     Raises
     ------
@@ -419,9 +427,20 @@ def parse_study(text: str, *, source: str = "study.toml") -> Study:
     """
     raw = read_toml(text, source=source)
     try:
-        return Study.model_validate(raw)
+        return kind.model_validate(raw)
     except ValidationError as exc:
         raise InputError(source, problems_of(exc)) from None
+
+
+def parse_study(text: str, *, source: str = "study.toml") -> Study:
+    """A study from the text of its file.
+
+    Raises
+    ------
+    InputError
+        Not TOML, or fields that are wrong, missing or unknown: all of them at once.
+    """
+    return read_model(Study, text, source=source)
 
 
 def plan_hash(study: Study, texts: Mapping[str, str], tables: Mapping[str, str] | None = None) -> str:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from assaymark.benchmark.questions.payloads import Condition, Split
 from assaymark.benchmark.stages import Convention
 from assaymark.benchmark.windows import Pace
-from assaymark.errors import InputError
-from assaymark.protocol import AgentSpec, EngineChoice, Frozen, JudgeSpec, Name, read_toml
-from assaymark.records import content_id, problems_of
+from assaymark.protocol import AgentSpec, EngineChoice, Frozen, JudgeSpec, Name, read_model
+from assaymark.records import content_id
 
 ProfileName = Literal["conservative", "balanced", "aggressive"]
 
@@ -119,11 +118,7 @@ def parse_plan(text: str, *, source: str = "portbench.toml") -> BenchPlan:
     >>> plan.pipeline.frequency, len(plan.pipeline.windows)
     ('monthly', 4)
     """
-    raw = read_toml(text, source=source)
-    try:
-        return BenchPlan.model_validate(raw)
-    except ValidationError as exc:
-        raise InputError(source, problems_of(exc)) from None
+    return read_model(BenchPlan, text, source=source)
 
 
 def bench_hash(plan: BenchPlan, texts: dict[str, str], inputs: dict[str, str]) -> str:

@@ -7,11 +7,11 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from assaymark.errors import InputError, UnknownNameError
-from assaymark.protocol import read_toml
-from assaymark.records import AGGREGATE, problems_of
+from assaymark.errors import UnknownNameError
+from assaymark.protocol import read_model
+from assaymark.records import AGGREGATE
 
 SCALE = (1, 2, 3, 4, 5)
 """The points of every dimension's scale, worst first."""
@@ -97,11 +97,7 @@ def parse_rubric(text: str, *, source: str = "rubric.toml") -> Rubric:
     InputError
         Not TOML, or fields that are wrong, missing or unknown: all of them at once.
     """
-    raw = read_toml(text, source=source)
-    try:
-        return Rubric.model_validate(raw)
-    except ValidationError as exc:
-        raise InputError(source, problems_of(exc)) from None
+    return read_model(Rubric, text, source=source)
 
 
 def rubric_names() -> tuple[str, ...]:

@@ -9,13 +9,12 @@ from importlib.resources import files
 from itertools import permutations
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from assaymark.errors import InputError, Problem
 from assaymark.judging.pairs.marking import has_value, names, sentences
 from assaymark.judging.pairs.wording import FIXED_SENTENCES
-from assaymark.protocol import read_toml
-from assaymark.records import problems_of
+from assaymark.protocol import read_model
 
 LEAST_REQUIREMENTS = 5
 """A ladder has five steps, so a task needs at least as many requirements."""
@@ -88,10 +87,7 @@ def load_tasks(text: str, source: str = "tasks.toml") -> tuple[Task, ...]:
       task.0.question: field required (got {'name': 'a'})
       task.0.requirement: field required (got {'name': 'a'})
     """
-    try:
-        tasks = _Tasks.model_validate(read_toml(text, source=source)).tasks
-    except ValidationError as exc:
-        raise InputError(source, problems_of(exc)) from None
+    tasks = read_model(_Tasks, text, source=source).tasks
     if problems := task_problems(tasks):
         raise InputError(source, problems)
     return tasks

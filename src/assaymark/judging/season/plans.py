@@ -19,12 +19,11 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from assaymark.encoding import canonical_json, sha256_text
-from assaymark.errors import InputError, UnknownNameError
-from assaymark.protocol import read_toml
-from assaymark.records import problems_of
+from assaymark.errors import UnknownNameError
+from assaymark.protocol import read_model
 
 Component = Literal["reasoning", "evidence", "process", "outcome"]
 PanelRule = Literal["single", "median"]
@@ -180,11 +179,7 @@ def parse_scoring(text: str, *, source: str = "scoring.toml") -> ScoringPlan:
     InputError
         Not TOML, fields that are wrong, missing or unknown, or weights that do not sum to 100.
     """
-    raw = read_toml(text, source=source)
-    try:
-        return ScoringPlan.model_validate(raw)
-    except ValidationError as exc:
-        raise InputError(source, problems_of(exc)) from None
+    return read_model(ScoringPlan, text, source=source)
 
 
 def scoring_names() -> tuple[str, ...]:
