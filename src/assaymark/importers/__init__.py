@@ -10,6 +10,7 @@ from assaymark.importers.capitalbench import import_capitalbench
 from assaymark.importers.formats import IMPORTERS, Importer, importer
 from assaymark.importers.generic import import_generic, template
 from assaymark.importers.human import import_human
+from assaymark.importers.recorded import RecordedBook, RecordedTrack
 from assaymark.importers.report import Imported, ImportReport, Missing
 
 __all__ = [
@@ -19,6 +20,8 @@ __all__ = [
     "Imported",
     "Importer",
     "Missing",
+    "RecordedBook",
+    "RecordedTrack",
     "audit_aitrader",
     "import_aitrader",
     "import_capitalbench",

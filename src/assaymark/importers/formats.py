@@ -11,9 +11,10 @@ from typing import Protocol
 
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.importers.aitrader import PROVENANCE as AITRADER
-from assaymark.importers.aitrader import import_aitrader
+from assaymark.importers.aitrader import import_aitrader, season_aitrader
 from assaymark.importers.capitalbench import PROVENANCE, import_capitalbench
 from assaymark.importers.generic import import_generic
+from assaymark.importers.recorded import ReadTrack
 from assaymark.importers.report import Imported
 from assaymark.records import Provenance
 
@@ -36,7 +37,9 @@ class Read(Protocol):
 class Importer:
     """One format: what it is, which files it reads, where such records come from by default, and the reader.
 
-    ``patterns`` are names with shell wildcards; each also matches with ``.gz`` behind it.
+    ``patterns`` are names with shell wildcards; each also matches with ``.gz`` behind it. ``track`` reads what else a
+    season needs; where it is there the ``episode_id`` of a decision names its track, where not the records are one
+    track and state neither books nor fills.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Importer:
     patterns: tuple[str, ...]
     provenance: Provenance
     read: Read
+    track: ReadTrack | None = None
 
     def wanted(self, names: Iterable[str]) -> tuple[str, ...]:
         """Those of the names that this format reads, sorted.
@@ -78,6 +82,7 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
             patterns=("decisions.jsonl", "prices_*.csv"),
             provenance=AITRADER,
             read=import_aitrader,
+            track=season_aitrader,
         ),
         "capitalbench": Importer(
             name="capitalbench",

@@ -155,7 +155,7 @@ def _paid_out(book: Book, agent: str, day: Day, marks: Marks) -> tuple[Book, lis
         )
         for number, name in enumerate(ended, start=1)
     ]  # fmt: skip
-    cash = book.cash - sum(one.quantity * one.price for one in fills)
+    cash = book.cash - sum(one.quantity * marks[one.symbol][0] for one in fills)
     return Book(cash, {name: units for name, units in book.positions.items() if name not in ended}), fills
 
 

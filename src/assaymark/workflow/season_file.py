@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date, time
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
@@ -22,22 +22,33 @@ from assaymark.records import content_id, problems_of
 FEWEST_BARS = 20
 """An instrument with fewer known closes is not offered yet."""
 
+RECORDS: Final = "records"
+"""The source of a season that somebody else ran: records that were imported into its run folder."""
+
 
 class SeasonMarket(Frozen):
-    """Where prices come from: ``synthetic``, or the folder of a snapshot (`assaymark data`).
+    """Where prices come from: ``synthetic``, the folder of a snapshot (`assaymark data`), or `RECORDS`.
 
     With ``live`` the source may grow: it is a folder that a new snapshot is put into each day, and the one that was
-    retrieved last is read.
+    retrieved last is read. ``format``, ``track`` and ``exclude_flags`` choose among imported records.
     """
 
     source: str = "synthetic"
     seed: int = Field(default=0, ge=0, description="of the synthetic market")
     live: bool = False
+    format: str = Field(default="", max_length=60, description="of imported records, as in assaymark import")
+    track: str = Field(default="", max_length=120, description="which of the markets that the records are of")
+    exclude_flags: tuple[Name, ...] = Field(default=(), description="records with one of these flags are left out")
 
     @model_validator(mode="after")
-    def _grows(self) -> SeasonMarket:
-        if self.live and self.source == "synthetic":
-            raise ValueError("live needs a source that grows; the synthetic market is there whole")
+    def _source(self) -> SeasonMarket:
+        if self.live and self.source in ("synthetic", RECORDS):
+            why = "are" if self.source == RECORDS else "market is"
+            raise ValueError(f"live needs a source that grows; the {self.source} {why} there whole")
+        if self.source != RECORDS and (self.format or self.track or self.exclude_flags):
+            raise ValueError(f'format, track and exclude_flags go with source = "{RECORDS}" (got {self.source!r})')
+        if self.source == RECORDS and not self.format:
+            raise ValueError("format: which importer made the records, such as aitrader")
         return self
 
 
@@ -123,7 +134,7 @@ class Season(Frozen):
         default=20, description="how many, of the classes in turn, or which instruments"
     )
     capital: float = Field(default=100_000.0, gt=0, le=1e12)
-    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] = "USD"
+    currency: Annotated[str, Field(pattern=r"^[A-Z]{3,5}$")] = "USD"
     calendar: SeasonCalendar
     rules: SeasonRules = SeasonRules()
     bars: int = Field(default=30, ge=FEWEST_BARS, le=252, description="daily closes shown of each instrument")
@@ -165,6 +176,8 @@ class Season(Frozen):
     @model_validator(mode="after")
     def _told(self) -> Season:
         names = [one.name for one in self.agents]
+        if self.recorded and not self.strategies:
+            return self  # what somebody else told them need not be known
         if bool(self.prompt.strip()) == bool(self.strategies):
             raise ValueError("agents are told either one prompt or a strategy each; give one of the two")
         if self.strategies and set(self.strategies) != set(names):
@@ -173,6 +186,11 @@ class Season(Frozen):
                 f"{', '.join(sorted(self.strategies))})"
             )
         return self
+
+    @property
+    def recorded(self) -> bool:
+        """Whether somebody else ran it, and its records were imported."""
+        return self.market.source == RECORDS
 
     def told(self, agent: str) -> str:
         """What an agent of that name is told: the prompt, or its own strategy."""

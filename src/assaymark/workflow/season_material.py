@@ -6,8 +6,8 @@ A season that was run here and one that somebody else made have the same tables,
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
 from assaymark.judging.season.horizon_types import StepRecord
@@ -15,6 +15,7 @@ from assaymark.portfolio.broker import Book
 from assaymark.records import Agent, Context, Decision, Outcome
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.season_file import Season
+from assaymark.workflow.season_imported import stated_book
 from assaymark.workflow.season_plan import StoredSeason, stored_season
 from assaymark.workflow.season_records import (
     BASELINES,
@@ -33,8 +34,7 @@ from assaymark.workflow.tables import DECISIONS, OUTCOMES, Store, Table
 
 T = TypeVar("T")
 
-RECORDS: Final = "records"
-"""The market source of a season that somebody else ran: its books are stated on the day of the decision."""
+_LARGE: Final = ("facts", "series", "instruments")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +43,8 @@ class SeasonMaterial:
 
     Attributes
     ----------
+    universe : tuple of ids
+        The instruments of the lock.
     agents : tuple of Agent
         Those that decided, in the order of the season file.
     contexts : mapping of context id to Context
@@ -53,7 +55,7 @@ class SeasonMaterial:
     replicates : mapping of (agent, replicate) to steps
         Decisions alone, the first replicate among them; empty where the season has none.
     outcomes : tuple of Outcome
-        For outcome calls and returns. No other call may be shown one.
+        Of these decisions, for outcome calls and returns. No other call may be shown one.
     navs, baselines : mapping of name to books
         In the order of the days.
     checks : tuple of SeasonCheck
@@ -66,6 +68,7 @@ class SeasonMaterial:
 
     season: Season
     plan_hash: str
+    universe: tuple[str, ...]
     agents: tuple[Agent, ...]
     contexts: Mapping[str, Context]
     steps: Mapping[str, tuple[StepRecord, ...]]
@@ -81,6 +84,8 @@ class SeasonMaterial:
 
 def season_material(folder: RunFolder) -> SeasonMaterial:
     """Everything that a season left in its tables.
+
+    The decisions of the season are those that `TIMES` lists; a run folder of imported records may hold others.
 
     Raises
     ------
@@ -99,21 +104,20 @@ def material_of(store: Store, stored: StoredSeason) -> SeasonMaterial:
     times = {one.record_id: one for one in store.read(TIMES)}
     rejections = store.read(REJECTIONS)
     settled = _Settled(season, navs, store.read(FILLS), rejections)
-    decided = _decided(season, store.read(DECISIONS))
-    contexts = store.contexts()
+    decided = _decided(season, (one for one in store.read(DECISIONS) if one.record_id in times))
+    shown = {one.context_id for ones in decided.values() for one in ones}
+    contexts = _contexts(store, shown)
     names = list(dict.fromkeys(agent for agent, _ in decided))
+    families = {one.name: one.family for one in season.agents}  # of records, the file's word counts for more
     return SeasonMaterial(
         season=season,
         plan_hash=stored.plan_hash,
-        agents=tuple(decided[name, 1][0].agent for name in names),
+        universe=stored.universe,
+        agents=tuple(replace(decided[name, 1][0].agent, family=families[name]) for name in names),
         contexts=contexts,
-        steps={name: tuple(settled.step(one, _day(one, times)) for one in decided[name, 1]) for name in names},
-        replicates={}
-        if season.replicates == 1
-        else {
-            key: tuple(StepRecord(day=_day(one, times), decision=one) for one in ones) for key, ones in decided.items()
-        },
-        outcomes=tuple(_if_there(store, OUTCOMES)),
+        steps={name: tuple(settled.step(one, times[one.record_id].day) for one in decided[name, 1]) for name in names},
+        replicates=_replicates(season, decided, times),
+        outcomes=tuple(one for one in _if_there(store, OUTCOMES) if one.record_id in times),
         navs={name: navs.get(name, ()) for name in names},
         baselines=_by_agent(_if_there(store, BASELINES)),
         checks=tuple(_if_there(store, CHECKS)),
@@ -133,28 +137,26 @@ class _Settled:
         fills: Iterable[SeasonFill],
         rejections: Iterable[SeasonRejection],
     ) -> None:
-        self.same_day = season.market.source == RECORDS
+        self.recorded = season.recorded
         self.traded = {name: [one for one in ones if one.state == "ok"] for name, ones in navs.items()}
         self.fills = _lists(fills)
         self.refused = _lists(rejections)
 
     def step(self, decision: Decision, day: str) -> StepRecord:
         """A decision with what the broker made of it."""
-        nav = self._after(decision.agent.id, day)
+        book = stated_book(decision) if self.recorded else self._after(decision.agent.id, day)
         return StepRecord(
             day=day,
             decision=decision,
             fills=tuple(self.fills.get(decision.record_id, ())),
             rejections=tuple(self.refused.get(decision.record_id, ())),
-            book=None if nav is None else Book(nav.cash, nav.positions),
+            book=book,
         )
 
-    def _after(self, agent: str, day: str) -> SeasonNav | None:
+    def _after(self, agent: str, day: str) -> Book | None:
         """The book on the day on which the orders of a day were settled; None where it did not come yet."""
-        rows = self.traded.get(agent, [])
-        if self.same_day:
-            return next((one for one in rows if one.day == day), None)
-        return next((one for one in rows if one.day > day), None)
+        nav = next((one for one in self.traded.get(agent, []) if one.day > day), None)
+        return None if nav is None else Book(nav.cash, nav.positions)
 
 
 def _decided(season: Season, decisions: Iterable[Decision]) -> dict[tuple[str, int], list[Decision]]:
@@ -167,10 +169,33 @@ def _decided(season: Season, decisions: Iterable[Decision]) -> dict[tuple[str, i
     return dict(sorted(found.items(), key=lambda item: (order[item[0][0]], item[0][1])))
 
 
-def _day(decision: Decision, times: Mapping[str, SeasonTime]) -> str:
-    """The trading day of a decision."""
-    timed = times.get(decision.record_id)
-    return str(decision.decided_at.date()) if timed is None else timed.day
+def _replicates(
+    season: Season, decided: Mapping[tuple[str, int], Sequence[Decision]], times: Mapping[str, SeasonTime]
+) -> dict[tuple[str, int], tuple[StepRecord, ...]]:
+    """The decisions of all replicates; none where nothing was repeated."""
+    if season.replicates == 1:
+        return {}
+    return {
+        key: tuple(StepRecord(day=times[one.record_id].day, decision=one) for one in ones)
+        for key, ones in decided.items()
+    }
+
+
+def _contexts(store: Store, wanted: Collection[str]) -> dict[str, Context]:
+    """Some contexts. What agents of one day share stands in memory once."""
+    found: dict[str, Context] = {}
+    last: Context | None = None
+    for name, context in store.each_context():
+        if name in wanted:
+            last = context if last is None else _sharing(context, last)
+            found[name] = last
+    return found
+
+
+def _sharing(context: Context, other: Context) -> Context:
+    """An equal context that holds the parts of another one where they are equal."""
+    same = {part: getattr(other, part) for part in _LARGE if getattr(context, part) == getattr(other, part)}
+    return replace(context, **same) if same else context
 
 
 def _by_agent(rows: Iterable[SeasonNav]) -> dict[str, tuple[SeasonNav, ...]]:

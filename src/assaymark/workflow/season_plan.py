@@ -19,20 +19,38 @@ from assaymark.judging.season.outcome_prompts import outcome_texts
 from assaymark.judging.season.plans import load_scoring
 from assaymark.market import CLASSES, History, Listing, open_history, read_manifest, synthetic_history
 from assaymark.market.clock import Clock
-from assaymark.records import content_id, sha256_text, to_json
+from assaymark.records import canonical_json, content_id, parse, sha256_text, to_json
 from assaymark.workflow.folder import RunFolder, new_folder, read_json, read_text, write_atomic, write_json
 from assaymark.workflow.season_file import Season, parse_season, season_hash
+from assaymark.workflow.season_imported import FoundSeason, find_season, records_digest, write_season
+from assaymark.workflow.season_recorded_file import Follows, is_recorded, read_recorded, recorded_season
 
 FORMAT: Final = "assaymark season lock 1"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonData:
-    """What a season is run on: the store, its digest, and the instruments in the order of the store."""
+    """What a season is run on: the store, its digest, and the instruments in the order of the store.
 
-    history: History
+    A season that somebody else ran has no store; its digest is that of the records.
+    """
+
+    store: History | None
     digest: str
     universe: tuple[str, ...]
+
+    @property
+    def history(self) -> History:
+        """The store.
+
+        Raises
+        ------
+        PlanError
+            Somebody else ran the season.
+        """
+        if self.store is None:
+            raise PlanError("this season was run by somebody else, and its market is not here")
+        return self.store
 
     def clock(self, season: Season) -> Clock:
         """The clock of a season over this store."""
@@ -80,9 +98,17 @@ def lock_season(
     PlanError
         Another season, a study or a benchmark is locked here.
     """
-    season = parse_season(text, source=source)
+    found: FoundSeason | None = None
+    if is_recorded(text, source=source):
+        file = read_recorded(text, source=source)
+        found = find_season(folder, file, source=source)
+        season = recorded_season(file, found.follows, source=source)
+        data = SeasonData(None, found.digest, found.follows.universe)
+    else:
+        season = parse_season(text, source=source)
     _require_models(season, source, models)
-    data = open_market(season, source=source)
+    if found is None:
+        data = open_market(season, source=source)
     made = fingerprint(season, data)
     if folder.lock.is_file():
         locked = open_season(folder)
@@ -91,18 +117,12 @@ def lock_season(
                 f"{source} differs from the season locked in {folder.path} (plan hash {made[:12]}..., locked "
                 f"{locked.plan_hash[:12]}...); a locked season is not changed: use a new run folder (--out)"
             )
-        return locked
     with new_folder(folder.path):
-        write_atomic(folder.plan, text)
-        lock = {
-            "format": FORMAT,
-            "software": f"assaymark {__version__}",
-            "plan_hash": made,
-            "locked_at": to_json(now),
-            "inputs": _inputs(season, data),
-            "universe": list(data.universe),
-        }
-        write_json(folder.lock, lock)
+        if found is not None:
+            write_season(folder, found, made)
+        if not folder.lock.is_file():
+            write_atomic(folder.plan, text)
+            write_json(folder.lock, _lock(season, data, made, now, found))
     return open_season(folder, data)
 
 
@@ -115,13 +135,20 @@ def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeas
         There is none, or the file, the texts or the market changed after it was locked. A live market may grow.
     """
     stored = _stored(folder)
-    season = parse_season(read_text(folder.plan, "season"), source=str(folder.plan))
+    season = _planned(folder, stored)
     chosen = tuple(str(one) for one in stored["universe"])
-    found = data or open_market(season, source=str(folder.plan), chosen=chosen)
+    if data is not None:
+        found = data
+    elif season.recorded:
+        found = SeasonData(None, records_digest(folder), chosen)
+    else:
+        found = open_market(season, source=str(folder.plan), chosen=chosen)
     if _inputs(season, found) != stored["inputs"]:
+        what = "records" if season.recorded else "market"
+        instead = "use a new run folder" if season.recorded else "lock a season with market.live"
         raise PlanError(
-            f"{folder.path}: the market changed after the lock (now {found.digest[:24]}..., locked "
-            f"{str(stored['inputs'].get('market'))[:24]}...); put it back, or lock a season with market.live"
+            f"{folder.path}: the {what} changed after the lock (now {found.digest[:24]}..., locked "
+            f"{str(stored['inputs'].get('market'))[:24]}...); put them back, or {instead}"
         )
     made = fingerprint(season, found)
     if made != stored["plan_hash"]:
@@ -138,7 +165,7 @@ def stored_season(folder: RunFolder) -> StoredSeason:
         There is none, or the file or the texts changed after it was locked.
     """
     stored = _stored(folder)
-    season = parse_season(read_text(folder.plan, "season"), source=str(folder.plan))
+    season = _planned(folder, stored)
     made = season_hash(season, _texts(season), {str(key): str(value) for key, value in stored["inputs"].items()})
     if made != stored["plan_hash"]:
         raise _edited(folder, made, stored)
@@ -155,6 +182,30 @@ def _texts(season: Season) -> dict[str, str]:
     plan = load_scoring(season.scoring)
     texts = {**season_texts(), **horizon_texts(plan), **outcome_texts(), **author_texts()}
     return {**{name: sha256_text(text) for name, text in texts.items()}, "scoring": plan.digest}
+
+
+def _planned(folder: RunFolder, stored: Mapping[str, Any]) -> Season:
+    """The season as the run folder keeps it."""
+    text, source = read_text(folder.plan, "season"), str(folder.plan)
+    if "follows" not in stored:
+        return parse_season(text, source=source)
+    follows = parse(Follows, canonical_json(stored["follows"]), source=str(folder.lock))
+    return recorded_season(read_recorded(text, source=source), follows, source=source)
+
+
+def _lock(season: Season, data: SeasonData, made: str, now: datetime, found: FoundSeason | None) -> dict[str, Any]:
+    """The lock of a season. Of one that somebody else ran it holds what follows from its records."""
+    lock: dict[str, Any] = {
+        "format": FORMAT,
+        "software": f"assaymark {__version__}",
+        "plan_hash": made,
+        "locked_at": to_json(now),
+        "inputs": _inputs(season, data),
+        "universe": list(data.universe),
+    }
+    if found is not None:
+        lock |= {"follows": to_json(found.follows), "tables": dict(found.tables)}
+    return lock
 
 
 def _edited(folder: RunFolder, made: str, stored: Mapping[str, Any]) -> PlanError:
@@ -262,7 +313,7 @@ def _require_models(season: Season, source: str, models: Mapping[str, Model] | N
     """See that somebody provides every model, before anything is written."""
     if models is None:
         return
-    wanted = [(f"agents.{one.name}", one.model) for one in season.agents]
+    wanted = [] if season.recorded else [(f"agents.{one.name}", one.model) for one in season.agents]
     wanted += [(f"panel.{one.name}", one.model) for one in season.panel if not one.human]
     problems = [
         Problem(where, str(UnknownNameError("model", model, tuple(models))))

@@ -20,7 +20,7 @@ DELISTED: Final = "delisted"
 class SeasonFill:
     """What was traded on ``day``: signed units, price, and cost in cash. ``record_id`` is the decision it is due to.
 
-    ``kind`` is ``order``, or `DELISTED`.
+    ``kind`` is ``order``, or `DELISTED`. ``price`` is None where a record that was imported has none.
     """
 
     day: str
@@ -29,7 +29,7 @@ class SeasonFill:
     number: int
     symbol: str
     quantity: float
-    price: float
+    price: float | None
     cost: float
     kind: str = "order"
 

@@ -11,7 +11,7 @@ from datetime import date, datetime
 from typing import Any
 
 from assaymark.engine import Ledger, Model
-from assaymark.errors import InputError, Problem
+from assaymark.errors import InputError, PlanError, Problem
 from assaymark.market.clock import Clock, Day
 from assaymark.portfolio.broker import Book
 from assaymark.records import sha256_text, to_json
@@ -69,12 +69,14 @@ def step_season(
     InputError
         The clock is bad: ``now`` has no zone, or ``day`` lies outside of the season, before the last day that was
         done, or ahead of the market.
+    PlanError
+        Somebody else ran the season.
     LedgerError
         Another step is at work, or the journal is damaged.
     ModelError
         The run was asked to stop, or a provider was not asked to the end.
     """
-    locked = open_season(folder)
+    locked = _open(folder)
     live = locked.season.market.live
     with Journal.open(folder) as journal:
         clock, done = locked.data.clock(locked.season), _last(journal)
@@ -94,11 +96,21 @@ def run_season(
     Killed and called again it goes on where it was, and its tables are the same bytes as if nothing had happened.
     Raises as `step_season`.
     """
-    locked = open_season(folder)
+    locked = _open(folder)
     with Journal.open(folder) as journal:
         clock = locked.data.clock(locked.season)
         due = clock.due(_last(journal), now=now if locked.season.market.live else None)
         return _go(folder, locked, clock, journal, due, models, progress)
+
+
+def _open(folder: RunFolder) -> LockedSeason:
+    """The season, if it is one that is run here."""
+    locked = open_season(folder)
+    if locked.season.recorded:
+        raise PlanError(
+            f"{folder.path} holds a season that was run by somebody else; use: assaymark season judge {folder.path}"
+        )
+    return locked
 
 
 def _last(journal: Journal) -> date | None:

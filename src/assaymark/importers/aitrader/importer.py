@@ -117,10 +117,10 @@ def import_aitrader(
 def family_of(model: str) -> str:
     """Who made a model, read from its name; a name that begins with no known word is its own family.
 
-    >>> family_of("claude-3.7-sonnet"), family_of("MiniMax-M2"), family_of("in-house-7")
-    ('anthropic', 'minimax', 'in-house-7')
+    >>> family_of("claude-3.7-sonnet"), family_of("qwen3-max"), family_of("in-house-7")
+    ('anthropic', 'alibaba', 'in-house-7')
     """
-    return FAMILIES.get(model.split("-")[0].lower(), model)
+    return FAMILIES.get(model.split("-")[0].lower().rstrip("0123456789"), model)
 
 
 def _step_numbers(log: Log) -> dict[tuple[str, datetime], int]:

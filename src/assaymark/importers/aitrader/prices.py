@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
@@ -51,6 +51,12 @@ class Prices:
     def opens(self, step: datetime) -> dict[str, float]:
         """The open of every symbol at a step."""
         return {symbol: bar.open for symbol, bar in self._bars[step].items() if bar.open is not None}
+
+    def last_open(self, symbol: str, step: datetime) -> float | None:
+        """The open of a symbol at a step, or the last one before; None where there is none yet."""
+        until = bisect_right(self.steps, step)
+        found = (self._bars[one].get(symbol) for one in reversed(self.steps[:until]))
+        return next((bar.open for bar in found if bar is not None and bar.open is not None), None)
 
     def facts(self, step: datetime) -> tuple[Fact, ...]:
         """What an agent was shown of prices at a step: every symbol's open, and its close one bar before."""

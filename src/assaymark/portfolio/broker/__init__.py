@@ -18,6 +18,7 @@ from assaymark.portfolio.broker.book import (
 )
 from assaymark.portfolio.broker.reconciling import (
     RELIABILITY,
+    CheckKind,
     Mismatch,
     Reconciliation,
     StatedFill,
@@ -33,6 +34,7 @@ __all__ = [
     "SIDES",
     "Bar",
     "Book",
+    "CheckKind",
     "Excess",
     "Fill",
     "FillAt",

@@ -1,0 +1,271 @@
+"""Seasons that somebody else ran: what the imported records of a run folder say of one, and its tables.
+
+The tables are those of a season that was run here, so whoever judges and publishes need not tell the two apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+from assaymark.engine import Ledger
+from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.importers import IMPORTERS, RecordedBook, RecordedTrack
+from assaymark.importers.capitalbench.decisions import CLOCK_CONFLICT
+from assaymark.portfolio.broker import Book
+from assaymark.records import Context, Decision, content_id
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.season_file import SeasonMarket
+from assaymark.workflow.season_recorded_file import Follows, RecordedFile
+from assaymark.workflow.season_records import (
+    BASELINES,
+    CHECKS,
+    FILLS,
+    NAVS,
+    REJECTIONS,
+    TIMES,
+    SeasonCheck,
+    SeasonFill,
+    SeasonNav,
+    SeasonTime,
+)
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, Table
+
+IMPORTED: Final[tuple[Table[Any], ...]] = (CONTEXTS, DECISIONS, OUTCOMES)
+"""The tables that an import writes and a season of records is locked on."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoundSeason:
+    """What a run folder holds of a season: its decisions, what follows from them, and what its log states beside."""
+
+    follows: Follows
+    decisions: tuple[Decision, ...]
+    track: RecordedTrack | None
+    tables: Mapping[str, str | None]
+
+    @property
+    def digest(self) -> str:
+        """sha256 over the records."""
+        return content_id(dict(self.tables))
+
+    @property
+    def days(self) -> dict[str, str]:
+        """The day of each decision."""
+        return _days(self.decisions, self.track)
+
+
+def records_digest(folder: RunFolder) -> str:
+    """sha256 over the records that an import left, whatever library version wrote their tables."""
+    return content_id(_digests(Store(folder)))
+
+
+def _digests(store: Store) -> dict[str, str | None]:
+    return {table.name: store.content(table) for table in IMPORTED}
+
+
+def stated_book(decision: Decision) -> Book | None:
+    """The book that a log states after a decision; None where it states none."""
+    held, cash = decision.stages.get("holdings"), decision.stages.get("cash_after")
+    if not isinstance(held, Mapping) or not isinstance(cash, (int, float)):
+        return None
+    return Book(float(cash), {name: float(units) for name, units in held.items() if isinstance(units, (int, float))})
+
+
+def find_season(folder: RunFolder, file: RecordedFile, *, source: str) -> FoundSeason:
+    """The season of a file in the records of a run folder.
+
+    Raises
+    ------
+    InputError
+        The file is wrong, or names what the folder does not hold: every problem at once.
+    """
+    problems, store = list(file.problems), Store(folder)
+    if not _imported(folder, store):
+        fmt = file.market.format if file.market is not None else "FORMAT"
+        what = f"{folder.path} holds no imported records; put them there with: assaymark import {fmt} PATH --out"
+        raise InputError(source, [*problems, Problem("market.source", f"{what} {folder.path}")])
+    if file.market is None:
+        raise InputError(source, problems)
+    files = _files(folder, file.market, problems)
+    wanted = _of_track(store.read(DECISIONS), file.market, problems)
+    chosen = _of_agents(wanted, file, problems)
+    if problems:
+        raise InputError(source, problems)
+    track = _track(files, file.market)
+    return FoundSeason(_follows(wanted, chosen, store, track), chosen, track, _digests(store))
+
+
+def write_season(folder: RunFolder, found: FoundSeason, plan_hash: str) -> None:
+    """Write the tables of a season of records; what is whole stays as it is."""
+    store, basis = Store(folder), {"plan": plan_hash, "records": found.digest}
+    names, days, track = {one.record_id for one in found.decisions}, found.days, found.track
+    agents = {one.agent.id for one in found.decisions}
+    fills = [] if track is None else [one for one in track.fills if one.record_id in names]
+    made: dict[Table[Any], Iterable[Any]] = {
+        FILLS: [
+            SeasonFill(
+                day=one.day, agent=one.agent, record_id=one.record_id, number=one.number, symbol=one.symbol,
+                quantity=one.quantity, price=one.price, cost=0.0,
+            )
+            for one in fills
+        ],
+        REJECTIONS: (),
+        NAVS: [] if track is None else [_nav(one) for one in track.books if one.agent in agents],
+        BASELINES: [] if track is None else [_nav(one) for one in track.baselines],
+        CHECKS: [] if track is None else list(_checks(track, agents)),
+        TIMES: [_time(one, days) for one in found.decisions],
+    }  # fmt: skip
+    for table, rows in made.items():
+        if not store.done(table, basis):
+            store.write(table, rows, basis)
+
+
+# --- what the folder holds --------------------------------------------------------------------------------------------
+
+
+def _imported(folder: RunFolder, store: Store) -> bool:
+    return folder.path.is_dir() and folder.has_ledger and all(store.content(table) for table in IMPORTED)
+
+
+def _files(folder: RunFolder, market: SeasonMarket, problems: list[Problem]) -> dict[str, bytes]:
+    """The source files of the records, by name, as they were imported last."""
+    if market.format not in IMPORTERS:
+        problems.append(Problem("market.format", str(UnknownNameError("format", market.format, tuple(IMPORTERS)))))
+        return {}
+    with Ledger.open(folder.ledger) as ledger:
+        sources = [one for one in ledger.sources() if one.format in IMPORTERS]
+        there = list(dict.fromkeys(one.format for one in sources))
+        if market.format not in there:
+            said = f"the records of {folder.path} are of {', '.join(there) or 'no format that is known'}"
+            problems.append(Problem("market.format", f"{said} (got {market.format!r})"))
+            return {}
+        if IMPORTERS[market.format].track is None:
+            return {}
+        return {one.path: ledger.get_object(one.sha256) for one in sources if one.format == market.format}
+
+
+def _of_track(decisions: Sequence[Decision], market: SeasonMarket, problems: list[Problem]) -> tuple[Decision, ...]:
+    """The honest decisions of the track, without those that are left out, in order."""
+    known = market.format in IMPORTERS
+    tracks = sorted({one.episode_id for one in decisions}) if known and IMPORTERS[market.format].track else []
+    if tracks and market.track not in tracks:
+        problems.append(Problem("market.track", f"must be one of {', '.join(tracks)} (got {market.track!r})"))
+        return ()
+    if known and not tracks and market.track:
+        problems.append(Problem("market.track", f"records of {market.format} are one track; leave it out"))
+    out = {*market.exclude_flags, CLOCK_CONFLICT}
+    of_track = [one for one in decisions if not tracks or one.episode_id == market.track]
+    kept = [one for one in of_track if one.derivation.kind == "honest" and not out & set(one.flags)]
+    if not kept:
+        problems.append(Problem("market.exclude_flags", f"leave no record (got {', '.join(sorted(out))})"))
+    return tuple(sorted(kept, key=lambda one: (one.decided_at, one.record_id)))
+
+
+def _of_agents(decisions: Sequence[Decision], file: RecordedFile, problems: list[Problem]) -> tuple[Decision, ...]:
+    """The decisions of the agents that the file names, or of all."""
+    there = sorted({one.agent.id for one in decisions})
+    named = [one.name for one in file.agents] or there
+    if there:
+        problems += [
+            Problem("agents", f"{UnknownNameError('agent', name, tuple(there))}") for name in named if name not in there
+        ]
+    chosen = tuple(one for one in decisions if one.agent.id in named)
+    for agent in named:
+        problems += _order_problems(agent, [one for one in chosen if one.agent.id == agent and one.replicate == 1])
+    return chosen
+
+
+def _order_problems(agent: str, decisions: Sequence[Decision]) -> list[Problem]:
+    """A record is a sequence: two decisions of one moment have no order."""
+    same = [(a.record_id, b.record_id) for a, b in pairwise(decisions) if a.decided_at == b.decided_at]
+    if not same:
+        return []
+    one, other = same[0]
+    more = f", and {len(same) - 1} more such pairs" if len(same) > 1 else ""
+    what = f"decided twice at one moment ({one} and {other}{more}): a record needs an order"
+    return [Problem(f"agents.{agent}", what)]
+
+
+def _track(files: Mapping[str, bytes], market: SeasonMarket) -> RecordedTrack | None:
+    read = IMPORTERS[market.format].track
+    return None if read is None else read(files, market.track)
+
+
+def _follows(
+    wanted: Sequence[Decision], chosen: Sequence[Decision], store: Store, track: RecordedTrack | None
+) -> Follows:
+    """What of a season file follows from the records."""
+    agents = {one.agent.id: one.agent for one in wanted}
+    days = _days(chosen, track).values()
+    return Follows(
+        agents=tuple((name, agents[name].family, agents[name].model or name) for name in sorted(agents)),
+        universe=_universe(store, chosen) if track is None else track.universe,
+        first=min(days),
+        last=max(days),
+        replicates=max(one.replicate for one in chosen),
+        capital=None if track is None else track.capital,
+        currency=None if track is None else track.currency,
+    )
+
+
+def _days(decisions: Sequence[Decision], track: RecordedTrack | None) -> dict[str, str]:
+    """The day of each decision: where it was made, or in UTC where the log has no place."""
+    stated = {} if track is None else track.days
+    return {one.record_id: stated.get(one.record_id, str(one.decided_at.date())) for one in decisions}
+
+
+def _universe(store: Store, decisions: Sequence[Decision]) -> tuple[str, ...]:
+    """Everything that agents were shown or acted on, where no price file says what there was."""
+    used = {one.context_id for one in decisions}
+    names = {action.instrument for one in decisions for action in one.actions if action.instrument}
+    for name, context in store.each_context():
+        if name in used:
+            names |= _named(context)
+    return tuple(sorted(names))
+
+
+def _named(context: Context) -> set[str]:
+    return {one.id for one in context.instruments} or {fact.instrument for fact in context.facts if fact.instrument}
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+def _nav(book: RecordedBook) -> SeasonNav:
+    return SeasonNav(
+        day=book.day,
+        agent=book.agent,
+        state=book.state,
+        cash=book.cash,
+        nav=book.nav,
+        costs=0.0,
+        positions=book.positions,
+        stale=book.stale,
+    )
+
+
+def _checks(track: RecordedTrack, agents: set[str]) -> Iterable[SeasonCheck]:
+    for one in track.checks:
+        if one.agent in agents:
+            yield SeasonCheck(
+                agent=one.agent,
+                kind=one.kind,
+                checks=one.checks,
+                passed=one.passed,
+                mismatches=tuple(f"{record}\t{sentence}" for record, sentence in one.mismatches),
+            )
+
+
+def _time(one: Decision, days: Mapping[str, str]) -> SeasonTime:
+    """The seconds of a decision, where they were measured; what was derived from stamps is not mixed with that."""
+    measured = one.call.timing_source == "measured"
+    return SeasonTime(
+        record_id=one.record_id,
+        day=days[one.record_id],
+        agent=one.agent.id,
+        replicate=one.replicate,
+        seconds=one.call.seconds if measured else None,
+    )

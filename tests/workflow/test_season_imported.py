@@ -1,0 +1,232 @@
+"""Seasons that somebody else ran: locked on imported records, with the tables of any other season."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import made_aitrader as made
+import pytest
+
+from assaymark.cli import main, models
+from assaymark.errors import InputError, PlanError
+from assaymark.importers import import_aitrader
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.importing import import_records
+from assaymark.workflow.season_imported import stated_book
+from assaymark.workflow.season_material import season_material
+from assaymark.workflow.season_plan import LockedSeason, lock_season, open_season
+from assaymark.workflow.season_records import BASELINES, CHECKS, FILLS, NAVS, REJECTIONS, TIMES
+from assaymark.workflow.tables import DECISIONS, Store
+
+NOW = datetime(2026, 4, 1, tzinfo=UTC)
+
+
+def text(track: str = "cn-hourly", head: str = "", market: str = "", tail: str = "") -> str:
+    """A season file for the made-up log."""
+    chosen = f'track = "{track}"' if track else ""
+    return f"""
+name = "log"
+{head}
+
+[market]
+source = "records"
+format = "aitrader"
+{chosen}
+{market}
+
+{tail}
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> RunFolder:
+    """A run folder with the made-up log: three hours of two agents, and a day of crypto."""
+    return imported(tmp_path, *made.honest(), made.crypto())
+
+
+def imported(path: Path, *lines: dict[str, object]) -> RunFolder:
+    log = path / "log"
+    log.mkdir()
+    for name, data in made.files(*lines).items():
+        (log / name).write_bytes(data)
+    import_records("aitrader", log, RunFolder(path / "run"))
+    return RunFolder(path / "run")
+
+
+def locked(folder: RunFolder, given: str | None = None) -> LockedSeason:
+    return lock_season(folder, given or text(), "log.toml", models(), now=NOW)
+
+
+def test_capital_currency_days_universe_and_agents_follow_from_the_records(run):
+    season = locked(run).season
+    assert (season.capital, season.currency) == (100_000.0, "CNY")
+    assert season.universe == ("600036.SH", "601318.SH")
+    assert str(season.calendar.first) == str(season.calendar.last) == "2025-10-09"
+    assert [(one.name, one.family, one.model) for one in season.agents] == [
+        ("claude-3.7-sonnet", "anthropic", "records/claude-3.7-sonnet"),
+        ("gpt-5", "openai", "records/gpt-5"),
+    ]
+    assert season.recorded
+
+
+def test_the_tables_hold_what_the_log_states(run):
+    locked(run)
+    store = Store(run)
+    fills = store.read(FILLS)
+    assert [(one.agent, one.symbol, one.quantity, one.price, one.cost) for one in fills] == [
+        ("gpt-5", "600036.SH", 1000.0, 40.0, 0.0),
+        ("gpt-5", "600036.SH", -500.0, 40.5, 0.0),
+        ("gpt-5", "601318.SH", 100.0, 54.5, 0.0),
+    ]
+    navs = {one.agent: one for one in store.read(NAVS)}
+    assert navs["gpt-5"].nav == 74800.0 + 500 * 41.5 + 100 * 55.5
+    assert navs["gpt-5"].positions == {"600036.SH": 500.0, "601318.SH": 100.0}
+    assert navs["claude-3.7-sonnet"].nav == 100_000.0
+    equal, cash = sorted(store.read(BASELINES), key=lambda one: one.agent, reverse=True)
+    assert (equal.agent, cash.agent) == ("equal-weight", "cash")
+    assert equal.nav == pytest.approx(50_000 / 40 * 41.5 + 50_000 / 55 * 55.5)
+    assert store.read(REJECTIONS) == []
+    assert [one.seconds for one in store.read(TIMES)] == [None] * 5
+    assert all(one.checks == one.passed for one in store.read(CHECKS))
+
+
+def test_every_mismatch_of_the_audit_stands_in_the_checks(tmp_path):
+    lines = made.honest()
+    lines[1]["positions_after"]["CASH"] = 74000.0  # type: ignore[index]
+    run = imported(tmp_path, *lines)
+    locked(run)
+    found = [(one.agent, one.kind, one.passed, one.checks, one.mismatches) for one in Store(run).read(CHECKS)]
+    assert [one for one in found if one[4]] == [
+        (
+            "gpt-5",
+            "cash",
+            1,
+            3,
+            (
+                "cn-hourly/2025-10-09T11:30/gpt-5\tcash: stated 74000, recomputed 74800, outside the bar",
+                "cn-hourly/2025-10-09T14:00/gpt-5\tcash: stated 74800, recomputed 74000",
+            ),
+        )
+    ]
+
+
+def test_a_step_has_the_book_that_it_states_and_its_own_fills(run):
+    locked(run)
+    material = season_material(run)
+    steps = material.steps["gpt-5"]
+    assert [one.day for one in steps] == ["2025-10-09"] * 3
+    assert [one.book.cash for one in steps] == [60000.0, 74800.0, 74800.0]
+    assert [len(one.fills) for one in steps] == [1, 2, 0]
+    assert material.partial
+    assert {one.record_id.split("/")[0] for one in material.outcomes} == {"cn-hourly"}
+
+
+def test_a_book_that_is_not_stated_is_carried_on_and_named(tmp_path):
+    lines = made.honest()
+    lines[2]["positions_after"] = None
+    run = imported(tmp_path, *lines)
+    locked(run)
+    nav = next(one for one in Store(run).read(NAVS) if one.agent == "gpt-5")
+    assert (nav.state, nav.cash) == ("not stated", 74800.0)
+    last = Store(run).read(DECISIONS)[-1]
+    assert stated_book(last) is None
+
+
+def test_a_file_may_name_some_agents_and_other_families(run):
+    tail = '[[agents]]\nname = "gpt-5"\nfamily = "another"'
+    season = locked(run, text(tail=tail)).season
+    assert [(one.name, one.family) for one in season.agents] == [("gpt-5", "another")]
+    store = Store(run)
+    assert {one.agent for one in store.read(NAVS)} == {one.agent for one in store.read(TIMES)} == {"gpt-5"}
+    material = season_material(run)
+    assert list(material.steps) == ["gpt-5"]
+    assert material.agents[0].family == "another"
+
+
+def test_a_second_lock_changes_nothing_and_another_is_refused(run):
+    one = locked(run)
+    before = {path.name: path.read_bytes() for path in run.tables.iterdir()}
+    assert locked(run).plan_hash == open_season(run).plan_hash == one.plan_hash
+    assert {path.name: path.read_bytes() for path in run.tables.iterdir()} == before
+    with pytest.raises(PlanError, match="differs from the season locked"):
+        locked(run, text("crypto"))
+
+
+def test_records_and_file_cannot_change_after_the_lock(run, tmp_path):
+    locked(run)
+    other = tmp_path / "other"
+    other.mkdir()
+    for name, data in made.files(*made.honest()).items():
+        (other / name).write_bytes(data)
+    with pytest.raises(PlanError, match="locked on other records"):
+        import_records("aitrader", other, run)
+    import_records("aitrader", tmp_path / "log", run)
+    run.plan.write_text(run.plan.read_text().replace('"log"', '"other"'))
+    with pytest.raises(PlanError, match="was edited after the lock"):
+        open_season(run)
+
+
+def test_everything_wrong_is_said_at_once_and_nothing_is_written(run):
+    before = sorted(path.name for path in run.tables.iterdir())
+    wrong = text("nowhere", head='capital = 5.0\nscoring = "v9"', tail='[[agents]]\nname = "gpt-6"\nmodel = "a/b"')
+    with pytest.raises(InputError) as found:
+        locked(run, wrong)
+    said = str(found.value)
+    assert "capital: follows from the records; leave it out" in said
+    assert "scoring: " in said
+    assert "agents.0.model: extra inputs" in said
+    assert "market.track: must be one of cn-hourly, crypto (got 'nowhere')" in said
+    assert sorted(path.name for path in run.tables.iterdir()) == before
+    assert not run.lock.exists()
+
+
+def test_an_agent_that_is_not_there_is_answered_with_those_that_are(run):
+    with pytest.raises(
+        InputError, match=r"unknown agent 'gpt-6'. Did you mean 'gpt-5'\? Known: claude-3.7-sonnet, gpt-5"
+    ):
+        locked(run, text(tail='[[agents]]\nname = "gpt-6"'))
+
+
+@pytest.mark.parametrize(
+    ("market", "words"),
+    [
+        ('format = "capitalbench"', r"market.format: the records of .* are of aitrader \(got 'capitalbench'\)"),
+        ('format = "aitradr"', "unknown format 'aitradr'. Did you mean 'aitrader'"),
+        ("", "format: which importer made the records"),
+        ('format = "aitrader"', r"market.track: must be one of cn-hourly, crypto \(got ''\)"),
+        ('format = "aitrader"\ntrack = "crypto"\nlive = true', "live needs a source that grows; the records are"),
+        (
+            'format = "aitrader"\ntrack = "cn-hourly"\nexclude_flags = ["replayed"]',
+            r"market.exclude_flags: leave no record \(got clock-conflict, replayed\)",
+        ),
+    ],
+)
+def test_the_records_that_a_file_names_must_be_there(run, market, words):
+    with pytest.raises(InputError, match=words):
+        locked(run, f'name = "log"\n[market]\nsource = "records"\n{market}')
+
+
+def test_a_folder_without_records_is_not_made_one(tmp_path):
+    with pytest.raises(InputError, match="holds no imported records; put them there with: assaymark import aitrader"):
+        locked(RunFolder(tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+
+
+def test_fields_of_records_go_with_records_only(run):
+    with pytest.raises(InputError, match="format, track and exclude_flags go with source"):
+        locked(run, text().replace('"records"', '"synthetic"'))
+
+
+def test_it_is_judged_and_not_run(run, capsys):
+    locked(run)
+    for verb in ("step", "run"):
+        assert main(["season", verb, str(run.path)]) == 1
+        said = capsys.readouterr().err.strip().splitlines()
+        assert len(said) == 1
+        assert "was run by somebody else; use: assaymark season judge" in said[0]
+
+
+def test_the_families_of_the_log_come_from_the_names():
+    found = import_aitrader(made.files(made.line(model="qwen3-max-astock-hour")))
+    assert found.decisions[0].agent.family == "alibaba"
