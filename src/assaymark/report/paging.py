@@ -63,20 +63,17 @@ def part_names(stem: str, pages: int) -> list[str]:
     return [f"{stem}.html", *(f"{stem}-{at:03d}.html" for at in range(2, pages + 1))]
 
 
-def file_stems(folder: str, keys: Sequence[Sequence[str]], reserved: str = "") -> tuple[str, ...]:
+def file_stems(folder: str, keys: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Where the pages of things with such keys lie, without their ending: safe as file names, and no two alike.
 
-    ``reserved`` is a pattern of endings that other pages of the folder have.
-
-    >>> file_stems("agents", [("alder",), ("Birch",), ("../x",), ("alder-2",)], reserved="-[0-9]")
-    ('agents/alder', 'agents/Birch', 'agents/x-407cf666', 'agents/alder-2-e3c6a3d0')
+    >>> file_stems("agents", [("alder",), ("Birch",), ("../x",)])
+    ('agents/alder', 'agents/Birch', 'agents/x-407cf666')
     """
     plain = ["-".join(key) for key in keys]
     seen = Counter(name.lower() for name in plain)
     found = []
     for key, name in zip(keys, plain, strict=True):
-        ours = _HASHED.fullmatch(name) or (reserved and re.search(f"(?:{reserved})$", name))
-        safe = _PLAIN.fullmatch(name) and not ours and ".." not in name
+        safe = _PLAIN.fullmatch(name) and not _HASHED.fullmatch(name) and ".." not in name
         if safe and seen[name.lower()] == 1:
             found.append(f"{folder}/{name}")
             continue

@@ -1,0 +1,66 @@
+"""A season as its pages look things up: grades, rows, measurements and pages by name, indexed once for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from assaymark.judging.season.table import SeasonRow
+from assaymark.records import Measurement, measurement_id
+from assaymark.report.season.inputs import SeasonAgent, SeasonGradeView, SeasonPath, SeasonRun
+from assaymark.report.season.model_paths import agent_paths
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeasonLookup:
+    """A season and its indexes.
+
+    Attributes
+    ----------
+    run : SeasonRun
+    agents : mapping of name to SeasonAgent
+        In alphabetical order.
+    grades : mapping of agent to grades
+        In the order of the judges.
+    rows : mapping of agent to SeasonRow
+    paths : mapping of name to SeasonPath
+        Agents and baselines.
+    pages : mapping of agent to str
+        Where its page lies below the folder of a language: ``agents/Alder.html``.
+    by_id : mapping of id to Measurement
+    """
+
+    run: SeasonRun
+    agents: Mapping[str, SeasonAgent]
+    grades: Mapping[str, tuple[SeasonGradeView, ...]]
+    rows: Mapping[str, SeasonRow]
+    paths: Mapping[str, SeasonPath]
+    pages: Mapping[str, str]
+    by_id: Mapping[str, Measurement]
+
+    @classmethod
+    def of(cls, run: SeasonRun) -> SeasonLookup:
+        """Index a season."""
+        agents = {one.name: one for one in sorted(run.agents, key=lambda one: one.name)}
+        order = {judge.name: at for at, judge in enumerate(run.judges)}
+        grades: dict[str, list[SeasonGradeView]] = {name: [] for name in agents}
+        for grade in sorted(run.grades, key=lambda grade: order.get(grade.judge, len(order))):
+            grades.setdefault(grade.agent, []).append(grade)
+        return cls(
+            run=run,
+            agents=agents,
+            grades={name: tuple(found) for name, found in grades.items()},
+            rows={row.contestant: row for row in run.table.rows},
+            paths={path.name: path for path in run.paths},
+            pages=agent_paths(agents),
+            by_id={one.id: one for one in run.measurements},
+        )
+
+    def one(self, name: str, **labels: str) -> Measurement | None:
+        """The measurement of that name and those labels, None where it was not made."""
+        return self.by_id.get(measurement_id(name, labels))
+
+    def value(self, name: str, **labels: str) -> float | None:
+        """The value of a measurement, None where there is none."""
+        found = self.one(name, **labels)
+        return None if found is None else found.value
