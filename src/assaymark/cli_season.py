@@ -14,6 +14,7 @@ from assaymark.errors import InputError
 from assaymark.workflow import costs
 from assaymark.workflow.asking import prices_of
 from assaymark.workflow.folder import RunFolder, read_text
+from assaymark.workflow.season_judging import judge_season
 from assaymark.workflow.season_plan import lock_season
 from assaymark.workflow.season_running import Stepped, run_season, step_season
 from assaymark.workflow.sharing import name_ledger
@@ -41,7 +42,7 @@ def season_app(tools: Tools) -> typer.Typer:
             name_ledger(folder, ledger)
         season, days = locked.season, locked.season.calendar
         size = f"{len(season.agents)} agents, {len(locked.data.universe)} instruments, {days.first} to {days.last}"
-        verb = "step" if season.market.live else "run"
+        verb = "judge" if season.recorded else "step" if season.market.live else "run"
         tools.say_all(
             [f"{season.name}: {size}; plan {locked.plan_hash[:12]}...", f"next: assaymark season {verb} {out}"]
         )
@@ -56,6 +57,15 @@ def season_app(tools: Tools) -> typer.Typer:
     def run(season: SeasonFolder, budget: Budget = None, prices: PriceFile = None) -> None:
         """Do every day that is due: a replay to its end. Killed and called again, it goes on."""
         _run(tools, season, budget, prices, run_season)
+
+    @app.command("judge")
+    def judge(season: SeasonFolder, budget: Budget = None, prices: PriceFile = None) -> None:
+        """Have the panel grade every record, whole and period by period. Killed and called again, it goes on."""
+        folder = RunFolder(season)
+        who = costs.paid_models(tools.models(), budget, prices)
+        with tools.progress() as progress:
+            done = judge_season(folder, who, progress=progress)
+        tools.say_all([*done.lines, *costs.paid_lines(folder, prices_of(who))])
 
     return app
 

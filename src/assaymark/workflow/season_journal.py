@@ -12,7 +12,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -68,7 +68,7 @@ class Journal:
         """
         path = journal_path(folder)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(path.with_suffix(".lock"), folder):
+        with not_stepping(folder):
             entries, digest, size = _read(path)
             journal = cls(path, entries, digest, size)
             try:
@@ -155,17 +155,33 @@ def _chained(before: str, body: str) -> str:
     return whole.hexdigest()
 
 
+def not_stepping(folder: RunFolder) -> AbstractContextManager[None]:
+    """Hold the right to step, so that the tables stay as they are meanwhile.
+
+    Raises
+    ------
+    LedgerError
+        Another step of this season is at work.
+    """
+    return alone(journal_path(folder).with_suffix(".lock"), f"{folder.path}: another step of this season is at work")
+
+
 @contextmanager
-def _alone(path: Path, folder: RunFolder) -> Iterator[None]:
-    """Hold the right to step. The operating system lets go of it when we die."""
+def alone(path: Path, busy: str) -> Iterator[None]:
+    """Hold a lock file. The operating system lets go of it when we die.
+
+    Raises
+    ------
+    LedgerError
+        Somebody else holds it: ``busy`` says what that one does.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise LedgerError(
-                f"{folder.path}: another step of this season is at work; nothing was done, run this again later"
-            ) from None
+            raise LedgerError(f"{busy}; nothing was done, run this again later") from None
         yield
     finally:
         os.close(handle)

@@ -73,6 +73,10 @@ class HorizonLedger:
         decided = self.supported + self.contradicted
         return 100.0 * self.supported / decided if decided else None
 
+    def between(self, first: int, last: int) -> HorizonLedger:
+        """The ledger of the steps ``first`` to ``last``, as `Horizon.between` cuts them."""
+        return _counted({number: ones for number, ones in self.steps.items() if first <= number <= last})
+
 
 @record
 class CappedPart:
@@ -148,27 +152,39 @@ def horizon_ledger(horizon: Horizon, decisions: Iterable[Decision], contexts: Ma
     InputError
         A decision or a context is missing: all of them at once.
     """
+    return horizon_ledgers([horizon], decisions, contexts)[0]
+
+
+def horizon_ledgers(
+    horizons: Sequence[Horizon], decisions: Iterable[Decision], contexts: Mapping[str, Context]
+) -> list[HorizonLedger]:
+    """The numeric ledgers of several horizons, as `horizon_ledger`. A context that they share is looked at once."""
     known = {one.record_id: one for one in decisions}
+    steps = [step for horizon in horizons for step in horizon.steps]
     problems = [
-        Problem(f"record {s.record_id}", "is not among the decisions")
-        for s in horizon.steps
-        if s.record_id not in known
+        Problem(f"record {s.record_id}", "is not among the decisions") for s in steps if s.record_id not in known
     ]
     problems += [
         Problem(f"record {s.record_id}", f"its context {s.context_id[:12]} is not among them")
-        for s in horizon.steps
+        for s in steps
         if s.context_id not in contexts
     ]
     if problems:
         raise InputError("horizon ledger", problems)
-    materials: dict[str, Material] = {}
-    found = {}
-    for step in horizon.steps:
-        context = contexts[step.context_id]
-        material = materials.setdefault(step.context_id, Material.of(context))
-        shown = replace(known[step.record_id], rationales=step.texts)
-        found[step.number] = tuple(numeric_ledger(shown, context, material=material))
-    return HorizonLedger(found, dict(Counter(one.state for ones in found.values() for one in ones)))
+    shown: dict[str, list[HorizonStep]] = {}
+    for step in steps:
+        shown.setdefault(step.context_id, []).append(step)
+    found: dict[int, tuple[Evidence, ...]] = {}
+    for name, ones in shown.items():
+        material = Material.of(contexts[name])
+        for step in ones:
+            decision = replace(known[step.record_id], rationales=step.texts)
+            found[id(step)] = tuple(numeric_ledger(decision, contexts[name], material=material))
+    return [_counted({step.number: found[id(step)] for step in horizon.steps}) for horizon in horizons]
+
+
+def _counted(steps: Mapping[int, tuple[Evidence, ...]]) -> HorizonLedger:
+    return HorizonLedger(steps, dict(Counter(one.state for ones in steps.values() for one in ones)))
 
 
 def capped(evidence: Mapping[str, float], ledger: HorizonLedger | None) -> tuple[CappedPart, ...]:

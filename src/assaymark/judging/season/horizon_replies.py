@@ -170,7 +170,9 @@ def read_reply(reply: Reply, parsed: A | Invalid) -> Read[A]:
     if reply.finish == "length":
         return Read("truncated", reason="cut off at the length limit")
     if reply.finish == "failed":
-        return Read("failed", reason="the model gave no answer")
+        return Read(
+            "failed", reason=f"the model gave no answer: {shown(reply.text)}" if reply.text else "no answer came"
+        )
     return Read("invalid", reason=parsed.reason) if isinstance(parsed, Invalid) else Read("ok", parsed)
 
 

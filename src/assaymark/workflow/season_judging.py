@@ -1,0 +1,183 @@
+"""`assaymark season judge`: every agent's record before every judge, whole and period by period."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from assaymark.engine import Ledger, Model
+from assaymark.errors import InputError, ModelError, Problem
+from assaymark.judging.season.horizon_scores import HorizonGrades, HorizonScore, OutcomeGrade, horizon_score
+from assaymark.judging.season.outcome_prompts import outcome_calls
+from assaymark.judging.season.plans import ScoringPlan, load_scoring
+from assaymark.market.calendar import weekdays
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.season_file import Season
+from assaymark.workflow.season_journal import alone, not_stepping
+from assaymark.workflow.season_judging_asking import SeasonAsker
+from assaymark.workflow.season_judging_parts import (
+    SeasonPart,
+    asked_judges,
+    season_parts,
+    season_probes,
+    season_tasks,
+)
+from assaymark.workflow.season_judging_rows import (
+    evidence_rows,
+    grade_row,
+    guess_row,
+    judged_lines,
+    judgment_row,
+    replaced_rows,
+)
+from assaymark.workflow.season_material import SeasonMaterial, material_of
+from assaymark.workflow.season_plan import StoredSeason, stored_season
+from assaymark.workflow.season_records import (
+    FILLS,
+    GRADES,
+    GUESSES,
+    NAVS,
+    REJECTIONS,
+    REPLACED,
+    SeasonGrade,
+    SeasonGuess,
+)
+from assaymark.workflow.sharing import hold_plan
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, JUDGMENTS, OUTCOMES, Store
+
+
+@dataclass(frozen=True, slots=True)
+class SeasonJudged:
+    """What judging did: how many replies came now, and lines for whoever called."""
+
+    made: int
+    lines: tuple[str, ...]
+
+
+def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> SeasonJudged:
+    """Have the panel grade every agent's record: whole, period by period, and the decisions of replicates.
+
+    Outcomes are shown once the grades of a record are there, in a call of their own, and on whole records alone. A
+    judge that refuses, answers nonsense or never answers is recorded. A call with a reply in the ledger is never made
+    again, so it can be killed and called again; and a season that has gone on is graded anew, to its last day.
+
+    Raises
+    ------
+    InputError
+        No panel of models, or no decision yet.
+    PlanError
+        No season is locked here, or its file changed after the lock.
+    LedgerError
+        Somebody else judges or steps this season now, or a table is damaged.
+    ModelError
+        The run was asked to stop, its budget is used up, or no judge answered anything; nothing is written then, and
+        what was answered is kept.
+    """
+    stored, store = stored_season(folder), Store(folder)
+    _refuse(folder, stored.season, store)
+    with alone(folder.path / "season" / "judging.lock", f"{folder.path}: this season is being judged by another run"):
+        with not_stepping(folder):
+            basis = judging_basis(store, stored)
+            done = is_judged(store, stored)
+            material = None if done else material_of(store, stored)
+        if material is None:
+            return SeasonJudged(0, tuple(_lines(stored.season, store.read(GRADES), store.read(GUESSES))))
+        progress("reading the records", 0, 1)
+        parts = season_parts(material)
+        progress("reading the records", 1, 1)
+        with Ledger.open(folder.ledger) as ledger:
+            hold_plan(ledger, stored.plan_hash)
+            asker = SeasonAsker(folder, ledger, models, stored.season.engine, progress)
+            grades, guesses = _graded(asker, material, parts)
+        _require_some(folder, grades)
+        _write(store, basis, parts, grades, guesses)
+        return SeasonJudged(asker.made, tuple(_lines(stored.season, grades, guesses)))
+
+
+def judging_basis(store: Store, stored: StoredSeason) -> dict[str, str | None]:
+    """What the grades of a season are made from: its plan, and the content of the tables that judges are shown."""
+    tables = (CONTEXTS, DECISIONS, FILLS, REJECTIONS, NAVS, OUTCOMES)
+    return {"plan": stored.plan_hash, **{table.name: store.content(table) for table in tables}}
+
+
+def is_judged(store: Store, stored: StoredSeason) -> bool:
+    """Whether the grades are whole, of the season as it is now, and no call is left that never brought a reply."""
+    basis = judging_basis(store, stored)
+    if not all(store.done(table, basis) for table in (GRADES, GUESSES, REPLACED, EVIDENCE, JUDGMENTS)):
+        return False
+    failed = any(one.state == "failed" for one in store.read(GUESSES))
+    return not failed and not any(_failed(one) for one in store.read(GRADES))
+
+
+def _failed(one: SeasonGrade) -> bool:
+    outcome = one.score.outcome
+    return one.score.grades.state == "failed" or (outcome is not None and outcome.state == "failed")
+
+
+def _refuse(folder: RunFolder, season: Season, store: Store) -> None:
+    """A season that nobody can grade."""
+    if not asked_judges(season):
+        what = "this season has no panel of models that could grade it; name judges in the season file ([[panel]]) and "
+        raise InputError(str(folder.path), [Problem("", f"{what}lock it in a new run folder")])
+    if not store.rows(DECISIONS):
+        what = "no decision was made yet; run: assaymark season run"
+        raise InputError(str(folder.path), [Problem("", f"{what} {folder.path}")])
+
+
+def _graded(
+    asker: SeasonAsker, material: SeasonMaterial, parts: Sequence[SeasonPart]
+) -> tuple[list[SeasonGrade], list[SeasonGuess]]:
+    """Ask everything: grades first, outcomes once they are there, guesses at authors last."""
+    season = material.season
+    plan, judges, budget = load_scoring(season.scoring), asked_judges(season), season.judging.token_budget
+    planned = season_tasks(parts, judges, plan, budget=budget)
+    given = asker.grades([task for _, task in planned])
+    outcomes = asker.outcomes(
+        [
+            outcome_calls(grades, part.horizon, material.outcomes, task.judge, plan, budget=budget)
+            if part.scope == "whole" and grades.state == "ok"
+            else []
+            for (part, task), grades in zip(planned, given, strict=True)
+        ]
+    )
+    rows = [
+        grade_row(part, _score(part, grades, outcome, plan))
+        for (part, _), grades, outcome in zip(planned, given, outcomes, strict=True)
+    ]
+    probes = season_probes(parts, judges, budget=budget) if season.judging.author_probe else []
+    return rows, [guess_row(*one) for one in asker.guesses(probes)]
+
+
+def _score(part: SeasonPart, grades: HorizonGrades, outcome: OutcomeGrade | None, plan: ScoringPlan) -> HorizonScore:
+    return horizon_score(grades, plan, horizon=part.horizon, ledger=part.ledger, outcome=outcome)
+
+
+def _require_some(folder: RunFolder, grades: Sequence[SeasonGrade]) -> None:
+    """See that somebody answered at all."""
+    if all(one.score.grades.state == "failed" for one in grades):
+        first = next(one.score.grades for one in grades)
+        what = f"no judge answered anything (first: {first.judge}, {first.reason}); nothing was written, and the same "
+        raise ModelError(f"{folder.path}: {what}command asks again", retryable=True)
+
+
+def _write(
+    store: Store,
+    basis: Mapping[str, str | None],
+    parts: Sequence[SeasonPart],
+    grades: Sequence[SeasonGrade],
+    guesses: Sequence[SeasonGuess],
+) -> None:
+    """The tables; grades last, so that whoever finds them done finds the others done."""
+    store.write(REPLACED, replaced_rows(parts), basis)
+    store.write(EVIDENCE, evidence_rows(parts), basis)
+    store.write(JUDGMENTS, map(judgment_row, grades), basis)
+    store.write(GUESSES, guesses, basis)
+    store.write(GRADES, grades, basis)
+
+
+def _lines(season: Season, grades: Sequence[SeasonGrade], guesses: Sequence[SeasonGuess]) -> list[str]:
+    last = max(one.last for one in grades)
+    over = weekdays(date.fromisoformat(last[:10]) + timedelta(days=1), season.calendar.last).size == 0
+    return judged_lines(season.name, grades, guesses, last, over, season.judging.period)

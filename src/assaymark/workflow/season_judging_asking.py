@@ -1,0 +1,102 @@
+"""The calls of a season's judges, round by round: what came back, and what did not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from assaymark.engine import CallSpec, Ledger, Model, Reply, RunSummary
+from assaymark.errors import ModelError
+from assaymark.judging.season.author_probe import AuthorGuess, read_guess
+from assaymark.judging.season.horizon_prompts import HorizonTask
+from assaymark.judging.season.horizon_replies import Read, read_outcome_reply
+from assaymark.judging.season.horizon_rounds import horizon_round
+from assaymark.judging.season.horizon_scores import HorizonGrades, OutcomeGrade, outcome_grade
+from assaymark.judging.season.outcome_prompts import PlannedOutcomeCall
+from assaymark.protocol import EngineChoice
+from assaymark.workflow.asking import purse_of, run_all
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.progress import Progress
+from assaymark.workflow.season_judging_parts import Probe
+
+WHAT: Final = "asking the judges"
+
+
+class SeasonAsker:
+    """Asks calls through the ledger, each of them once, and holds what became of them.
+
+    A call that fails for good has a reply that says so: whoever grades, or does not, is recorded. ``made`` counts the
+    replies of now.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        ledger: Ledger,
+        models: Mapping[str, Model],
+        engine: EngineChoice,
+        progress: Progress,
+    ) -> None:
+        self.folder, self.ledger, self.models, self.engine, self.progress = folder, ledger, models, engine, progress
+        self.replies: dict[str, Reply] = {}
+        self.made = 0
+
+    def ask(self, calls: Sequence[CallSpec], what: str = WHAT) -> None:
+        """Ask what has no reply yet.
+
+        Raises
+        ------
+        ModelError
+            The run was asked to stop, its budget is used up, or others gave calls up.
+        """
+        wanted = {call.key: call for call in calls}
+        wanted = {key: call for key, call in wanted.items() if key not in self.replies}
+        if not wanted:
+            return
+        summary = run_all(
+            self.ledger, list(wanted.values()), self.models, self.engine, what=what, progress=self.progress
+        )
+        self.made += summary.made
+        self.replies |= dict(self.ledger.replies(list(wanted)))
+        lost = {key: call for key, call in wanted.items() if key not in self.replies}
+        if lost:
+            reasons = self._reasons(summary, lost)
+            self.replies |= {
+                key: Reply(text=reasons[key], model=call.model, finish="failed") for key, call in lost.items()
+            }
+
+    def grades(self, tasks: Sequence[HorizonTask]) -> tuple[HorizonGrades, ...]:
+        """The grades of all tasks, asked for part by part; `HorizonGrades` also where a judge gave none."""
+        while not (found := horizon_round(tasks, self.replies.get)).finished:
+            self.ask([one.call for one in found.due])
+        return found.grades
+
+    def guesses(self, probes: Sequence[Probe]) -> list[tuple[Probe, Read[AuthorGuess]]]:
+        """What the probes of the blinding brought."""
+        self.ask([one.planned.call for one in probes])
+        return [(one, read_guess(self.replies[one.planned.call.key], one.planned)) for one in probes]
+
+    def outcomes(self, planned: Sequence[Sequence[PlannedOutcomeCall]]) -> list[OutcomeGrade | None]:
+        """The outcome grades of some tasks, each with its calls; None where there was nothing to ask."""
+        self.ask([one.call for calls in planned for one in calls])
+        return [self._outcome(calls) for calls in planned]
+
+    def _outcome(self, calls: Sequence[PlannedOutcomeCall]) -> OutcomeGrade | None:
+        if not calls:
+            return None
+        reads = [read_outcome_reply(self.replies[one.call.key]) for one in calls]
+        return outcome_grade([one.part for one in calls], reads)
+
+    def _reasons(self, summary: RunSummary, lost: Mapping[str, CallSpec]) -> dict[str, str]:
+        """Why calls have no reply, by key. What one judge's provider does is on that judge's record."""
+        kept = f"every reply so far is kept in {self.folder.path}, and the same command goes on"
+        if summary.interrupted:
+            raise ModelError(f"stopped as asked; {kept}", retryable=True)
+        purse = purse_of(self.models)
+        if purse is not None and purse.stopped is not None:
+            raise ModelError(f"{purse.stopped}; {kept}", retryable=True)
+        failed = {one.key: one.reason for one in summary.failed}
+        unasked = [key for key in lost if key not in failed]
+        if unasked and not summary.stopped:
+            raise ModelError(f"{len(unasked)} calls were given up elsewhere; {kept}", retryable=True)
+        return {key: failed.get(key, "; ".join(summary.stopped)) for key in lost}
