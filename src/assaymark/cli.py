@@ -25,6 +25,7 @@ from assaymark.benchmark.reference import reference_benchmark_models
 from assaymark.cli_bench import bench_app
 from assaymark.cli_datasheet import datasheet_command
 from assaymark.cli_season import season_app
+from assaymark.cli_serve import serve_command
 from assaymark.cli_tools import Budget, DryRun, Ledger, PriceFile, Tools
 from assaymark.engine import Model
 from assaymark.engine.models import Models, providers
@@ -413,6 +414,7 @@ def _finish(result: verbs.Reported) -> None:
 
 _tools = Tools(models, _progress, _say_all, lambda content: _console().print(content))
 app.command()(datasheet_command(_tools))
+app.command()(serve_command(_tools))
 app.add_typer(bench_app(_tools), name="bench")
 app.add_typer(season_app(_tools), name="season")
 

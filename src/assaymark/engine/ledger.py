@@ -52,6 +52,16 @@ _PENDING_MODELS = (
     .group_by(tables.calls.c.model)
     .order_by(tables.calls.c.model)
 )
+_STANDING = (
+    sa.select(
+        tables.calls.c.model,
+        sa.func.count().label("planned"),
+        sa.func.count(tables.replies.c.key).label("answered"),
+    )
+    .select_from(_OPEN)
+    .group_by(tables.calls.c.model)
+    .order_by(tables.calls.c.model)
+)
 _PENDING_OF = (
     sa.select(tables.calls.c.key)
     .select_from(_OPEN)
@@ -190,6 +200,10 @@ class Ledger:
     def pending_models(self) -> dict[str, int]:
         """How many planned calls of each model have no reply yet."""
         return {row["model"]: row["n"] for row in self._read(_PENDING_MODELS)}
+
+    def standing(self) -> dict[str, tuple[int, int]]:
+        """For each model how many calls are planned, and how many of them have a reply."""
+        return {row["model"]: (row["planned"], row["answered"]) for row in self._read(_STANDING)}
 
     def pending_of(self, model: str) -> list[str]:
         """The keys of the planned calls of a model that have no reply yet, in order."""
