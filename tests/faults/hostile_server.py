@@ -90,9 +90,7 @@ class Hostile:
         self._next: dict[str, int] = defaultdict(int)
 
     def __call__(self, handler, server) -> None:
-        request = next(
-            one for one in reversed(server.requests) if one.headers["x-client-request-id"] == key_of(handler)
-        )
+        request = handler.received
         key, texts = key_of(handler), answers_to(request.body)
         kind = (
             "judge" if "scores" in request.body["response_format"]["json_schema"]["schema"]["properties"] else "agent"

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
 import pytest
 
 from assaymark.benchmark.questions.generate import generate_questions
@@ -19,75 +14,26 @@ from assaymark.workflow.tables import SCORES, Store
 
 pytest.importorskip("openai", reason="needs the openai client (extra: test)")
 pytest.importorskip("anthropic", reason="needs the anthropic client (extra: test)")
+pytest.importorskip("google.genai", reason="needs the google-genai client (extra: test)")
 
+# These import the clients, which have to be there.
+from provider_server import serving
+from wire_formats import speaking
+
+LITERAL = ReferenceBenchmarkModel("literal")
 FEW = ["--instruments", "12", "--window", "covid-2020", "--profile", "balanced", "--pace", "quarterly"]
 
 
-def prompt_of(body):
-    """The prompt of a request in either format, system text and all."""
+def literally(request):
+    """What the literal reference model says to a request in either format."""
     parts = []
-    for message in body["messages"]:
+    for message in request.body["messages"]:
         content = message["content"]
         parts += [content] if isinstance(content, str) else [part["text"] for part in content]
-    return parts
-
-
-def chat(text):
-    choice = {"index": 0, "finish_reason": "stop", "logprobs": None, "message": {"role": "assistant", "content": text}}
-    usage = {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}
-    return {
-        "id": "c",
-        "object": "chat.completion",
-        "created": 1,
-        "model": "wire-1",
-        "choices": [choice],
-        "usage": usage,
-    }
-
-
-def message(text):
-    return {
-        "id": "m", "type": "message", "role": "assistant", "model": "wire-2", "stop_reason": "end_turn",
-        "stop_sequence": None, "content": [{"type": "text", "text": text}],
-        "usage": {"input_tokens": 9, "output_tokens": 3},
-    }  # fmt: skip
-
-
-@contextmanager
-def provider(seen):
-    """A server that answers as the literal reference model does, in the format it is asked in."""
-    model = ReferenceBenchmarkModel("literal")
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self):
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            seen.append(body)
-            parts = prompt_of(body)
-            whole = "\n\n".join(parts)
-            text, _ = model.answer(
-                (whole.partition("TASK")[0], "TASK" + whole.partition("TASK")[2]) if "TASK S" in whole else (whole,)
-            )
-            out = json.dumps((chat if "completions" in self.path else message)(text)).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(out)))
-            self.end_headers()
-            self.wfile.write(out)
-
-        def log_message(self, *_):
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    whole = "\n\n".join(parts)
+    before, task, after = whole.partition("TASK")
+    text, _ = LITERAL.answer((before, task + after) if "TASK S" in whole else (whole,))
+    return text
 
 
 @pytest.mark.parametrize(("model", "path"), [("openai-chat/any-name", "/v1"), ("anthropic/any-name", "")])
@@ -97,13 +43,12 @@ def test_a_model_behind_an_api_goes_through_both_parts(tmp_path, monkeypatch, ca
     write_questions(
         questions, generate_questions(synthetic_history(0), counts={"T2": 20, "T4": 20, "T6": 20}).questions
     )
-    seen = []
-    with provider(seen) as address:
+    with serving(speaking(literally)) as server:
         options = [
             "--model",
             model,
             "--base-url",
-            address + path,
+            server.url + path,
             "--key-env",
             "MY_KEY",
             "--out",
@@ -116,6 +61,7 @@ def test_a_model_behind_an_api_goes_through_both_parts(tmp_path, monkeypatch, ca
     full = [one.value for one in scores if one.name == "QA" and one.labels["condition"] == "full"]
     assert full == pytest.approx([1.0] * len(full), abs=1e-6)
     assert {one.state for one in scores if one.name in ("S1", "S2", "S3")} == {"ok"}
+    seen = [request.body for request in server.requests]
     assert len(seen) == 6 + 2 + 3  # questions, two of them restricted too, one date
     sent = 0 if model.startswith("openai-chat") else None  # Anthropic's newest models take none
     assert {body.get("temperature") for body in seen} == {sent}

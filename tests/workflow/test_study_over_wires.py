@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -24,7 +21,10 @@ pytest.importorskip("google.genai", reason="needs the google-genai client (extra
 
 # These import the clients, which have to be there.
 from batch_servers import AnthropicHost, GoogleHost, Host, OpenAIChatHost, OpenAIHost, hosting
-from provider_cases import SAID
+from openai_wire import COMPLETION, RESPONSE
+from provider_cases import GENERATED, MESSAGE
+from provider_server import ProviderServer, Receiving, Step, answer, serving
+from wire_formats import FORMATS, format_of, speaking, with_said
 
 CANARY = "canary-key-90210"
 DIMENSIONS = (
@@ -42,79 +42,17 @@ def said(prompt: str) -> str:
     return json.dumps({"orders": [], "rationale": f"Nothing is done for reason {drawn[0]}.", "confidence": 0.5})
 
 
-def responses(text: str) -> dict[str, Any]:
-    part = {"type": "output_text", "text": text, "annotations": []}
-    message = {"id": "m", "type": "message", "status": "completed", "role": "assistant", "content": [part]}
-    usage = {
-        "input_tokens": 9, "output_tokens": 3, "total_tokens": 12,
-        "input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 0},
-    }  # fmt: skip
-    return {
-        "id": "r", "object": "response", "created_at": 1, "status": "completed", "model": "wire-openai-1",
-        "output": [message], "usage": usage, "error": None, "incomplete_details": None, "instructions": None,
-        "metadata": {}, "tools": [],
-        "parallel_tool_calls": True, "temperature": 1.0, "tool_choice": "auto", "top_p": 1.0,
-    }  # fmt: skip
+def often_busy(asked: Counter[str]) -> Step:
+    """Answers in the format of the request; every tenth request fails in a way that passes."""
+    speak = speaking(lambda request: said(request.raw.decode()))
 
-
-def completion(text: str) -> dict[str, Any]:
-    choice = {"index": 0, "finish_reason": "stop", "logprobs": None, "message": {"role": "assistant", "content": text}}
-    usage = {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}
-    return {
-        "id": "c", "object": "chat.completion", "created": 1, "model": "wire-chat-1", "choices": [choice],
-        "usage": usage, "system_fingerprint": "fp_wire",
-    }  # fmt: skip
-
-
-def message(text: str) -> dict[str, Any]:
-    return {
-        "id": "m", "type": "message", "role": "assistant", "model": "wire-claude-1", "stop_reason": "end_turn",
-        "stop_sequence": None, "content": [{"type": "text", "text": text}],
-        "usage": {"input_tokens": 9, "output_tokens": 3},
-    }  # fmt: skip
-
-
-def generated(text: str) -> dict[str, Any]:
-    content = {"role": "model", "parts": [{"text": text}]}
-    usage = {"promptTokenCount": 9, "candidatesTokenCount": 3, "totalTokenCount": 12}
-    candidate = {"content": content, "finishReason": "STOP", "index": 0}
-    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "wire-gemini-1"}
-
-
-FORMATS = {"/responses": responses, "/chat/completions": completion, "/messages": message, "generateContent": generated}
-
-
-@contextmanager
-def providers(asked: Counter[str]) -> Iterator[str]:
-    """One server that speaks all formats; every tenth request fails in a way that passes."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-            kind = next(end for end in FORMATS if self.path.split("?")[0].endswith(end))
-            asked[kind] += 1
+    def step(handler: Receiving, server: ProviderServer) -> None:
+        with server.lock:
+            asked[format_of(handler.received)] += 1
             busy = sum(asked.values()) % 10 == 0
-            out = {"error": {"message": "busy"}} if busy else FORMATS[kind](said(body))
-            data = json.dumps(out).encode()
-            self.send_response(503 if busy else 200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+        (answer({"error": {"message": "busy"}}, 503) if busy else speak)(handler, server)
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    return step
 
 
 def study(url: str) -> str:
@@ -138,8 +76,8 @@ def study(url: str) -> str:
 def test_a_study_runs_over_all_wire_formats_with_the_official_clients(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("WIRE_KEY", CANARY)
     asked: Counter[str] = Counter()
-    with providers(asked) as url:
-        (tmp_path / "study.toml").write_text(study(url), encoding="utf-8")
+    with serving(often_busy(asked)) as server:
+        (tmp_path / "study.toml").write_text(study(server.url), encoding="utf-8")
         assert main(["run", str(tmp_path / "study.toml"), "--out", str(tmp_path / "run")]) == 0, capsys.readouterr().err
         first = sum(asked.values())
         assert main(["run", str(tmp_path / "study.toml"), "--out", str(tmp_path / "run")]) == 0
@@ -150,12 +88,12 @@ def test_a_study_runs_over_all_wire_formats_with_the_official_clients(tmp_path, 
     assert len(judgments) == 3 * 12
     assert {one.status for one in judgments} == {"ok"}
     chat = [one for one in decisions if one.agent.id == "chat"]
-    assert {one.agent.fingerprint for one in chat} == {"fp_wire"}
-    assert {(one.call.input_tokens, one.call.output_tokens) for one in chat} == {(9, 3)}
+    assert {one.agent.fingerprint for one in chat} == {COMPLETION["system_fingerprint"]}
+    assert {(one.call.input_tokens, one.call.output_tokens) for one in chat} == {(420, 57)}
     assert all("Nothing is done" in one.rationales[0].text for one in chat)
     with Ledger.open(RunFolder(tmp_path / "run").ledger, create=False) as ledger:
         models = {ledger.reply(one.call_key).model for one in judgments}
-    assert models == {"wire-openai-1", "wire-claude-1", "wire-gemini-1"}
+    assert models == {RESPONSE["model"], MESSAGE["model"], GENERATED["modelVersion"]}
     page = (tmp_path / "run" / "report" / "index.html").read_text()
     cost = page[page.index('id="cost"') : page.index('id="noise"')]
     assert "42 calls of models that somebody is paid for; no price of them is known." in cost
@@ -167,15 +105,6 @@ def test_a_study_runs_over_all_wire_formats_with_the_official_clients(tmp_path, 
 
 
 # --- the same in batches ----------------------------------------------------------------------------------------------
-
-
-def with_said(found: Any, text: str) -> Any:
-    """A canned reply with our text in place of its own."""
-    if isinstance(found, dict):
-        return {name: with_said(value, text) for name, value in found.items()}
-    if isinstance(found, list):
-        return [with_said(value, text) for value in found]
-    return text if found == SAID else found
 
 
 def answering(kind: type[Host]) -> Host:

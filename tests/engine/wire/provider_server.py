@@ -56,25 +56,30 @@ class ProviderServer:
             return self.script[min(len(self.requests), len(self.script)) - 1]
 
 
-Step = Callable[[BaseHTTPRequestHandler, ProviderServer], None]
+class Receiving(BaseHTTPRequestHandler):
+    """What a step answers through; ``received`` is the request."""
+
+    protocol_version = "HTTP/1.1"
+    received: Received
+
+
+Step = Callable[[Receiving, ProviderServer], None]
 
 
 @contextmanager
 def serving(*script: Step) -> Iterator[ProviderServer]:
     """A provider that takes these steps."""
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(Receiving):
         def do_POST(self) -> None:
             raw = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             headers = {name.lower(): value for name, value in self.headers.items()}
             body = None  # of files that are uploaded
             with suppress(ValueError):
                 body = json.loads(raw) if raw else None
-            request = Received(self.command, self.path, headers, body, raw)
+            self.received = Received(self.command, self.path, headers, body, raw)
             with suppress(OSError):
-                server.take(request)(self, server)
+                server.take(self.received)(self, server)
 
         do_GET = do_POST
 
@@ -105,7 +110,7 @@ def answer(
     """Answer with a body: JSON of an object or list, a text or bytes as they are."""
     raw = body if isinstance(body, bytes) else (body if isinstance(body, str) else json.dumps(body)).encode()
 
-    def step(handler: BaseHTTPRequestHandler, _server: ProviderServer) -> None:
+    def step(handler: Receiving, _server: ProviderServer) -> None:
         handler.send_response(status)
         for name, value in {"Content-Type": kind, "Content-Length": str(len(raw)), **(headers or {})}.items():
             handler.send_header(name, value)
@@ -121,7 +126,7 @@ def page(status: int = 200) -> Step:
     return answer(text, status, kind="text/html; charset=utf-8")
 
 
-def hang(_handler: BaseHTTPRequestHandler, server: ProviderServer) -> None:
+def hang(_handler: Receiving, server: ProviderServer) -> None:
     """Say nothing until the test is over."""
     server.over.wait(10)
 
@@ -130,7 +135,7 @@ def cut(body: Any, keep: int = 20) -> Step:
     """Announce a whole body, send the start of it, and break the connection."""
     raw = json.dumps(body).encode()
 
-    def step(handler: BaseHTTPRequestHandler, _server: ProviderServer) -> None:
+    def step(handler: Receiving, _server: ProviderServer) -> None:
         handler.send_response(200)
         handler.send_header("Content-Type", "application/json")
         handler.send_header("Content-Length", str(len(raw)))
@@ -142,7 +147,7 @@ def cut(body: Any, keep: int = 20) -> Step:
     return step
 
 
-def hang_up(handler: BaseHTTPRequestHandler, _server: ProviderServer) -> None:
+def hang_up(handler: Receiving, _server: ProviderServer) -> None:
     """Break the connection without a word."""
     _break(handler)
 
@@ -151,7 +156,7 @@ def twice(body: Any) -> Step:
     """Deliver a whole reply twice on one connection, as a broken proxy does."""
     once = answer(body)
 
-    def step(handler: BaseHTTPRequestHandler, server: ProviderServer) -> None:
+    def step(handler: Receiving, server: ProviderServer) -> None:
         once(handler, server)
         once(handler, server)
         handler.wfile.flush()
@@ -162,7 +167,7 @@ def twice(body: Any) -> Step:
 def flood(size: int) -> Step:
     """Send so many bytes, or as many of them as are taken."""
 
-    def step(handler: BaseHTTPRequestHandler, _server: ProviderServer) -> None:
+    def step(handler: Receiving, _server: ProviderServer) -> None:
         handler.send_response(200)
         handler.send_header("Content-Type", "application/json")
         handler.send_header("Content-Length", str(size))
@@ -176,7 +181,7 @@ def flood(size: int) -> Step:
 def echo_headers(status: int) -> Step:
     """Answer with an error that repeats the headers of the request, keys and all."""
 
-    def step(handler: BaseHTTPRequestHandler, server: ProviderServer) -> None:
+    def step(handler: Receiving, server: ProviderServer) -> None:
         said = {"error": {"message": f"bad request: {dict(handler.headers.items())}", "type": "invalid_request_error"}}
         answer(said, status)(handler, server)
 
