@@ -18,7 +18,7 @@ from assaymark.report.season.inputs import (
     SeasonTrade,
 )
 from assaymark.workflow.season_file import Season
-from assaymark.workflow.season_material import RECORDS, SeasonMaterial
+from assaymark.workflow.season_material import SeasonMaterial
 from assaymark.workflow.season_records import SeasonCheck, SeasonNav, SeasonRejection
 
 _NUMBERS = ("quantity", "weight", "price", "leverage", "stop", "target", "confidence", "expected_return")
@@ -72,7 +72,7 @@ def season_steps(material: SeasonMaterial) -> dict[str, tuple[SeasonStep, ...]]:
     come yet.
     """
     wrong = _mismatches(material.checks)
-    same_day = material.season.market.source == RECORDS
+    same_day = material.season.recorded
     found = {}
     for name, steps in material.steps.items():
         after = _navs_after([one.day for one in steps], material.navs[name], same_day=same_day)

@@ -1,0 +1,112 @@
+"""What a reader has to know of a season beside its claims: what is missing, what failed, what is still to come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import date, timedelta
+
+from assaymark.agents.llm import NOT_USABLE
+from assaymark.claims.messages import Said, said
+from assaymark.market.calendar import weekdays
+from assaymark.workflow.season_material import SeasonMaterial
+from assaymark.workflow.season_records import DELISTED, SeasonGrade
+
+_MOST_DAYS = 5
+
+
+def season_notes(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> tuple[Said, ...]:
+    """The notes of a season, the weightiest first."""
+    return (
+        *_unfinished(material, grades),
+        *_incomplete(material),
+        *_silent_judges(grades),
+        *_silent_agents(material),
+        *_market(material),
+        *_split(grades),
+    )
+
+
+def last_day(material: SeasonMaterial) -> str:
+    """The last day on which anybody decided."""
+    return max(steps[-1].day for steps in material.steps.values() if steps)
+
+
+def judged_to(grades: Sequence[SeasonGrade]) -> str:
+    """The last day that a judge was shown."""
+    return max(one.last for one in grades)
+
+
+def behind(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> Said | None:
+    """That the grades are of fewer days than the season has by now."""
+    judged, last = judged_to(grades), last_day(material)
+    return said("note.judged_to", judged=judged, last=last) if judged < last else None
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def _unfinished(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> Iterator[Said]:
+    if earlier := behind(material, grades):
+        yield earlier
+    last, end = last_day(material), material.season.calendar.last
+    if weekdays(date.fromisoformat(last[:10]) + timedelta(days=1), end).size:
+        yield said("note.going_on", last=last, end=str(end))
+
+
+def _incomplete(material: SeasonMaterial) -> Iterator[Said]:
+    if material.partial:
+        yield said("note.partial")
+    untimed = [
+        name
+        for name, steps in material.steps.items()
+        if all(material.seconds.get(one.decision.record_id) is None for one in steps)
+    ]
+    if untimed:
+        yield said("note.untimed", n=len(untimed), agents=tuple(sorted(untimed)))
+
+
+def _silent_judges(grades: Sequence[SeasonGrade]) -> Iterator[Said]:
+    for judge in sorted({one.judge for one in grades}):
+        mine = [one.score.grades.state for one in grades if one.judge == judge]
+        bad = sum(state != "ok" for state in mine)
+        if bad:
+            yield said("note.judge_silent", judge=judge, n=bad, of=len(mine))
+
+
+def _silent_agents(material: SeasonMaterial) -> Iterator[Said]:
+    for name in sorted(material.steps):
+        steps = material.steps[name]
+        bad = sum(bool({*NOT_USABLE} & {*one.decision.flags}) for one in steps)
+        if bad:
+            yield said("note.agent_silent", agent=name, n=bad, of=len(steps))
+    refused = {name: len(ones) for name, ones in material.rejections.items() if ones}
+    if refused:
+        yield said("note.rejected", n=sum(refused.values()), agents=tuple(sorted(refused)))
+
+
+def _market(material: SeasonMaterial) -> Iterator[Said]:
+    rows = [one for ones in material.navs.values() for one in ones]
+    empty = sorted({one.day for one in rows if one.state != "ok"})
+    if empty:
+        more = len(empty) - _MOST_DAYS
+        shown = (*empty[:_MOST_DAYS], *([f"+{more}"] if more > 0 else []))
+        yield said("note.no_data", n=len(empty), days=shown)
+    stale = {one.day for one in rows if one.state == "ok" and one.stale}
+    if stale:
+        yield said("note.stale", n=len(stale))
+    ended = {
+        fill.symbol
+        for steps in material.steps.values()
+        for one in steps
+        for fill in one.fills
+        if getattr(fill, "kind", "") == DELISTED
+    }
+    if ended:
+        yield said("note.ended", n=len(ended), names=tuple(sorted(ended)))
+
+
+def _split(grades: Sequence[SeasonGrade]) -> Iterator[Said]:
+    parts = {one.agent: len(one.score.grades.parts) for one in grades if one.scope == "whole"}
+    split = sorted(name for name, n in parts.items() if n > 1)
+    if split:
+        yield said("note.split", n=len(split), agents=tuple(split), parts=max(parts.values()))
