@@ -43,9 +43,8 @@ def season_app(tools: Tools) -> typer.Typer:
         season, days = locked.season, locked.season.calendar
         size = f"{len(season.agents)} agents, {len(locked.data.universe)} instruments, {days.first} to {days.last}"
         verb = "judge" if season.recorded else "step" if season.market.live else "run"
-        tools.say_all(
-            [f"{season.name}: {size}; plan {locked.plan_hash[:12]}...", f"next: assaymark season {verb} {out}"]
-        )
+        head = f"{season.name}: {size}; plan {locked.plan_hash[:12]}..."
+        tools.say_all([head, *locked.preflight, f"next: assaymark season {verb} {out}"])
 
     @app.command("step")
     def step(season: SeasonFolder, day: Day = None, budget: Budget = None, prices: PriceFile = None) -> None:

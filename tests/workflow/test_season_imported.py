@@ -230,3 +230,20 @@ def test_it_is_judged_and_not_run(run, capsys):
 def test_the_families_of_the_log_come_from_the_names():
     found = import_aitrader(made.files(made.line(model="qwen3-max-astock-hour")))
     assert found.decisions[0].agent.family == "alibaba"
+
+
+def test_models_that_nobody_provides_are_named_with_the_rest(run):
+    panel = '[[panel]]\nname = "reader"\nfamily = "north"\nmodel = "reference/season-readr"'
+    with pytest.raises(InputError, match=r"(?s)panel.reader: unknown model.*market.track: must be one") as found:
+        locked(run, text("nowhere", tail=panel))
+    assert len(found.value.problems) == 2
+
+
+def test_the_lock_says_what_too_short_a_log_can_never_say(run, tmp_path, capsys):
+    (tmp_path / "log.toml").write_text(text())
+    assert main(["season", "init", str(tmp_path / "log.toml"), "--out", str(run.path)]) == 0
+    said = capsys.readouterr().out
+    assert "log: 2 agents, 2 instruments, 2025-10-09 to 2025-10-09" in said
+    assert "1 week: an order of agents is tested over at least 3 of them, so none can ever be claimed" in said
+    assert f"next: assaymark season judge {run.path}" in said
+    assert open_season(run).preflight[0].startswith("1 week: ")

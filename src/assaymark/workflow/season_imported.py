@@ -74,15 +74,15 @@ def stated_book(decision: Decision) -> Book | None:
     return Book(float(cash), {name: float(units) for name, units in held.items() if isinstance(units, (int, float))})
 
 
-def find_season(folder: RunFolder, file: RecordedFile, *, source: str) -> FoundSeason:
-    """The season of a file in the records of a run folder.
+def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] = (), *, source: str) -> FoundSeason:
+    """The season of a file in the records of a run folder. ``wrong`` is what is known to be wrong besides.
 
     Raises
     ------
     InputError
         The file is wrong, or names what the folder does not hold: every problem at once.
     """
-    problems, store = list(file.problems), Store(folder)
+    problems, store = [*file.problems, *wrong], Store(folder)
     if not _imported(folder, store):
         fmt = file.market.format if file.market is not None else "FORMAT"
         what = f"{folder.path} holds no imported records; put them there with: assaymark import {fmt} PATH --out"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from itertools import groupby
-from typing import Literal
 
 from assaymark.judging.season.author_probe import PlannedProbe, probe_calls
 from assaymark.judging.season.horizon import horizon_of
@@ -17,6 +15,7 @@ from assaymark.judging.season.plans import ScoringPlan
 from assaymark.protocol import JudgeSpec
 from assaymark.workflow.season_file import Season
 from assaymark.workflow.season_material import SeasonMaterial
+from assaymark.workflow.season_periods import period_of
 from assaymark.workflow.season_records import GradeScope
 
 
@@ -48,18 +47,6 @@ class Probe:
 def asked_judges(season: Season) -> tuple[JudgeSpec, ...]:
     """The judges of the panel that are models."""
     return tuple(one for one in season.panel if not one.human)
-
-
-def period_of(day: str, period: Literal["week", "month"]) -> str:
-    """The period that a day lies in: its week by ISO 8601, or its month.
-
-    >>> period_of("2024-12-30", "week"), period_of("2024-12-30", "month")
-    ('2025-W01', '2024-12')
-    """
-    if period == "month":
-        return day[:7]
-    week = date.fromisoformat(day[:10]).isocalendar()
-    return f"{week.year}-W{week.week:02d}"
 
 
 def season_horizons(material: SeasonMaterial) -> dict[str, Horizon]:

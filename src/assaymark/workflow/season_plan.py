@@ -18,11 +18,14 @@ from assaymark.judging.season.horizon_prompts import horizon_texts
 from assaymark.judging.season.outcome_prompts import outcome_texts
 from assaymark.judging.season.plans import load_scoring
 from assaymark.market import CLASSES, History, Listing, open_history, read_manifest, synthetic_history
+from assaymark.market.calendar import weekdays
 from assaymark.market.clock import Clock
+from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import canonical_json, content_id, parse, sha256_text, to_json
 from assaymark.workflow.folder import RunFolder, new_folder, read_json, read_text, write_atomic, write_json
 from assaymark.workflow.season_file import Season, parse_season, season_hash
 from assaymark.workflow.season_imported import FoundSeason, find_season, records_digest, write_season
+from assaymark.workflow.season_periods import period_preflight
 from assaymark.workflow.season_recorded_file import Follows, is_recorded, read_recorded, recorded_season
 
 FORMAT: Final = "assaymark season lock 1"
@@ -60,12 +63,13 @@ class SeasonData:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LockedSeason:
-    """A locked season with its data."""
+    """A locked season with its data. ``preflight`` are sentences on what its design can never say."""
 
     season: Season
     plan_hash: str
     locked_at: str
     data: SeasonData
+    preflight: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +105,13 @@ def lock_season(
     found: FoundSeason | None = None
     if is_recorded(text, source=source):
         file = read_recorded(text, source=source)
-        found = find_season(folder, file, source=source)
+        unknown = () if file.panel is None else _model_problems(file.panel, models)
+        found = find_season(folder, file, unknown, source=source)
         season = recorded_season(file, found.follows, source=source)
         data = SeasonData(None, found.digest, found.follows.universe)
     else:
         season = parse_season(text, source=source)
-    _require_models(season, source, models)
-    if found is None:
+        _require_models(season, source, models)
         data = open_market(season, source=source)
     made = fingerprint(season, data)
     if folder.lock.is_file():
@@ -153,7 +157,8 @@ def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeas
     made = fingerprint(season, found)
     if made != stored["plan_hash"]:
         raise _edited(folder, made, stored)
-    return LockedSeason(season, made, str(stored["locked_at"]), found)
+    preflight = tuple(str(one) for one in stored.get("preflight", ()))
+    return LockedSeason(season, made, str(stored["locked_at"]), found, preflight)
 
 
 def stored_season(folder: RunFolder) -> StoredSeason:
@@ -202,10 +207,18 @@ def _lock(season: Season, data: SeasonData, made: str, now: datetime, found: Fou
         "locked_at": to_json(now),
         "inputs": _inputs(season, data),
         "universe": list(data.universe),
+        "preflight": list(period_preflight(_days(season, found), season.judging.period)),
     }
     if found is not None:
         lock |= {"follows": to_json(found.follows), "tables": dict(found.tables)}
     return lock
+
+
+def _days(season: Season, found: FoundSeason | None) -> list[str]:
+    """The days on which anybody decides: of records those that they are of, else every weekday."""
+    if found is not None:
+        return sorted(set(found.days.values()))
+    return [str(day) for day in weekdays(season.calendar.first, season.calendar.last)]
 
 
 def _edited(folder: RunFolder, made: str, stored: Mapping[str, Any]) -> PlanError:
@@ -311,17 +324,23 @@ def _day_problems(season: Season, history: History) -> list[Problem]:
 
 def _require_models(season: Season, source: str, models: Mapping[str, Model] | None) -> None:
     """See that somebody provides every model, before anything is written."""
+    if problems := _model_problems(season.panel, models, season.agents):
+        raise InputError(source, problems)
+
+
+def _model_problems(
+    panel: Sequence[JudgeSpec], models: Mapping[str, Model] | None, agents: Sequence[AgentSpec] = ()
+) -> list[Problem]:
+    """The models that nobody provides."""
     if models is None:
-        return
-    wanted = [] if season.recorded else [(f"agents.{one.name}", one.model) for one in season.agents]
-    wanted += [(f"panel.{one.name}", one.model) for one in season.panel if not one.human]
-    problems = [
+        return []
+    wanted = [(f"agents.{one.name}", one.model) for one in agents]
+    wanted += [(f"panel.{one.name}", one.model) for one in panel if not one.human]
+    return [
         Problem(where, str(UnknownNameError("model", model, tuple(models))))
         for where, model in wanted
         if model not in models
     ]
-    if problems:
-        raise InputError(source, problems)
 
 
 def _stored(folder: RunFolder) -> dict[str, Any]:

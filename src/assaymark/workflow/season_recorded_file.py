@@ -13,7 +13,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from assaymark.errors import InputError, Problem
-from assaymark.protocol import Frozen, Name, read_toml
+from assaymark.protocol import Frozen, JudgeSpec, Name, read_toml
 from assaymark.records import problems_of, record
 from assaymark.workflow.season_file import RECORDS, Season, SeasonMarket
 
@@ -61,10 +61,11 @@ class Follows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedFile:
-    """The file as it was read; ``market`` and ``agents`` are absent as far as they could not be."""
+    """The file as it was read; ``market``, ``panel`` and ``agents`` are absent as far as they could not be."""
 
     raw: Mapping[str, Any]
     market: SeasonMarket | None
+    panel: tuple[JudgeSpec, ...] | None
     agents: tuple[RecordedAgent, ...]
     problems: tuple[Problem, ...]
 
@@ -84,12 +85,13 @@ def read_recorded(text: str, *, source: str) -> RecordedFile:
         if name in raw
     ]
     rest = {name: value for name, value in raw.items() if name not in (*FOLLOWS, "agents")}
+    panel: tuple[JudgeSpec, ...] | None = None
     try:
-        Season.model_validate(rest | _STAND_IN)
+        panel = Season.model_validate(rest | _STAND_IN).panel
     except ValidationError as exc:
         problems += problems_of(exc)
     agents, wrong = _agents(raw.get("agents", []))
-    return RecordedFile(rest, _market(rest["market"]), agents, (*problems, *wrong))
+    return RecordedFile(rest, _market(rest["market"]), panel, agents, (*problems, *wrong))
 
 
 def recorded_season(file: RecordedFile, follows: Follows, *, source: str) -> Season:
