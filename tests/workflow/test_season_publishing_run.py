@@ -1,0 +1,91 @@
+"""A judged season as one view: every part of it follows from the tables of its run folder."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from season_runs import NOW, begun, market, season_text, stored
+
+from assaymark.claims.messages import catalogue, languages
+from assaymark.claims.season_types import SeasonVerdicts
+from assaymark.cli import models
+from assaymark.judging.season.table import Contestant, season_table
+from assaymark.report.season.inputs import SeasonRun
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.season_judging import judge_season
+from assaymark.workflow.season_material import SeasonMaterial, season_material
+from assaymark.workflow.season_plan import stored_season
+from assaymark.workflow.season_running import run_season
+from assaymark.workflow.season_view_notes import season_notes
+from assaymark.workflow.season_view_run import SeasonFindings, SeasonJudgments, season_run
+from assaymark.workflow.tables import Store
+
+PANEL = "".join(
+    f'\n[[panel]]\nname = "{name}"\nfamily = "j{name}"\nmodel = "reference/season-{name}"\n'
+    for name in ("auditor", "reader")
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """A judged season of two agents over five days. Not to be changed."""
+    path = tmp_path_factory.mktemp("judged")
+    text = season_text(head="universe = 6", first="2024-03-11") + PANEL
+    found = begun(path / "run", f'{text}\n[market]\nsource = "{stored(path / "m", market())}"\n', models())
+    run_season(found, models(), now=NOW)
+    judge_season(found, models())
+    return found
+
+
+@pytest.fixture(scope="module")
+def material(folder: RunFolder) -> SeasonMaterial:
+    return season_material(folder)
+
+
+@pytest.fixture(scope="module")
+def run(folder: RunFolder, material: SeasonMaterial) -> SeasonRun:
+    judged = SeasonJudgments.read(Store(folder))
+    points = {
+        name: {one.judge: one.score.score.composite for one in judged.grades if one.agent == name and one.score.score}
+        for name in material.steps
+    }
+    table = season_table([Contestant(name, ones) for name, ones in points.items()])
+    found = SeasonFindings((), table, SeasonVerdicts((), (), ()))
+    return season_run(stored_season(folder), material, judged, found, sheets=["reader"])
+
+
+def test_what_is_shown_is_what_the_tables_hold(run, material):
+    assert (run.first, run.last, run.days, run.source) == ("2024-03-11", "2024-03-15", 5, "")
+    assert {name: len(steps) for name, steps in run.steps.items()} == {"one": 5, "two": 5}
+    assert len(run.universe) == 6
+    assert [(one.name, one.datasheet) for one in run.judges] == [("auditor", None), ("reader", "datasheet/reader.html")]
+    assert {(one.agent, one.judge, one.state) for one in run.grades} == {
+        (agent, judge, "ok") for agent in ("one", "two") for judge in ("auditor", "reader")
+    }
+    assert {one.name for one in run.paths} >= {"one", "two"}
+    assert run.prompt == material.season.prompt
+    assert {one.group for one in run.rules} >= {"season", "agents", "panel", "rules", "judging"}
+
+
+def test_the_ledger_holds_both_layers(run):
+    lines = run.ledger["one"]
+    assert lines
+    assert any(one.numbers is not None for one in lines)
+    assert {judge for one in lines for judge in one.judges} <= {"auditor", "reader"}
+    assert any(one.judges for one in lines)
+    assert [one.number for one in lines] == sorted(one.number for one in lines)
+
+
+@pytest.mark.parametrize("language", languages())
+def test_every_note_has_words(run, language):
+    for note in run.notes:
+        assert catalogue(language).render(note)
+
+
+def test_a_season_that_went_on_says_how_far_it_was_judged(folder, material):
+    judged = SeasonJudgments.read(Store(folder))
+    assert "note.judged_to" not in {one.key for one in season_notes(material, judged.grades)}
+    shorter = [replace(one, last="2024-03-13") for one in judged.grades]
+    (note, *_) = season_notes(material, shorter)
+    assert (note.key, dict(note.values)) == ("note.judged_to", {"judged": "2024-03-13", "last": "2024-03-15"})
