@@ -111,17 +111,25 @@ def notice_horizon(text: str) -> HorizonFeatures:
 
 def _findings(step: ShownStep) -> list[Finding]:
     """The numbers of one step against its market lines; what is not shown cannot contradict anything."""
-    texts: list[Any] = list(step.texts)
-    market = step.rows("market")
+    return list(_audited(step.texts, tuple(tuple(line.items()) for line in step.rows("market"))))
+
+
+@lru_cache(maxsize=2048)
+def _audited(
+    texts: tuple[tuple[str, str], ...], market: tuple[tuple[tuple[str, str], ...], ...]
+) -> tuple[Finding, ...]:
+    """The numbers of texts against market lines. A step is shown to every judge, in its period and in the whole."""
+    lines = [dict(line) for line in market]
     facts = [
         Fact(id=column, instrument=line["symbol"], field=name, value=value, unit=unit, available_at=_EARLY)
-        for line in market
+        for line in lines
         for column, cell in line.items()
         if column != "symbol" and (value := _number(cell)) is not None
         for name, unit in [_column(column)]
     ]
-    names = [Instrument(id=line["symbol"], symbol=line["symbol"]) for line in market]
-    return audit_texts(texts, Material.build(facts=facts, instruments=names, completeness="partial"))
+    names = [Instrument(id=line["symbol"], symbol=line["symbol"]) for line in lines]
+    shown: list[Any] = list(texts)
+    return tuple(audit_texts(shown, Material.build(facts=facts, instruments=names, completeness="partial")))
 
 
 def _column(column: str) -> tuple[str, str]:
