@@ -20,9 +20,8 @@ from assaymark.benchmark.stage_prompts import (
     COLUMNS,
     prompt_tokens,
     reply_schema,
+    stage_template,
     stage_texts,
-    template_digest,
-    template_text,
 )
 from assaymark.engine.calls import CallSpec, Reply, Text
 from assaymark.prompting.fences import cells, sections
@@ -120,7 +119,7 @@ def test_earlier_answers_stand_in_the_next_prompt():
 def test_nothing_of_a_prompt_is_unfilled_and_its_parts_are_named():
     for call in calls_of(EpisodeState(AGENT, PROFILES["balanced"], world()), 12):
         assert not re.search(r"\$\{?[a-z]", call.messages[0].text + user(call))
-        assert call.template == template_digest() == Text.of(template_text()).sha256
+        assert call.template == stage_template().sha256 == Text.of(stage_template().text).sha256
         assert (call.seed, call.temperature) == (3, 0.0)
         assert call.schema is not None
         assert user(call).count("TASK S") == 1

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from judged_records import AGENTS, CUTOFF, DECIDED, by_id, context, decision, fact, study, with_text
 
 from assaymark.errors import InputError
-from assaymark.judging.prompts import TEMPLATE, PlannedCall, eligible, plan_calls, plan_texts, template_text
+from assaymark.judging.prompts import TEMPLATE, PlannedCall, eligible, judge_template, plan_calls, plan_texts
 from assaymark.judging.reference import reference_judges
 from assaymark.judging.rubric import load_rubric
 from assaymark.prompting.fences import sections
@@ -49,7 +49,7 @@ def test_a_call_carries_all_that_can_change_its_answer():
     args = 'seed = 42\ntemperature = 0.5\neffort = "low"\nargs = {noise = 0.0}'
     call = plan([decision()], args=args)[0].call
     assert (call.seed, call.temperature, call.effort, call.args) == (42, 0.5, "low", {"noise": 0.0})
-    assert call.template == sha256_text(template_text())
+    assert call.template == sha256_text(judge_template().text)
     assert call.schema is not None
     assert call.schema.text in call.messages[0].text
 

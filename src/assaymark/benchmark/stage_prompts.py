@@ -8,12 +8,9 @@ whoever runs three asks and pays for them once. Every asset that takes part is i
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from datetime import date
 from functools import cache
-from importlib.resources import files
-from string import Template
 from typing import Final
 
 import numpy as np
@@ -27,6 +24,7 @@ from assaymark.engine.calls import CallSpec, Message, Text
 from assaymark.engine.models.exchange import is_outside
 from assaymark.portfolio.solution import Floats
 from assaymark.prompting.fences import fence, row
+from assaymark.prompting.templates import PromptTemplate, prompt_template
 from assaymark.prompting.texts import token_count
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON
@@ -56,19 +54,10 @@ MOST_NAMED: Final = 8
 MONEY: Final = "money"
 """The row of the portfolio for what is in no asset."""
 
-_PART = re.compile(r"^=== ([A-Za-z0-9]+) ===\n", re.MULTILINE)
 
-
-@cache
-def template_text() -> str:
-    """The prompt templates, as they enter the plan hash."""
-    return (files("assaymark.benchmark") / "templates" / TEMPLATE).read_text(encoding="utf-8")
-
-
-@cache
-def _template(part: str) -> Template:
-    found = _PART.split(template_text())[1:]
-    return Template(dict(zip(found[::2], found[1::2], strict=True))[part].rstrip("\n"))
+def stage_template() -> PromptTemplate:
+    """The prompt template of all stages, whose sha256 is ``CallSpec.template`` of every call of the pipeline."""
+    return prompt_template("assaymark.benchmark", TEMPLATE)
 
 
 def stage_texts() -> dict[str, str]:
@@ -78,7 +67,7 @@ def stage_texts() -> dict[str, str]:
     ['stages-v1.txt', 'schema of S1', 'schema of S2', 'schema of S3', 'investor profile']
     """
     schemas = {f"schema of {stage}": _schema(stage).text for stage in ASKED}
-    return {TEMPLATE: template_text(), **schemas, "investor profile": PROFILE_WORDS}
+    return {TEMPLATE: stage_template().text, **schemas, "investor profile": PROFILE_WORDS}
 
 
 def reply_schema(stage: Stage) -> dict[str, JSON]:
@@ -106,13 +95,7 @@ def _schema(stage: Stage) -> Text:
 
 @cache
 def _system() -> Message:
-    return Message("system", (Text.of(_template("system").template),))
-
-
-@cache
-def template_digest() -> str:
-    """The sha256 of the templates: ``CallSpec.template`` of every call of the pipeline."""
-    return Text.of(template_text()).sha256
+    return Message("system", (Text.of(stage_template().part("system")),))
 
 
 def market_text(snapshot: MarketSnapshot) -> Text:
@@ -124,7 +107,8 @@ def market_text(snapshot: MarketSnapshot) -> Text:
         Its portfolio is not looked at.
     """
     return Text.of(
-        _template("market").substitute(
+        stage_template().filled(
+            "market",
             day=snapshot.day.isoformat(),
             lookback=snapshot.lookback,
             assets=fence("assets", _table(COLUMNS, (_asset(one) for one in snapshot.assets))),
@@ -150,9 +134,13 @@ def views_call(
         Trading days that a view is about. The authors' truths are of the past, so ``reference`` names none.
     convention : {"paper", "reference"}
     """
-    scale = _template("scale").substitute(horizon=horizon) if convention == "paper" else ""
+    scale = stage_template().filled("scale", horizon=horizon) if convention == "paper" else ""
     return _call(
-        agent, "S1", snapshot.day, market, Text.of(_template("S1").substitute(count=len(snapshot.assets), scale=scale))
+        agent,
+        "S1",
+        snapshot.day,
+        market,
+        Text.of(stage_template().filled("S1", count=len(snapshot.assets), scale=scale)),
     )
 
 
@@ -173,7 +161,8 @@ def signals_call(
     """
     pairs = zip(snapshot.assets, views[snapshot.taking_part].tolist(), strict=True)
     rows = ((one.ticker, f"{view:.6g}") for one, view in pairs)
-    filled = _template("S2").substitute(
+    filled = stage_template().filled(
+        "S2",
         count=len(snapshot.assets),
         day=snapshot.day.isoformat(),
         views=fence("views", _table(("ticker", "view"), rows)),
@@ -213,7 +202,8 @@ def weights_call(
     """
     part = snapshot.taking_part.tolist()
     rows = ((one.ticker, f"{views[at]:.6g}", signals[at]) for one, at in zip(snapshot.assets, part, strict=True))
-    filled = _template("S3").substitute(
+    filled = stage_template().filled(
+        "S3",
         day=snapshot.day.isoformat(),
         portfolio=fence("portfolio", _portfolio(snapshot, tickers)),
         profile=profile.text,
@@ -232,11 +222,11 @@ def prompt_tokens(call: CallSpec) -> int:
 def _call(agent: AgentSpec, stage: Stage, day: date, *parts: Text) -> CallSpec:
     if is_outside(agent.model):
         prompt = "\n\n".join([_system().text, *(part.text for part in parts)])
-        return outside_call(agent, prompt, reply_schema(stage), template_digest(), day)
+        return outside_call(agent, prompt, reply_schema(stage), stage_template().sha256, day)
     return CallSpec(
         model=agent.model,
         messages=(_system(), Message("user", parts)),
-        template=template_digest(),
+        template=stage_template().sha256,
         seed=agent.seed,
         temperature=agent.temperature,
         effort=agent.effort,

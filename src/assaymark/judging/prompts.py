@@ -6,9 +6,6 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
-from string import Template
 
 from assaymark.engine.calls import CallSpec, Message, Text
 from assaymark.errors import InputError, Problem
@@ -18,13 +15,13 @@ from assaymark.judging.replies import MOST_EVIDENCE, reply_schema
 from assaymark.judging.rubric import Rubric
 from assaymark.prompting.fences import fence
 from assaymark.prompting.material import Block, latest, material_blocks, refuse_future
+from assaymark.prompting.templates import PromptTemplate, prompt_template
 from assaymark.protocol import JudgeSpec, Records, Study
 from assaymark.records import Context, Decision
 
 TEMPLATE = "judge-v1.txt"
 """The prompt template in use."""
 
-_PART = re.compile(r"^=== ([a-z]+) ===\n", re.MULTILINE)
 _TELLING = re.compile(r"\A(?=.*[^\W\d_])(?=.*\d).{8,}\Z", re.DOTALL)
 
 
@@ -39,18 +36,9 @@ class PlannedCall:
     trial: int
 
 
-@cache
-def template_text() -> str:
-    """The prompt template, as it enters the plan hash."""
-    return (files("assaymark.judging") / "templates" / TEMPLATE).read_text(encoding="utf-8")
-
-
-@cache
-def _template() -> tuple[str, Mapping[str, Template]]:
-    """The digest of the template and its parts by name."""
-    found = _PART.split(template_text())[1:]
-    parts = zip(found[::2], found[1::2], strict=True)
-    return Text.of(template_text()).sha256, {name: Template(text.rstrip("\n")) for name, text in parts}
+def judge_template() -> PromptTemplate:
+    """The prompt template, whose text enters the plan hash."""
+    return prompt_template("assaymark.judging", TEMPLATE)
 
 
 def plan_texts(rubric: Rubric) -> dict[str, str]:
@@ -61,7 +49,7 @@ def plan_texts(rubric: Rubric) -> dict[str, str]:
     ['judge-v1.txt', 'rubric v1.0', 'schema v1.0']
     """
     return {
-        TEMPLATE: template_text(),
+        TEMPLATE: judge_template().text,
         f"rubric {rubric.version}": rubric.text,
         f"schema {rubric.version}": _schema_text(rubric),
     }
@@ -75,7 +63,7 @@ def _schema_text(rubric: Rubric) -> str:
 def system_text(rubric: Rubric) -> str:
     """The system message: the task, the rubric with its anchors, and the form of the answer."""
     schema = _schema_text(rubric)
-    return _template()[1]["system"].substitute(rubric=rubric.text, schema=schema, most_evidence=MOST_EVIDENCE)
+    return judge_template().filled("system", rubric=rubric.text, schema=schema, most_evidence=MOST_EVIDENCE)
 
 
 def material_text(context: Context, hidden: Hidden) -> str:
@@ -92,7 +80,7 @@ def _block(name: str, blocks: Sequence[Block], hidden: Hidden) -> str:
     """A part of the template with its sections blinded and fenced."""
     blinded = hidden.apply([content for _, content in blocks])
     fenced = (fence(label, content) for (label, _), content in zip(blocks, blinded, strict=True))
-    return _template()[1][name].substitute(blocks="\n\n".join(fenced))
+    return judge_template().filled(name, blocks="\n\n".join(fenced))
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +240,7 @@ def _planned(
     call = CallSpec(
         model=judge.model,
         messages=messages,
-        template=_template()[0],
+        template=judge_template().sha256,
         trial=trial,
         seed=judge.seed,
         temperature=judge.temperature,

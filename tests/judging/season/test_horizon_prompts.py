@@ -76,7 +76,7 @@ def test_a_prompt_has_the_rubric_the_record_and_the_form():
 def test_a_call_names_its_template_and_knobs():
     found = tasks(horizon(1))
     first, second = (next_call(task).call for task in found)
-    assert first.template == season_template(HORIZON_TEMPLATE).text.sha256
+    assert first.template == season_template(HORIZON_TEMPLATE).sha256
     assert (first.model, first.seed, first.trial, second.trial) == (JUDGE.model, 5, 1, 2)
     assert first.key != second.key
     assert first.messages[1].parts[1] is second.messages[1].parts[1]

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from importlib.resources import files
-from string import Template
 from typing import Literal
 
 from assaymark.engine.calls import CallSpec, Message, Text
@@ -16,6 +13,7 @@ from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.judging.pairs.replies import pair_schema
 from assaymark.judging.pairs.texts import Brief, Order, Pair
 from assaymark.prompting.fences import fence, row
+from assaymark.prompting.templates import PromptTemplate, prompt_template
 from assaymark.protocol import JudgeSpec
 from assaymark.records import sha256_text
 
@@ -29,7 +27,6 @@ PAIR_PROMPTS: tuple[PairPrompt, ...] = (TIE_ALLOWED, STRICT)
 PAIR_TEMPLATE = "pair-v1.txt"
 """The prompt template in use."""
 
-_PART = re.compile(r"^=== ([a-z]+) ===\n", re.MULTILINE)
 _CRITERIA: Mapping[PairPrompt, str] = {TIE_ALLOWED: "allowed", STRICT: "strict"}
 
 
@@ -46,18 +43,9 @@ class PlannedPairCall:
     trial: int
 
 
-@cache
-def pair_template_text() -> str:
-    """The prompt template, as it enters hashes."""
-    return (files("assaymark.judging.pairs") / "templates" / PAIR_TEMPLATE).read_text(encoding="utf-8")
-
-
-@cache
-def _template() -> tuple[str, Mapping[str, Template]]:
-    """The digest of the template and its parts by name."""
-    found = _PART.split(pair_template_text())[1:]
-    parts = zip(found[::2], found[1::2], strict=True)
-    return sha256_text(pair_template_text()), {name: Template(text.rstrip("\n")) for name, text in parts}
+def pair_template() -> PromptTemplate:
+    """The prompt template."""
+    return prompt_template("assaymark.judging.pairs", PAIR_TEMPLATE)
 
 
 @cache
@@ -72,13 +60,13 @@ def criterion_text(prompt: PairPrompt) -> str:
     >>> criterion_text("tie-allowed")
     'The two candidates may be equally good. If they are, answer "tie".'
     """
-    return _template()[1][_CRITERIA[prompt]].template
+    return pair_template().part(_CRITERIA[prompt])
 
 
 @cache
 def pair_system_text(prompt: PairPrompt) -> str:
     """The system message: the question, the criterion, and the form of the answer."""
-    return _template()[1]["system"].substitute(criterion=criterion_text(prompt), schema=_schema_text())
+    return pair_template().filled("system", criterion=criterion_text(prompt), schema=_schema_text())
 
 
 @lru_cache(maxsize=4096)
@@ -86,7 +74,7 @@ def task_text(brief: Brief) -> str:
     """The user block that all pairs of one task share: the situation and the requirements, each fenced."""
     listed = "\n".join(row(one) for one in brief.requirements)
     blocks = (fence("question", brief.question), fence("requirements", listed))
-    return _template()[1]["task"].substitute(blocks="\n\n".join(blocks))
+    return pair_template().filled("task", blocks="\n\n".join(blocks))
 
 
 def candidates_text(first: str, second: str) -> str:
@@ -94,7 +82,7 @@ def candidates_text(first: str, second: str) -> str:
 
     Both fences have one label, so a text looks the same in either slot and the order changes nothing else.
     """
-    return _template()[1]["candidates"].substitute(first=fence("candidate", first), second=fence("candidate", second))
+    return pair_template().filled("candidates", first=fence("candidate", first), second=fence("candidate", second))
 
 
 def pair_texts(pair: Pair, order: Order, prompt: PairPrompt) -> tuple[str, str, str]:
@@ -112,7 +100,7 @@ def pair_prompt_hashes(prompts: Sequence[str] = PAIR_PROMPTS) -> dict[str, str]:
     64
     """
     known = _checked(prompts)
-    return {one: sha256_text("\n".join((pair_system_text(one), pair_template_text()))) for one in known}
+    return {one: sha256_text("\n".join((pair_system_text(one), pair_template().text))) for one in known}
 
 
 def plan_pair_calls(
@@ -200,7 +188,7 @@ def _planned(
     call = CallSpec(
         model=judge.model,
         messages=messages,
-        template=_template()[0],
+        template=pair_template().sha256,
         trial=trial,
         order=pair.orders.index(order),
         seed=judge.seed,

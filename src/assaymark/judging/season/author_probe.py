@@ -101,7 +101,7 @@ class AuthorProbe:
 
 def author_texts() -> dict[str, str]:
     """The text that probes are made from, by name, for a plan hash. The schema of a guess follows from the agents."""
-    return {AUTHOR_TEMPLATE: season_template(AUTHOR_TEMPLATE).text.text}
+    return {AUTHOR_TEMPLATE: season_template(AUTHOR_TEMPLATE).text}
 
 
 def author_schema(options: Sequence[str]) -> dict[str, JSON]:

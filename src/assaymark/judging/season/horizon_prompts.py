@@ -6,12 +6,9 @@ Outcomes never reach these prompts: no function here takes one. They are shown i
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from importlib.resources import files
-from string import Template
+from functools import lru_cache
 from typing import Final
 
 from assaymark.engine.calls import CallSpec, Message, Text
@@ -30,6 +27,7 @@ from assaymark.judging.season.horizon_split import BUDGET, HorizonPart, split_ho
 from assaymark.judging.season.horizon_types import Horizon
 from assaymark.judging.season.plans import ScoringPlan, SubComponent
 from assaymark.prompting.fences import fence
+from assaymark.prompting.templates import PromptTemplate, prompt_template
 from assaymark.protocol import JudgeSpec
 from assaymark.records import JSON
 
@@ -39,29 +37,10 @@ HORIZON_TEMPLATE: Final = "horizon-v1.txt"
 OUTCOME_TEMPLATE: Final = "outcome-v1.txt"
 """The template of outcome calls (`outcome_prompts`). It stands here because it is part of the grader's version."""
 
-_PART = re.compile(r"^=== ([a-z_]+) ===\n", re.MULTILINE)
 
-
-@dataclass(frozen=True, slots=True)
-class SeasonTemplate:
-    """A prompt template: its file, its digest and its parts by name."""
-
-    name: str
-    text: Text
-    parts: Mapping[str, Template]
-
-    def filled(self, part: str, **values: object) -> str:
-        """One part with its values."""
-        return self.parts[part].substitute({key: str(value) for key, value in values.items()})
-
-
-@cache
-def season_template(name: str) -> SeasonTemplate:
-    """A template that comes with the package, such as `HORIZON_TEMPLATE`."""
-    text = (files("assaymark.judging.season") / "templates" / name).read_text(encoding="utf-8")
-    found = _PART.split(text)[1:]
-    parts = {key: Template(part.rstrip("\n")) for key, part in zip(found[::2], found[1::2], strict=True)}
-    return SeasonTemplate(name, Text.of(text), parts)
+def season_template(name: str) -> PromptTemplate:
+    """A template for judges of seasons, such as `HORIZON_TEMPLATE`."""
+    return prompt_template("assaymark.judging.season", name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +73,7 @@ class PlannedHorizonCall:
         return Asked(self.task.plan, self.part.first, self.part.last, notes=_notes(self.part))
 
 
+@lru_cache(maxsize=16)
 def grader_version(plan: ScoringPlan) -> str:
     """What stands on every score: the grader of the plan, and by digest the two prompt templates and the plan.
 
@@ -101,7 +81,7 @@ def grader_version(plan: ScoringPlan) -> str:
     >>> [word.partition("@")[0] for word in grader_version(load_scoring("v0.4")).split()]
     ['grounded_financial_reasoning_judge_v0.4', 'horizon-v1.txt', 'outcome-v1.txt', 'plan']
     """
-    made_of = [(name, season_template(name).text.sha256) for name in (HORIZON_TEMPLATE, OUTCOME_TEMPLATE)]
+    made_of = [(name, season_template(name).sha256) for name in (HORIZON_TEMPLATE, OUTCOME_TEMPLATE)]
     made_of.append(("plan", plan.digest))
     return " ".join([plan.grader, *(f"{name}@{digest[:12]}" for name, digest in made_of)])
 
@@ -109,7 +89,7 @@ def grader_version(plan: ScoringPlan) -> str:
 def horizon_texts(plan: ScoringPlan) -> dict[str, str]:
     """Every text that the prompts of a plan are made from, by name: what a plan hash has to cover."""
     return {
-        HORIZON_TEMPLATE: season_template(HORIZON_TEMPLATE).text.text,
+        HORIZON_TEMPLATE: season_template(HORIZON_TEMPLATE).text,
         f"scoring {plan.version}": plan.text,
         f"schema {plan.version}": schema_text(horizon_schema(plan)).text,
         f"schema {plan.version}, part": schema_text(horizon_schema(plan, notes=True)).text,
@@ -165,7 +145,7 @@ def next_call(task: HorizonTask, answered: Sequence[Read[HorizonAnswer]] = ()) -
     part = task.parts[len(answered)]
     before = answered[-1].answer.notes if answered and answered[-1].answer else None
     system = system_text(task.plan, part)
-    schema = schema_text(horizon_schema(task.plan, notes=_notes(part)))
+    schema = _schema(task.plan, _notes(part))
     messages = (Message("system", (system,)), Message("user", (record_head(task.mandate, part, before), part.body)))
     call = judge_call(task.judge, task.trial, messages, HORIZON_TEMPLATE, schema)
     return PlannedHorizonCall(call=call, task=task, part=part)
@@ -176,7 +156,7 @@ def judge_call(judge: JudgeSpec, trial: int, messages: tuple[Message, ...], temp
     return CallSpec(
         model=judge.model,
         messages=messages,
-        template=season_template(template).text.sha256,
+        template=season_template(template).sha256,
         trial=trial,
         seed=judge.seed,
         temperature=judge.temperature,
@@ -216,6 +196,12 @@ def shared_text(text: str) -> Text:
     return Text.of(text)
 
 
+@lru_cache(maxsize=16)
+def _schema(plan: ScoringPlan, notes: bool) -> Text:
+    """The reply schema of a plan as text; a season has thousands of calls and two of these."""
+    return schema_text(horizon_schema(plan, notes=notes))
+
+
 def schema_text(schema: Mapping[str, JSON]) -> Text:
     """A reply schema as it is shown and sent."""
     return shared_text(json.dumps(schema, indent=1))
@@ -223,9 +209,13 @@ def schema_text(schema: Mapping[str, JSON]) -> Text:
 
 def system_text(plan: ScoringPlan, part: HorizonPart) -> Text:
     """The system message: the task, the rubric of the plan, and the form of the answer."""
+    return _system(plan, part.of > 1, _notes(part))
+
+
+@lru_cache(maxsize=16)
+def _system(plan: ScoringPlan, more: bool, notes: bool) -> Text:
     template = season_template(HORIZON_TEMPLATE)
-    notes = template.filled("notes_key", most_notes=MOST_NOTE_TOKENS) if _notes(part) else ""
-    return shared_text(
+    return Text.of(
         template.filled(
             "system",
             **band_words(plan),
@@ -234,9 +224,9 @@ def system_text(plan: ScoringPlan, part: HorizonPart) -> Text:
             most_claims=MOST_CLAIMS,
             most_fields=MOST_FIELDS,
             most_quoted=MOST_QUOTED,
-            more=template.filled("more") if part.of > 1 else "",
-            notes_key=notes,
-            schema=schema_text(horizon_schema(plan, notes=_notes(part))).text,
+            more=template.filled("more") if more else "",
+            notes_key=template.filled("notes_key", most_notes=MOST_NOTE_TOKENS) if notes else "",
+            schema=_schema(plan, notes).text,
         )
     )
 
@@ -252,7 +242,7 @@ def rubric_text(parts: Iterable[SubComponent], axis: str) -> str:
 
     A part of a plan of your own that the template has no words for stands by its title.
     """
-    words = dict(line.split(": ", 1) for line in season_template(HORIZON_TEMPLATE).parts["words"].template.split("\n"))
+    words = dict(line.split(": ", 1) for line in season_template(HORIZON_TEMPLATE).part("words").split("\n"))
     return "\n".join(
         f"- {part.name} ({part.title}, {part.weight:g} % of {axis})"
         + (f": {words[part.name]}" if part.name in words else "")

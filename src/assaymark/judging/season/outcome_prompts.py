@@ -44,7 +44,7 @@ class PlannedOutcomeCall:
 def outcome_texts() -> dict[str, str]:
     """Every text that outcome prompts are made from, by name: what a plan hash has to cover."""
     return {
-        OUTCOME_TEMPLATE: season_template(OUTCOME_TEMPLATE).text.text,
+        OUTCOME_TEMPLATE: season_template(OUTCOME_TEMPLATE).text,
         "schema outcome": schema_text(outcome_schema()).text,
     }
 
