@@ -46,7 +46,9 @@
         texts = Array.prototype.map.call(rows, function (row) { return row.textContent.toLowerCase(); });
       }
       each(rows, function (row, at) {
-        var on = (!key || row.getAttribute("data-k") === key) && (!want || texts[at].indexOf(want) >= 0);
+        var also = " " + row.getAttribute("data-x") + " ";
+        var mine = !key || row.getAttribute("data-k") === key || also.indexOf(" " + key + " ") >= 0;
+        var on = mine && (!want || texts[at].indexOf(want) >= 0);
         row.hidden = !on;
         count += on ? 1 : 0;
       });

@@ -1,0 +1,142 @@
+"""What was checked in an agent's record: knowledge of the future, books that add up, and trades taken back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median
+from typing import Final
+
+from markupsafe import Markup, escape
+
+from assaymark.judging.season.plans import TEMPORAL
+from assaymark.records import Measurement
+from assaymark.report.formats import clean
+from assaymark.report.season.inputs import SeasonGradeView
+from assaymark.report.season.model_book import ModelBook
+
+FIRST_MISMATCHES: Final = 20
+"""Mismatches on the agent's page; where there are more, pages of their own hold all of them."""
+
+_REASON, _MISMATCH = 400, 400
+
+
+@dataclass(frozen=True, slots=True)
+class LookaheadLine:
+    """One judge's check: its glyph, its word, and its reason."""
+
+    judge: str
+    glyph: str
+    word: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """A statement that does not follow from the others, with the day and the link to its decision."""
+
+    number: int
+    html: Markup
+
+    @property
+    def size(self) -> int:
+        """Bytes of its row."""
+        return len(self.html.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class ChecksView:
+    """The section: three answers, each with what it rests on."""
+
+    lookahead: str
+    lookahead_lines: tuple[LookaheadLine, ...]
+    reliability: str
+    judged_reliability: str
+    mismatches: tuple[Mismatch, ...]
+    total: int
+    thrash: str
+
+
+def checks_view(book: ModelBook, found: tuple[Mismatch, ...]) -> ChecksView:
+    """The section of one agent; ``found`` are all its mismatches."""
+    usable = [one for one in book.grades if one.state == "ok"]
+    return ChecksView(
+        lookahead=_lookahead(book, usable),
+        lookahead_lines=tuple(_line(book, one) for one in usable if one.lookahead is not None),
+        reliability=_reliability(book, len(found)),
+        judged_reliability=_judged(book, usable),
+        mismatches=found[:FIRST_MISMATCHES],
+        total=len(found),
+        thrash=_thrash(book, usable),
+    )
+
+
+def mismatches(book: ModelBook, places: dict[int, str]) -> tuple[Mismatch, ...]:
+    """Every mismatch in the order of the days; ``places`` says on which page a decision stands."""
+    found = []
+    for step in book.steps:
+        for text in step.mismatches:
+            link = Markup('<a href="{}#d{}">{}</a>').format(places[step.number], step.number, _day(book, step.number))
+            words = Markup('<td dir="auto">{}</td>').format(clean(text, _MISMATCH))
+            row = Markup('<tr><th scope="row">{}</th><td>{}</td>{}</tr>').format(link, clean(step.day, 24), words)
+            found.append(Mismatch(step.number, row))
+    return tuple(found)
+
+
+def _day(book: ModelBook, number: int) -> Markup:
+    return escape(book.words.count(number))
+
+
+def _lookahead(book: ModelBook, usable: list[SeasonGradeView]) -> str:
+    checked = [one for one in usable if one.lookahead is not None]
+    failed = sum(one.lookahead != "pass" for one in checked)
+    if not checked:
+        return f"{book.say('lookahead.rule')} {book.say('lookahead.nobody')}"
+    key = "lookahead.found" if failed else "lookahead.clear"
+    return f"{book.say('lookahead.rule')} {book.say(key, failed=failed, n=len(checked))}"
+
+
+def _line(book: ModelBook, one: SeasonGradeView) -> LookaheadLine:
+    passed = one.lookahead == "pass"
+    return LookaheadLine(
+        judge=clean(one.judge, 60),
+        glyph="supported" if passed else "contradicted",
+        word=book.words.word("lookahead_word", one.lookahead or ""),
+        reason=clean(one.lookahead_reason, _REASON),
+    )
+
+
+def _reliability(book: ModelBook, found: int) -> str:
+    item = book.one("season.reliability")
+    if item is None:
+        return book.say("reliability.listed", n=found) if found else book.say("reliability.unchecked")
+    if item.value is None:
+        return book.say("reliability.none", why=book.words.state(item))
+    value = book.words.number(item.value, 1)
+    return book.say("reliability.answer", value=value, n=item.n, failed=_failed(item))
+
+
+def _failed(item: Measurement) -> int:
+    """How many checks do not reconcile, from the score: it is 100 times the share that does."""
+    return round(item.n * (1.0 - (item.value or 0.0) / 100.0))
+
+
+def _judged(book: ModelBook, usable: list[SeasonGradeView]) -> str:
+    points = [one.data_reliability for one in usable if one.data_reliability is not None]
+    if not points:
+        return ""
+    return book.say("reliability.judged", points=tuple(book.words.number(one, 0) for one in sorted(points)))
+
+
+def _thrash(book: ModelBook, usable: list[SeasonGradeView]) -> str:
+    item = book.one("season.thrash")
+    grades = [one.reasoning[TEMPORAL] for one in usable if TEMPORAL in one.reasoning]
+    beside = book.say("thrash.beside", points=book.words.points(median(grades))) if grades else ""
+    if item is None:
+        said = book.say("thrash.uncounted")
+    elif item.value is None:
+        said = book.say("thrash.none", why=book.words.state(item))
+    else:
+        said = book.say("thrash.answer", n=round(item.value))
+    within = None if item is None else item.detail.get("within")
+    window = book.say("thrash.within", n=within) if isinstance(within, int) else ""
+    return " ".join(filter(None, (said, window, beside)))

@@ -1,0 +1,177 @@
+"""What the judges graded: every part of both axes, what the numeric ledger lowered, and the judges' own words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Final, Literal
+
+from assaymark.judging.season.plans import SubComponent
+from assaymark.judging.season.scores import band
+from assaymark.report.formats import clean
+from assaymark.report.season.inputs import SeasonGradeView
+from assaymark.report.season.model_book import ModelBook
+from assaymark.report.season.model_marks import PartAxis, PartRow, part_figure
+from assaymark.report.tables import Figure, Table
+
+Axis = Literal["reasoning", "evidence"]
+_AXES: Final[tuple[Axis, ...]] = ("reasoning", "evidence")
+_VERDICT, _SUMMARY, _REASON = 400, 1_600, 300
+
+
+@dataclass(frozen=True, slots=True)
+class SaidView:
+    """What one judge said in words, or why there is no grade; all of it is hostile until the template escapes it."""
+
+    judge: str
+    verdict: str
+    summary: str
+    missing: str
+
+
+@dataclass(frozen=True, slots=True)
+class GradedView:
+    """The section: both figures with one table, a table of axes by judge, lowered parts, and the judges' words."""
+
+    answer: str
+    figures: tuple[Figure, ...]
+    parts: Table | None
+    axes: Table
+    capped: tuple[str, ...]
+    said: tuple[SaidView, ...]
+
+
+def graded_view(book: ModelBook) -> GradedView:
+    """The section of one agent."""
+    usable = [one for one in book.grades if one.state == "ok"]
+    return GradedView(
+        answer=_answer(book, usable),
+        figures=tuple(_figure(book, axis, usable) for axis in _AXES) if usable else (),
+        parts=_parts_table(book, usable) if usable else None,
+        axes=_axes_table(book),
+        capped=tuple(_capped(book, usable)),
+        said=tuple(_said(book, one) for one in book.grades),
+    )
+
+
+def part_title(book: ModelBook, part: SubComponent) -> str:
+    """The title of a part in the language of the page; that of the plan where it is not translated."""
+    known = book.words.catalogue.texts.get(f"model.part.{part.name}")
+    return clean(part.title, 80) if known is None else known
+
+
+def _answer(book: ModelBook, usable: Sequence[SeasonGradeView]) -> str:
+    if not usable:
+        return book.say("graded.none")
+    return book.say("graded.single" if len(usable) == 1 else "graded.answer", n=len(usable))
+
+
+def _parts(book: ModelBook, axis: Axis) -> tuple[SubComponent, ...]:
+    return book.run.scoring.reasoning if axis == "reasoning" else book.run.scoring.evidence
+
+
+def _points(one: SeasonGradeView, axis: Axis) -> Mapping[str, float]:
+    return one.reasoning if axis == "reasoning" else one.evidence
+
+
+def _figure(book: ModelBook, axis: Axis, usable: Sequence[SeasonGradeView]) -> Figure:
+    words, plan = book.words, book.run.scoring
+    rows = [_row(book, part, axis, usable) for part in _parts(book, axis)]
+    bands = (words.word("band", "weak"), words.word("band", "mixed"), words.word("band", "strong"))
+    title = words.say(f"graded.title.{axis}", n=len(rows))
+    open_rows = sum(row.straddles for row in rows)
+    desc = words.say("graded.desc", n=len(rows), contested=open_rows)
+    scale = PartAxis(plan.bands.mixed, plan.bands.strong, bands)
+    wide, narrow = part_figure(f"parts-{axis}", rows, scale, title, desc)
+    return Figure(title, "", wide, narrow)
+
+
+def _row(book: ModelBook, part: SubComponent, axis: Axis, usable: Sequence[SeasonGradeView]) -> PartRow:
+    points = [_points(one, axis)[part.name] for one in usable if part.name in _points(one, axis)]
+    plan = book.run.scoring
+    given = [
+        (one.capped[part.name], _points(one, axis)[part.name])
+        for one in usable
+        if part.name in one.capped and part.name in _points(one, axis)
+    ]
+    return PartRow(
+        title=part_title(book, part),
+        weight=_weight(book, part),
+        points=tuple(points),
+        median=float(median(points)) if points else None,
+        straddles=len({band(one, plan=plan) for one in points}) > 1,
+        given=tuple(given),
+    )
+
+
+def _parts_table(book: ModelBook, usable: Sequence[SeasonGradeView]) -> Table:
+    """Points of every judge, with what a judge gave in brackets where the ledger lowered it."""
+    rows = []
+    for axis in _AXES:
+        for part in _parts(book, axis):
+            cells = [_cell(book, one, axis, part.name) for one in usable]
+            rows.append(
+                (
+                    part_title(book, part),
+                    book.words.number(part.weight, 0 if part.weight == round(part.weight) else 1),
+                    *cells,
+                )
+            )
+    heads = (book.say("graded.part"), book.say("graded.weight"), *(clean(g.judge, 40) for g in usable))
+    return Table(heads, tuple(rows), frozenset(range(1, len(heads))))
+
+
+def _weight(book: ModelBook, part: SubComponent) -> str:
+    return book.words.number(part.weight, 0 if part.weight == round(part.weight) else 1)
+
+
+def _cell(book: ModelBook, one: SeasonGradeView, axis: Axis, part: str) -> str:
+    points = _points(one, axis).get(part)
+    if points is None:
+        return book.say("graded.not_graded")
+    written = book.words.number(points, 0)
+    if part not in one.capped:
+        return written
+    return f"{written} ({book.say('graded.given', points=book.words.number(one.capped[part], 0))})"
+
+
+def _axes_table(book: ModelBook) -> Table:
+    """A row for each judge: its composite, the axes and the outcome."""
+    words = book.words
+    rows = []
+    for one in book.grades:
+        if one.state != "ok":
+            why = words.word("reply", one.state)
+            rows.append((clean(one.judge, 60), *([why] * 5)))
+            continue
+        axes = [_or_none(book, one.axes.get(name)) for name in ("reasoning", "evidence", "process")]
+        outcome = words.word("state", one.outcome_state) if one.outcome is None else _or_none(book, one.outcome)
+        rows.append((clean(one.judge, 60), _or_none(book, one.composite), *axes, outcome))
+    names = ("judge", "composite", "reasoning", "evidence", "process", "outcome")
+    return Table(tuple(words.say(f"graded.head.{name}") for name in names), tuple(rows), frozenset(range(1, 6)))
+
+
+def _or_none(book: ModelBook, value: float | None) -> str:
+    return book.say("graded.not_graded") if value is None else book.words.number(value, 1)
+
+
+def _capped(book: ModelBook, usable: Sequence[SeasonGradeView]) -> list[str]:
+    """A sentence for each part that the numeric ledger lowered."""
+    found = []
+    for part in book.run.scoring.evidence:
+        for one in usable:
+            if part.name not in one.capped or part.name not in one.evidence:
+                continue
+            given, counted = one.capped[part.name], one.evidence[part.name]
+            values = {"given": book.words.number(given, 0), "counted": book.words.number(counted, 0)}
+            names = {"part": part_title(book, part), "judge": clean(one.judge, 60)}
+            found.append(book.say("graded.capped", **names, **values))
+    return found
+
+
+def _said(book: ModelBook, one: SeasonGradeView) -> SaidView:
+    if one.state == "ok":
+        return SaidView(clean(one.judge, 60), clean(one.verdict, _VERDICT), clean(one.summary, _SUMMARY), "")
+    missing = book.say("graded.missing", why=book.words.word("reply", one.state))
+    return SaidView(clean(one.judge, 60), "", "", f"{missing} {clean(one.reason, _REASON)}".strip())

@@ -1,0 +1,104 @@
+"""The head of an agent's page: where it stands and with which permission, what it did, and how it was graded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from assaymark.claims.messages import said
+from assaymark.judging.season.table import AgreementRow, SeasonRow
+from assaymark.records import Level
+from assaymark.report.formats import clean
+from assaymark.report.season.inputs import SeasonStep
+from assaymark.report.season.model_book import ModelBook
+
+_NO_ORDER: Final = ("hold", "no_trade")
+_ROOM: Final = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class HeadView:
+    """What stands above the first section. ``total`` is empty where the agent's total is withheld."""
+
+    name: str
+    level: Level
+    tag: str
+    place: str
+    why: str
+    facts: str
+    judged: str
+    total: str
+    strategy: str
+    reference: bool
+
+
+def head_view(book: ModelBook) -> HeadView:
+    """The head of one agent."""
+    place = book.run.decided.place(book.agent.name)
+    row = book.row
+    total = ""
+    if place.shown and row is not None and row.total is not None:
+        total = book.say("head.total", total=row.total)
+    return HeadView(
+        name=clean(book.agent.name, 120),
+        level=place.level,
+        tag=book.words.word("level", place.level),
+        place=_place(book, place.first, place.last),
+        why=clean(book.words.text(place.why), 300),
+        facts=_facts(book),
+        judged=judged_sentence(book, row),
+        total=total,
+        strategy=clean(book.agent.strategy, _ROOM),
+        reference=book.agent.reference,
+    )
+
+
+def _place(book: ModelBook, first: int | None, last: int | None) -> str:
+    if first is None or last is None:
+        return book.say("head.no_place")
+    if first == last:
+        return book.say("head.place", place=first)
+    return book.say("head.places", first=first, last=last)
+
+
+def _facts(book: ModelBook) -> str:
+    steps = book.steps
+    counts = (
+        ("decisions", len(steps)),
+        ("orders", sum(order_count(step) for step in steps)),
+        ("refused", sum(len(step.refusals) for step in steps)),
+    )
+    said_counts = {name: said(f"model.count.{name}", n=n) for name, n in counts}
+    names = {"family": clean(book.agent.family, 80), "model": clean(book.agent.model, 120)}
+    return book.say("head.facts", **names, **said_counts)
+
+
+def order_count(step: SeasonStep) -> int:
+    """Orders of a decision; to hold, or to trade nothing, is none.
+
+    >>> order_count(SeasonStep(number=1, day="", record_id="", orders=("buy NVX, quantity 1", "hold ORL")))
+    1
+    """
+    return sum(not order.startswith(_NO_ORDER) for order in step.orders)
+
+
+def judged_sentence(book: ModelBook, row: SeasonRow | None) -> str:
+    """The points of each judge and the band that they make, contested or not."""
+    agreement = None if row is None else row.agreement
+    if agreement is None:
+        return book.say("judged.none")
+    points = sorted(one.composite for one in book.grades if one.composite is not None)
+    written = tuple(map(book.words.points, points or (agreement.low, agreement.high)))
+    sentence = book.say(f"judged.{_kind(agreement)}", points=written, **_bands(book, agreement))
+    absent = tuple(clean(name, 60) for name in (() if row is None else row.absent))
+    return f"{sentence} {book.say('judged.absent', judges=absent)}" if absent else sentence
+
+
+def _kind(agreement: AgreementRow) -> str:
+    return {"agreed": "agreed", "contested": "contested", "single judge": "single"}[agreement.standing.state]
+
+
+def _bands(book: ModelBook, agreement: AgreementRow) -> dict[str, str]:
+    standing = agreement.standing
+    names = {"band": standing.band, "low": standing.lowest, "high": standing.highest}
+    return {name: book.words.word("band", band) for name, band in names.items()}
