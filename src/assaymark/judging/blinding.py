@@ -457,6 +457,16 @@ def blinding_names(agents: Iterable[Agent]) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*known["models"], *known["makers"], *listed, *derived, *prints]))
 
 
+def company_names(symbols: Iterable[str]) -> tuple[str, ...]:
+    """What texts call the listed companies among these symbols: where one is held, its name is a market fact.
+
+    >>> company_names(["GOOG", "GOOGL", "XOM"])
+    ('Google',)
+    """
+    held: Mapping[str, list[str]] = _known()["held"]
+    return tuple(dict.fromkeys(name for symbol in sorted(set(symbols)) for name in held.get(symbol, ())))
+
+
 def _agent_names(agent: Agent) -> set[str]:
     """Everything by which one agent may be called."""
     names = {agent.id, agent.family, agent.model}

@@ -79,6 +79,17 @@ def test_names_become_tokens_and_what_is_traded_stays():
     assert all(line.why for line in found.audit)
 
 
+def test_a_maker_that_is_held_keeps_its_name_though_the_records_know_its_ticker_only():
+    said = "I hold Google, not Gemini on Vertex AI."
+    of = context()
+    bare = replace(of, instruments=(), facts=tuple(replace(one, instrument="GOOG") for one in of.facts))
+    found = horizon_of([step(0, bare, text=said)], {content_id(bare): bare}, agents=AGENTS)
+    assert found.steps[0].texts[0].text == "I hold Google, not [agent A] on [agent B]."
+    other = replace(of, instruments=(), facts=(), series=(), portfolio=None)
+    found = horizon_of([step(0, other, text=said)], {content_id(other): other}, agents=AGENTS)
+    assert "Google" not in found.steps[0].texts[0].text
+
+
 def test_an_order_for_a_name_is_blinded_like_a_text():
     extra = {
         "actions": (Action(instrument="Claude", kind="buy", quantity=1.0),),

@@ -28,15 +28,21 @@ def test_no_model_and_no_maker_gets_through(shared):
     for decision in found.decisions:
         runs[decision.episode_id, decision.agent.id].append(decision)
     replaced: Counter[str] = Counter()
-    said = 0
+    said = stayed = 0
     for decisions in runs.values():
         said += sum(len(NAMES.findall(text.text)) for one in decisions for text in judged_rationales(one))
         records = [StepRecord(day=f"{one.decided_at:%Y-%m-%d %H:%M}", decision=one) for one in decisions]
         shown = horizon_of(records, found.contexts, agents=agents)
         parts = split_horizon(shown)
+        stayed += sum(line.count for line in shown.audit if line.state == "kept")
         replaced.update({line.name: line.count for line in shown.audit if line.state == "replaced"})
+        held = records[0].decision.episode_id == "us"  # Google is among its shares
+        kept = {line.name for line in shown.audit if line.state == "kept"}
+        assert kept <= ({"Google"} if held else set())
         for part in parts:
-            assert NAMES.search(part.body.text) is None
+            left = [name for name in NAMES.findall(part.body.text) if not (held and name == "Google")]
+            assert not left
         assert sum(len(read_steps(part.body.text)) for part in parts) == len(decisions)
     assert said > 0
-    assert sum(replaced.values()) >= said
+    assert sum(replaced.values()) >= said - stayed > 0
+    assert stayed == 13

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Final
 
 from assaymark.errors import InputError, Problem
-from assaymark.judging.blinding import blinding_names, compiled
+from assaymark.judging.blinding import blinding_names, company_names, compiled
 from assaymark.judging.prompts import hidden, kept_names
 from assaymark.judging.rendering import decision_blocks
 from assaymark.judging.season.horizon_blinding import HorizonBlinding
@@ -70,7 +70,8 @@ def horizon_of(
     agents : iterable of Agent
         All of the season: each of them may be named by any other. Their order does not matter.
     keep : iterable of str
-        What blinding must leave alone beside the tickers and company names in the contexts.
+        What blinding must leave alone beside the tickers and company names in the contexts. A maker whose share is
+        among all of these is a holding, and its name stays as well (`blinding.company_names`).
     mandate : str
         The prompt that the season gives to all agents; it is blinded like the rest.
     recent : int
@@ -86,6 +87,7 @@ def horizon_of(
     _refuse(shown, contexts, recent)
     universe = dict.fromkeys(name for one in shown for name in kept_names(contexts[one.decision.context_id]))
     kept = frozenset((*universe, *keep))
+    kept |= frozenset(company_names(kept))
     names = blinding_names([*agents, shown[0].decision.agent])
     identifiers = hidden([one.decision for one in shown], _context(shown[0], contexts), names, ()).identifiers
     blind = HorizonBlinding(compiled(names, kept), kept, identifiers)
