@@ -79,7 +79,9 @@ def manual() -> str:
     root = typer.main.get_command(app)
     parts = [MARK, "# Command line\n\n", (root.help or "").strip(), "\n\n"]
     parts.append("Exit status: 0 done, 1 something in the input or the run is wrong (one line says what), 2 misuse.\n")
-    for name, command in root.commands.items():
+    context = root.make_context("assaymark", [], resilient_parsing=True)
+    for name in root.list_commands(context):
+        command = root.get_command(context, name)
         parts += _command(name, command, "##")
         for inner, part in getattr(command, "commands", {}).items():
             parts += _command(f"{name} {inner}", part, "###")

@@ -12,12 +12,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-import typer
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from assaymark import metrology, protocol
-from assaymark.cli import app
+from assaymark.cli_root import COMMANDS
 from assaymark.importers.generic.mapping import Columns, Texts
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.tables import MEASUREMENTS, Store
@@ -203,7 +202,7 @@ def test_the_command_line_is_as_generated(generate):
 
 
 def test_every_command_is_in_the_manual():
-    commands = typer.main.get_command(app).commands
+    commands = [name for places in COMMANDS.values() for name in places]
     assert commands
     assert [name for name in commands if f"\n## `assaymark {name}`\n" not in page("cli")] == []
 

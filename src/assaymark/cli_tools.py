@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import RenderableType
 
-from assaymark.engine import Model
-from assaymark.workflow.progress import Progress
+if TYPE_CHECKING:  # so that the command line can say what there is before half of the program is loaded
+    from rich.console import RenderableType
+
+    from assaymark.engine import Model
+    from assaymark.workflow.progress import Progress
 
 Ledger = Annotated[
     str | None,
@@ -35,3 +37,10 @@ class Tools:
     progress: Callable[[], AbstractContextManager[Progress]]
     say_all: Callable[[Iterable[str]], None]
     show: Callable[[RenderableType], None]
+
+
+def tools_of(ctx: typer.Context) -> Tools:
+    """The tools that the root of the command line was given."""
+    found = ctx.find_object(Tools)
+    assert found is not None, "the root sets them before any command runs"
+    return found

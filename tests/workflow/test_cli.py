@@ -2,23 +2,63 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-import typer
 
-from assaymark import __version__
-from assaymark.cli import app, main
+from assaymark import __version__, cli_study
+from assaymark.cli import main
+from assaymark.cli_root import COMMANDS
 from assaymark.importers import template
 from assaymark.workflow.doctor import CORE, KEYS, can_run, examine
 
-VERBS = ("import", "lock", "run", "judge", "measure", "claim", "report", "demo", "doctor")
+NAMES = [name for places in COMMANDS.values() for name in places]
 
 
-def test_every_verb_is_there_and_has_help(capsys):
-    assert set(VERBS) <= set(typer.main.get_command(app).commands)
-    for verb in VERBS:
-        assert main([verb, "--help"]) == 0
-        assert len(capsys.readouterr().out.split()) > 10
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_is_where_the_list_says_and_has_help(name, capsys):
+    assert main([name, "--help"]) == 0
+    assert len(capsys.readouterr().out.split()) > 10
+
+
+def test_no_command_of_a_study_is_missing_from_the_list():
+    made = {one.name or one.callback.__name__ for one in cli_study.app.registered_commands if one.callback}
+    assert {name.rstrip("_") for name in made} == {
+        name for name in NAMES if name not in ("serve", "datasheet", "bench", "season", "data")
+    }
+
+
+def test_the_help_fits_a_screen(capsys):
+    assert main(["--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 48
+    assert max(map(len, lines)) <= 80
+    assert [name for name in NAMES if not any(line.startswith(f"  {name} ") for line in lines)] == []
+
+
+def test_a_name_that_is_nearly_right_is_suggested(capsys):
+    assert main(["mesure"]) == 2
+    assert "Did you mean measure?" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("words", "found"), [("assaymark me", ["measure"]), ("assaymark season in", ["init"])])
+def test_names_are_completed(words, found):
+    """What a shell asks for is answered with names; of the root none is loaded for it."""
+    asked = {"_ASSAYMARK_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    done = subprocess.run(
+        ["assaymark"], executable=Path(sys.executable).parent / "assaymark", env=asked, capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.stdout.split() == found
+
+
+def test_the_list_of_commands_loads_none_of_them():
+    """The help, the version and completion answer at once because the program behind them is left alone."""
+    code = "import sys; from assaymark.cli import main; main(['--help']); print({'numpy', 'pydantic'} & {*sys.modules})"
+        "import sys, assaymark.cli as cli; cli.main(['--help']); print(sorted(set(sys.modules) & {'numpy', 'scipy'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"
 
 
 def test_version(capsys):
