@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 GRACE_S = 1.0
@@ -36,15 +37,16 @@ def on_signals(act: Callable[[], None]) -> Iterator[None]:
 
     def restore() -> None:
         for number, handler in before.items():
-            loop.remove_signal_handler(number)
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
-    def first() -> None:
+    def first(_number: int, _frame: FrameType | None) -> None:
         restore()
-        act()
+        # wakes the loop, which may be waiting. Its own add_signal_handler goes over all signals each time, and whoever
+        # asks a few calls a day for a year would wait for that
+        loop.call_soon_threadsafe(act)
 
     for number in before:
-        loop.add_signal_handler(number, first)
+        signal.signal(number, first)
     try:
         yield
     finally:
