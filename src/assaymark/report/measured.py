@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,6 +14,7 @@ from assaymark.report.kinds import cell_title
 from assaymark.report.paging import row_bytes
 
 _ROW_BYTES: Final = 240
+_LABEL_CHARS: Final = 80
 _TITLES: Final = {
     "kappa.mean_pairwise": "Agreement, mean pairwise κ",
     "kappa.fleiss": "Agreement, Fleiss κ",
@@ -83,15 +84,41 @@ class MeasuredRow:
 
 
 def measured_rows(book: Book) -> tuple[MeasuredRow, ...]:
-    """All measurements by kind and then by what they are about; never by value."""
-    order = {name: at for at, name in enumerate(_TITLES)}
-    ordered = sorted(book.run.measurements, key=lambda m: (order.get(m.name, len(order)), _undirected(m), m.id))
+    """All measurements of a study."""
+
+    def shown(key: str, value: str) -> str:
+        if key == "dimension":
+            return book.title(value)
+        return clean(cell_title(value) if key == "cell" else value, _LABEL_CHARS)
+
+    return rows_of(book.run.measurements, _TITLES, shown)
+
+
+def rows_of(
+    measurements: Iterable[Measurement],
+    titles: Mapping[str, str],
+    shown: Callable[[str, str], str] = lambda _, value: clean(value, _LABEL_CHARS),
+) -> tuple[MeasuredRow, ...]:
+    """Measurements by kind, in the order of the titles, and then by what they are about; never by value.
+
+    Parameters
+    ----------
+    measurements : of one run
+    titles : mapping of name to title
+        A kind without one stands last, by its name.
+    shown : callable
+        The label of a key and its value, as pages show it.
+    """
+    order = {name: at for at, name in enumerate(titles)}
+    ordered = sorted(measurements, key=lambda m: (order.get(m.name, len(order)), _undirected(m), m.id))
     seen: Counter[str] = Counter()
     rows = []
     for item in ordered:
         anchor = f"m{sha256_text(_undirected(item))[:10]}"
         seen[anchor] += 1
-        rows.append(_row(book, item, anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}"))
+        about = "; ".join(f"{clean(key, 30)} {shown(key, item.labels[key])}" for key in sorted(item.labels))
+        title = titles.get(item.name, clean(item.name, 60))
+        rows.append(_row(item, anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}", title, about))
     return tuple(rows)
 
 
@@ -112,15 +139,15 @@ def _undirected(item: Measurement) -> str:
     return f"{item.name}[{','.join((*others, *pair))}]"
 
 
-def _row(book: Book, item: Measurement, anchor: str) -> MeasuredRow:
+def _row(item: Measurement, anchor: str, title: str, about: str) -> MeasuredRow:
     level = f", {percent(item.level)}" if item.level is not None else ""
     bounds = "" if item.low is None or item.high is None else f"{span(item.low, item.high, 3)}{level}"
     return MeasuredRow(
         id=item.id,
         anchor=anchor,
         key=clean(item.name, 60),
-        title=measured_title(item.name),
-        about="; ".join(_about(book, item)) or "the whole run",
+        title=title,
+        about=about or "the whole run",
         value=state_words(item) if item.value is None else _value(item),
         interval=bounds or "no interval",
         n=f"{count(item.n)} {clean(item.n_of, 60)}".strip(),
@@ -133,10 +160,3 @@ def _value(item: Measurement) -> str:
     multiple = in_mde(item)
     units = "" if multiple is None else f" ({mde_words(multiple)})"
     return f"{number(item.value or 0.0, 3)} {unit}".rstrip() + units
-
-
-def _about(book: Book, item: Measurement) -> Iterator[str]:
-    for key in sorted(item.labels):
-        value = item.labels[key]
-        shown = book.title(value) if key == "dimension" else clean(value, 80)
-        yield f"{clean(key, 30)} {clean(cell_title(value), 80) if key == 'cell' else shown}"
