@@ -1,0 +1,7 @@
+"""What pytest leaves out here: the part of the site that needs the extra ``docs``, where that is not installed."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+collect_ignore = [] if find_spec("griffe") else ["docstring_sessions.py"]

@@ -1,0 +1,157 @@
+"""The documentation site: how-tos do what they say, pages are as generated, and the site builds without a warning."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import importlib.util
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from assaymark.cli import main
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+HOW_TO = sorted((DOCS / "how-to").glob("*.md"))
+CHECKER = doctest.OutputChecker()
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+_FENCE = re.compile(
+    r'^(?:<!-- (?P<note>[^>]*) -->\n)?```(?P<kind>\w*)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^```$', re.M | re.S
+)
+
+
+# --- how-tos ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A fence of a how-to: a file to write, commands or Python to run, or what they print."""
+
+    kind: str
+    text: str
+    title: str
+    note: str
+
+
+def steps(path: Path) -> Iterator[Step]:
+    for found in _FENCE.finditer(path.read_text(encoding="utf-8")):
+        yield Step(found["kind"], found["text"], found["title"] or "", found["note"] or "")
+
+
+def follow(path: Path, folder: Path) -> None:
+    """Do what a page says, in an empty folder, and hold what is printed against what it shows."""
+    printed = ""
+    with chdir(folder):
+        for step in steps(path):
+            if step.title:
+                Path(step.title).parent.mkdir(parents=True, exist_ok=True)
+                Path(step.title).write_text(step.text)
+            elif step.kind == "text":
+                assert CHECKER.check_output(step.text, printed, OPTIONS), f"{path.name}: printed was\n{printed}"
+            elif not step.note.startswith("not run: "):
+                printed = ran(step)
+
+
+def ran(step: Step) -> str:
+    """What the commands or the Python of a step print."""
+    out = io.StringIO()
+    with redirect_stdout(out), redirect_stderr(out):
+        if step.kind == "python":
+            exec(compile(step.text, "<page>", "exec"), {})
+        else:
+            assert step.kind == "sh"
+            for line in step.text.splitlines():
+                wanted = 1 if step.note == "exit 1" else 0
+                assert main(arguments(line)) == wanted, f"{line}\n{out.getvalue()}"
+    return out.getvalue()
+
+
+def arguments(line: str) -> list[str]:
+    """The arguments of a command of ours, with names of files filled in as a shell would."""
+    program, *rest = shlex.split(line, comments=True)
+    assert program == "assaymark"
+    return [name for one in rest for name in (sorted(map(str, Path().glob(one))) if "*" in one else [one])]
+
+
+@pytest.mark.parametrize("path", HOW_TO, ids=[path.stem for path in HOW_TO])
+def test_a_how_to_works_as_written(path: Path, tmp_path: Path) -> None:
+    follow(path, tmp_path)
+
+
+# --- what is generated ------------------------------------------------------------------------------------------------
+
+
+def module(name: str) -> ModuleType:
+    """A module of ``docs/``, which is no part of the package."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[name] = made
+    spec.loader.exec_module(made)
+    return made
+
+
+def test_the_page_of_printed_figures_is_as_generated() -> None:
+    found = module("seeds_table")
+    assert found.PAGE.read_text(encoding="utf-8") == found.page()
+
+
+# --- the site ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built site: nothing that it warns of is let through."""
+    pytest.importorskip("mkdocs", reason="needs mkdocs: install the extra docs")
+    pytest.importorskip("material", reason="needs mkdocs-material: install the extra docs")
+    pytest.importorskip("mkdocstrings_handlers.python", reason="needs mkdocstrings-python: install the extra docs")
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
+    made = subprocess.run(
+        command, cwd=ROOT, env=os.environ | {"NO_MKDOCS_2_WARNING": "1"}, capture_output=True, text=True
+    )
+    assert made.returncode == 0, made.stdout + made.stderr
+    return folder
+
+
+def test_the_site_asks_no_other_host_for_anything(site: Path) -> None:
+    """Links lead elsewhere; nothing that a browser fetches by itself does."""
+    fetched = re.compile(r'<(?:script|img|iframe|source)[^>]*\ssrc="(?:https?:)?//|<link[^>]*\shref="(?:https?:)?//')
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > 40
+    assert [page.name for page in pages if fetched.search(page.read_text(encoding="utf-8"))] == []
+    styles = [path.read_text(encoding="utf-8") for path in site.rglob("*.css")]
+    assert [text[:80] for text in styles if re.search(r"url\([\"']?(?:https?:)?//", text)] == []
+
+
+@pytest.mark.parametrize(
+    ("page", "package"),
+    [
+        ("metrology", "assaymark.metrology"),
+        ("datasheet", "assaymark.metrology.datasheet"),
+        ("claims", "assaymark.claims"),
+        ("judging", "assaymark.judging"),
+        ("portfolio", "assaymark.portfolio"),
+        ("benchmark", "assaymark.benchmark"),
+        ("market", "assaymark.market"),
+        ("importers", "assaymark.importers"),
+        ("engine", "assaymark.engine"),
+    ],
+)
+def test_every_public_name_of_a_package_is_in_its_reference(site: Path, page: str, package: str) -> None:
+    text = (site / "reference" / f"{page}.html").read_text(encoding="utf-8")
+    names = importlib.import_module(package).__all__
+    assert [name for name in names if not re.search(rf'id="{package}(\.\w+)?\.{name}"', text)] == []
