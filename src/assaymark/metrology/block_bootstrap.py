@@ -149,7 +149,7 @@ def sharpe_ratios(
     drawn = np.concatenate(
         [
             _sharpe(counts @ series.T / n, counts @ np.square(series).T / n, n, rf, periods)
-            for counts in _counts(n, length, resamples, rng)
+            for counts in day_counts(n, length, resamples, rng)
         ]
     )
     method = f"stationary block bootstrap, mean block {length:.3g} days, {resamples} resamples, symmetric"
@@ -181,8 +181,8 @@ def _sharpe(mean: Floats, square: Floats, n: int, rf: float, periods: int) -> Fl
     return found
 
 
-def _counts(n: int, length: float, resamples: int, rng: np.random.Generator) -> Sequence[Floats]:
-    """How often each day stands in each resample, in tables of shape (some, n): a ratio needs no more than that."""
+def day_counts(n: int, length: float, resamples: int, rng: np.random.Generator) -> Sequence[Floats]:
+    """How often each day stands in each resample, in tables of shape (some, n): means and ratios need no more."""
     size = max(1, _AT_ONCE // n)
     return [_drawn(n, length, min(size, resamples - start), rng) for start in range(0, resamples, size)]
 

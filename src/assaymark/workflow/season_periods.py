@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date
-from typing import Final, Literal
+from typing import Literal
 
-LEAST_PERIODS: Final = 3
-"""With fewer the difference of two agents is not tested: its spread would rest on a single difference."""
+from assaymark.metrology.season_contrasts import LEAST_PERIODS
 
 
 def period_of(day: str, period: Literal["week", "month"]) -> str:

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
 from assaymark.metrology.datasheet.calls import BASE
 from assaymark.metrology.datasheet.sheet import Datasheet
-from assaymark.protocol import DatasheetLimits, Study
+from assaymark.protocol import DatasheetLimits, JudgeSpec
 from assaymark.records import AGGREGATE, Measurement, measurement_id
 
 METHOD = "point values of the judge's datasheet against the limits of the plan"
 
 
-def limit_measurements(sheets: Mapping[str, Datasheet], study: Study) -> Iterator[Measurement]:
+class Demanding(Protocol):
+    """A plan that may set limits for its judges: a study, or a season."""
+
+    @property
+    def datasheets(self) -> DatasheetLimits | None:
+        """The limits; None where it demands no datasheets."""
+        ...
+
+    @property
+    def model_judges(self) -> Sequence[JudgeSpec]:
+        """The judges that are models."""
+        ...
+
+
+def limit_measurements(sheets: Mapping[str, Datasheet], study: Demanding) -> Iterator[Measurement]:
     """``datasheet.gate`` for every judge of the panel that is a model: how many limits it does not keep.
 
     0 passes. A limit on something that the datasheet does not show is not kept; a judge without a datasheet has a
@@ -22,7 +37,7 @@ def limit_measurements(sheets: Mapping[str, Datasheet], study: Study) -> Iterato
     Parameters
     ----------
     sheets : mapping of judge name to Datasheet
-    study : Study
+    study : a plan with limits
         Nothing is measured where it sets no limits.
 
     Yields

@@ -1,0 +1,210 @@
+"""The judges of a season as instruments: whom they favour, what they like, how they stand alone, what they returned."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import fmean, median
+from typing import Any
+
+import numpy as np
+
+from assaymark.errors import NotMeasurableError
+from assaymark.metrology import cluster_t, self_preference, wilson
+from assaymark.metrology.season_verbosity import season_verbosity
+from assaymark.metrology.stability import spearman_columns
+from assaymark.records import Measurement
+from assaymark.workflow.season_measure_scores import SeasonScores
+from assaymark.workflow.season_measure_table import POINTS, SeasonTotals
+from assaymark.workflow.season_records import SeasonGrade, SeasonGuess
+
+Tokens = Mapping[tuple[str, str], int]
+"""How much an agent wrote in a period: by agent and period."""
+
+
+def judge_measurements(
+    totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, *, level: float
+) -> Iterator[Measurement]:
+    """``season.self_preference``, ``.alone`` and ``.verbosity`` of every judge.
+
+    Parameters
+    ----------
+    families : mapping of agent to family
+    """
+    yield from _preferences(totals.scores, families, level)
+    for judge in totals.scores.judges:
+        yield _alone(totals, judge)
+        yield _verbosity(totals.scores, judge, tokens, level)
+
+
+def _preferences(scores: SeasonScores, families: Mapping[str, str], level: float) -> Iterator[Measurement]:
+    """Over agents that every judge has graded; a judge without any grade is left out of the panel."""
+    judges = [judge for judge in scores.judges if any(judge in scores.composites[agent] for agent in scores.agents)]
+    agents = [agent for agent in scores.agents if judges and set(judges) <= set(scores.composites[agent])]
+    found = []
+    if len(judges) > 1 and agents:
+        table = [[scores.composites[agent][judge] for judge in judges] for agent in agents]
+        of = [families[agent] for agent in agents]
+        found = self_preference(table, of, [scores.families[judge] for judge in judges], judges=judges, level=level)
+    known = {one.judge: one for one in found}
+    for judge in scores.judges:
+        one = known.get(judge)
+        if one is None:
+            state = "one judge" if len(scores.judges) < 2 else "no agent graded by all judges"
+            yield _of(judge, "season.self_preference", None, 0, "agents of its family", state=state)
+            continue
+        detail = {
+            "own": one.own,
+            "others": one.others,
+            "n_own": one.n_own,
+            "n_others": one.n_others,
+            "state": one.state,
+        }
+        yield Measurement(
+            name="season.self_preference",
+            labels={"judge": judge},
+            value=one.gap,
+            n=one.n_own,
+            n_of="agents of its family",
+            method=one.method,
+            state="ok" if one.gap is not None else one.state,
+            low=one.low,
+            high=one.high,
+            level=None if one.low is None else one.level,
+            unit=POINTS,
+            detail=detail,
+        )
+
+
+def _alone(totals: SeasonTotals, judge: str) -> Measurement:
+    """How the order that one judge would make goes with that of the panel, over the agents that it graded."""
+    scores = totals.scores
+    others = [one for one in scores.judges if one != judge]
+    alone = totals.without(others) if others else {}
+    agents = sorted(alone)
+    places = {name: at for at, name in enumerate(sorted(agents, key=lambda name: (-alone[name], name)), start=1)}
+    what = "agents"
+    if not others:
+        return _of(judge, "season.alone", None, len(agents), what, state="one judge")
+    if len(agents) < 2:
+        return _of(judge, "season.alone", None, len(agents), what, {"places": places}, state="fewer than two agents")
+    panel = [totals.row(agent).total or 0.0 for agent in agents]
+    (rho,) = spearman_columns(np.array([[alone[agent]] for agent in agents]), np.array(panel)[:, None])
+    method = "Spearman's rank correlation of the totals that this judge alone would make with those of the panel"
+    state = "ok" if rho is not None else "all totals are equal"
+    return _of(judge, "season.alone", rho, len(agents), what, {"places": places}, state=state, method=method)
+
+
+def _verbosity(scores: SeasonScores, judge: str, tokens: Tokens, level: float) -> Measurement:
+    """What a judge gives for length beyond what the others give."""
+    items = [
+        (agent, period, row[judge], median(points for name, points in row.items() if name != judge))
+        for period, agents in scores.periods.items()
+        for agent, row in agents.items()
+        if judge in row and len(row) > 1 and tokens.get((agent, period), 0) > 0
+    ]
+    name, what = "season.verbosity", "agents' periods"
+    if not items:
+        return _of(judge, name, None, 0, what, state="one judge" if len(scores.judges) < 2 else "not graded")
+    agents, periods, own, others = zip(*items, strict=True)
+    length = [tokens[agent, period] for agent, period, _, _ in items]
+    try:
+        found = season_verbosity(own, others, length, agents, periods, level=level)
+    except NotMeasurableError:
+        return _of(judge, name, None, len(items), what, state="lengths do not differ")
+    return Measurement(
+        name=name,
+        labels={"judge": judge},
+        value=found.slope,
+        n=found.items,
+        n_of=what,
+        method=found.method,
+        low=found.low,
+        high=found.high,
+        level=None if found.low is None else level,
+        unit="points per doubling",
+        detail={"periods": found.periods},
+    )
+
+
+# --- blinding ---------------------------------------------------------------------------------------------------------
+
+
+def probe_measurements(guesses: Iterable[SeasonGuess], *, level: float) -> Iterator[Measurement]:
+    """``season.author_probe`` of every judge that was asked: how often it named the author, against chance.
+
+    Guesses at one author hang together: a judge that takes birch for ash does so every week. So the interval is the
+    wider one of Wilson's and that over authors, and only where all of it lies above chance a judge can tell.
+    """
+    rows: dict[str, list[SeasonGuess]] = defaultdict(list)
+    for one in guesses:
+        rows[one.judge].append(one)
+    for judge in sorted(rows):
+        yield _probe(judge, rows[judge], level)
+
+
+def _probe(judge: str, rows: Sequence[SeasonGuess], level: float) -> Measurement:
+    usable = [one for one in rows if one.guess is not None]
+    right = [one.guess == one.author for one in usable]
+    chance = fmean(1 / one.options for one in rows)
+    asked = {"asked": len(rows), "guesses": len(usable), "hits": sum(right), "chance": chance}
+    if not usable:
+        return _of(judge, "season.author_probe", None, 0, "guesses", {**asked, "state": "no guess"}, state="no guess")
+    low, high = wilson(sum(right), len(right), level=level)
+    over = cluster_t(np.array(right, dtype=float), [one.author for one in usable], level=level)
+    if over.low is not None and over.high is not None:
+        low, high = max(0.0, min(low, over.low)), min(1.0, max(high, over.high))
+    counts, hits = (
+        Counter(one.author for one in usable),
+        Counter(one.author for one in usable if one.guess == one.author),
+    )
+    by = {author: [hits[author], counts[author]] for author in sorted(counts)}
+    state = "above chance" if low > chance else "not above chance"
+    return Measurement(
+        name="season.author_probe",
+        labels={"judge": judge},
+        value=sum(right) / len(right),
+        n=len(right),
+        n_of="guesses",
+        method="share of right guesses; the wider of Wilson's interval and of cluster-t over authors",
+        low=low,
+        high=high,
+        level=level,
+        detail={**asked, "state": state, "by": by},
+    )
+
+
+# --- replies ----------------------------------------------------------------------------------------------------------
+
+
+def reply_measurements(grades: Iterable[SeasonGrade], guesses: Iterable[SeasonGuess]) -> Iterator[Measurement]:
+    """``season.invalid``: the share of a judge's replies that are no answer, with the counts of each kind."""
+    states: dict[str, list[str]] = defaultdict(list)
+    for one in grades:
+        states[one.judge].append(one.score.grades.state)
+        if one.score.outcome is not None:
+            states[one.judge].append(one.score.outcome.state)
+    for guess in guesses:
+        states[guess.judge].append(guess.state)
+    for judge in sorted(states):
+        counts = Counter(states[judge])
+        kinds = {kind: counts[kind] for kind in ("invalid", "refused", "truncated", "failed")}
+        n = len(states[judge])
+        method = "share of replies that are no answer in the form that was asked for"
+        yield _of(judge, "season.invalid", sum(kinds.values()) / n, n, "replies", kinds, method=method)
+
+
+def _of(
+    judge: str,
+    name: str,
+    value: float | None,
+    n: int,
+    n_of: str,
+    detail: Mapping[str, Any] | None = None,
+    *,
+    state: str = "ok",
+    method: str = "",
+) -> Measurement:
+    return Measurement(
+        name=name, labels={"judge": judge}, value=value, n=n, n_of=n_of, method=method, state=state, detail=detail or {}
+    )  # fmt: skip

@@ -1,0 +1,119 @@
+"""The grades of a season as numbers: composites by agent, judge, trial, period and replicate."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+from typing import TypeVar
+
+from assaymark.judging.season.horizon_replies import ReplyState
+from assaymark.judging.season.scores import JudgeScore
+from assaymark.workflow.season_records import SeasonGrade
+
+K = TypeVar("K")
+
+Composites = Mapping[str, Mapping[str, float]]
+"""By agent and then judge; a judge without a usable grade is left out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeasonScores:
+    """What the judges of a season gave.
+
+    Attributes
+    ----------
+    agents : tuple of names
+        In the order of the season file, also those without a usable grade.
+    families : mapping of judge to family
+        In alphabetical order of the judges; also judges without a usable grade.
+    whole : mapping of agent to judge to scores
+        One for each usable trial on the whole record, by trial.
+    periods : mapping of period to agent to judge to composite
+    replicates : mapping of agent to replicate to judge to composite
+    states : mapping of (agent, judge) to state
+        Of the first whole grade, for those without a usable one.
+    """
+
+    agents: tuple[str, ...]
+    families: Mapping[str, str]
+    whole: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]]
+    periods: Mapping[str, Composites]
+    replicates: Mapping[str, Mapping[int, Mapping[str, float]]]
+    states: Mapping[tuple[str, str], ReplyState]
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """Their names."""
+        return tuple(self.families)
+
+    @property
+    def composites(self) -> Composites:
+        """Of whole records, the mean over trials."""
+        return self.mean(lambda score: score.composite)
+
+    def mean(self, of: Callable[[JudgeScore], float]) -> Composites:
+        """A number of every score of a whole record, the mean over trials."""
+        return {
+            agent: {judge: fmean(map(of, trials.values())) for judge, trials in self.whole[agent].items()}
+            for agent in self.agents
+        }
+
+    def outcomes(self, agent: str) -> dict[str, float]:
+        """What judges gave an agent's outcome, the mean over trials that have one."""
+        found = {}
+        for judge, trials in self.whole[agent].items():
+            points = [one.outcome for one in trials.values() if one.outcome is not None]
+            if points:
+                found[judge] = fmean(points)
+        return found
+
+    def gradings(self, agent: str) -> list[float]:
+        """The panel's median of one agent's whole record in each trial that all its judges have."""
+        mine = self.whole[agent].values()
+        common = set.intersection(*(set(trials) for trials in mine)) if mine else set()
+        return [median(trials[at].composite for trials in mine) for at in sorted(common)]
+
+    def repeated(self, agent: str) -> list[float]:
+        """The panel's median of each replicate that all judges of the agent's replicates have graded."""
+        mine = self.replicates.get(agent, {})
+        panel = {judge for row in mine.values() for judge in row}
+        return [median(row.values()) for _, row in sorted(mine.items()) if set(row) == panel]
+
+
+def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str]) -> SeasonScores:
+    """The grades of a season; grades of agents that are not among ``agents`` are left out."""
+    rows = sorted(
+        (one for one in grades if one.agent in agents), key=lambda one: (one.judge, one.trial, one.period, one.agent)
+    )
+    whole: dict[str, dict[str, dict[int, JudgeScore]]] = {agent: defaultdict(dict) for agent in agents}
+    periods: dict[str, dict[str, dict[str, list[float]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    replicates: dict[str, dict[int, dict[str, list[float]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(list))
+    )
+    states: dict[tuple[str, str], ReplyState] = {}
+    for one in rows:
+        score = one.score.score
+        if one.scope == "whole":
+            states.setdefault((one.agent, one.judge), one.score.grades.state)
+        if score is None:
+            continue
+        if one.scope == "whole":
+            whole[one.agent][one.judge][one.trial] = score
+        elif one.scope == "period":
+            periods[one.period][one.agent][one.judge].append(score.composite)
+        else:
+            replicates[one.agent][one.replicate][one.judge].append(score.composite)
+    return SeasonScores(
+        agents=tuple(agents),
+        families={one.judge: one.family for one in rows},
+        whole=whole,
+        periods={name: _means(periods[name]) for name in sorted(periods)},
+        replicates={agent: _means(found) for agent, found in replicates.items()},
+        states={key: state for key, state in states.items() if key[1] not in whole[key[0]]},
+    )
+
+
+def _means(found: Mapping[K, Mapping[str, Collection[float]]]) -> dict[K, dict[str, float]]:
+    return {key: {judge: fmean(points) for judge, points in row.items()} for key, row in found.items()}

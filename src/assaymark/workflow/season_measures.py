@@ -1,0 +1,126 @@
+"""Everything that is measured of a judged season, from its tables: numbers with their denominators and intervals.
+
+``season_measure_scores`` has the grades as numbers, ``season_measure_table`` totals and noise, and
+``season_measure_orders`` differences and agreement; ``season_measure_judges`` and ``season_measure_agents`` are about
+these.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+
+from assaymark.judging import token_count
+from assaymark.judging.season.plans import load_scoring
+from assaymark.judging.season.table import SeasonTable
+from assaymark.judging.season.timing import DecisionTime, decision_time
+from assaymark.metrology.datasheet import Datasheet, limit_measurements
+from assaymark.protocol import DatasheetLimits, JudgeSpec
+from assaymark.records import CallFacts, Evidence, Measurement
+from assaymark.workflow.season_judging_parts import asked_judges
+from assaymark.workflow.season_material import SeasonMaterial
+from assaymark.workflow.season_measure_agents import agent_measurements, ledger_measurements, return_measurements
+from assaymark.workflow.season_measure_judges import (
+    Tokens,
+    judge_measurements,
+    probe_measurements,
+    reply_measurements,
+)
+from assaymark.workflow.season_measure_orders import contrast_measurements, kappa_measurement
+from assaymark.workflow.season_measure_scores import season_scores
+from assaymark.workflow.season_measure_table import judge_noise, season_totals, table_measurements
+from assaymark.workflow.season_periods import period_of
+from assaymark.workflow.season_records import SeasonGrade, SeasonGuess
+
+LEVEL: Final = 0.95
+"""Coverage of the intervals. Tests of claims go by the plan's alpha."""
+
+
+class Judged(Protocol):
+    """What judging left."""
+
+    @property
+    def grades(self) -> Sequence[SeasonGrade]:
+        """Of whole records, periods and replicates."""
+        ...
+
+    @property
+    def guesses(self) -> Sequence[SeasonGuess]:
+        """At authors."""
+        ...
+
+    @property
+    def evidence(self) -> Sequence[Evidence]:
+        """Every number of the whole records beside its material."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Demand:
+    """What a season asks of its judges' datasheets."""
+
+    datasheets: DatasheetLimits
+    model_judges: Sequence[JudgeSpec]
+
+
+def season_findings(
+    material: SeasonMaterial, judged: Judged, sheets: Sequence[Datasheet] = (), *, rng: np.random.Generator
+) -> tuple[list[Measurement], SeasonTable]:
+    """The measurements of a judged season, and its table.
+
+    Parameters
+    ----------
+    sheets : sequence of Datasheet
+        Of the judges, where there are any; the limits of the plan are held against them.
+    rng : numpy Generator
+        Resamples returns and periods, and permutes rows. Parts draw from streams of their own, so that a part that is
+        added moves no other.
+
+    Returns
+    -------
+    (measurements, table)
+        Named as in ``docs/scoring.md``.
+    """
+    season, plan = material.season, load_scoring(material.season.scoring)
+    agreement, returns, rows = rng.spawn(3)
+    scores = season_scores(judged.grades, [one.name for one in season.agents])
+    totals = season_totals(scores, {agent: _time(material, agent) for agent in scores.agents}, plan)
+    families = {one.name: one.family for one in season.agents}
+    found = [
+        *table_measurements(totals),
+        *contrast_measurements(totals, level=LEVEL),
+        kappa_measurement(scores, plan, level=LEVEL, rng=agreement),
+        *judge_measurements(totals, families, written(material), level=LEVEL),
+        *judge_noise(scores),
+        *probe_measurements(judged.guesses, level=LEVEL),
+        *reply_measurements(judged.grades, judged.guesses),
+        *agent_measurements(material, judged.grades),
+        *return_measurements(material, level=LEVEL, rng=returns),
+        *ledger_measurements(material, judged.evidence, judged.grades, rng=rows),
+    ]
+    if season.datasheets is not None:
+        demand = _Demand(season.datasheets, asked_judges(season))
+        found += limit_measurements({one.judge: one for one in sheets}, demand)
+    return found, totals.table
+
+
+def _time(material: SeasonMaterial, agent: str) -> DecisionTime:
+    """The median measured time of an agent's decisions."""
+    seconds = [material.seconds.get(step.decision.record_id) for step in material.steps.get(agent, ())]
+    return decision_time(
+        CallFacts(seconds=one, timing_source="absent" if one is None else "measured") for one in seconds
+    )
+
+
+def written(material: SeasonMaterial) -> Tokens:
+    """How many tokens of reasons every agent wrote in each period."""
+    found: Counter[tuple[str, str]] = Counter()
+    for agent, steps in material.steps.items():
+        for step in steps:
+            period = period_of(step.day, material.season.judging.period)
+            found[agent, period] += sum(token_count(one.text) for one in step.decision.rationales)
+    return found
