@@ -9,6 +9,8 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any
 
+from assaymark.judging.planting import is_number, value_words
+
 DELTAS = (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
 """The steps of the ladder."""
 STRICT_REACH = 4.0
@@ -205,10 +207,8 @@ def _argument_problem(key: str, value: object) -> str | None:
     if key not in _KNOBS:
         return f"argument {key} is unknown (allowed: {', '.join(_KNOBS)})"
     low, high = _RANGES.get(key, (0.0, 1.0))
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not low <= value <= high:
-        seen = "a huge number" if isinstance(value, int) and abs(value) > 1e9 else repr(value)
-        return f"argument {key} must be a number from {low:g} to {high:g} (got {seen})"
-    return None
+    wrong = not is_number(value, low, high)
+    return f"argument {key} must be a number from {low:g} to {high:g} (got {value_words(value)})" if wrong else None
 
 
 def _sum_problems(planted: PlantedPair) -> list[str]:

@@ -15,6 +15,7 @@ from assaymark.judging.pairs.planted import PLANTED_PAIRS, PlantedPair, pair_arg
 from assaymark.judging.pairs.prompts import STRICT, criterion_text
 from assaymark.judging.pairs.reading import ShownPair, read_pair
 from assaymark.judging.pairs.replies import PairVerdict
+from assaymark.judging.planting import uniform
 
 PAIR_VERSION = "1"
 """Changes with anything that can change a verdict; part of the fingerprint."""
@@ -83,16 +84,16 @@ class _Draws:
         judge = f"{name}|{call.seed}|{_digest(task)}"
         self._pair = f"{judge}|{'|'.join(sorted(texts))}"
         self._call = f"{judge}|{'|'.join(texts)}|{call.order if same else ''}"
-        self._trial = "" if self._uniform(f"{self._pair}|steady") < planted.steady else str(call.trial)
+        self._trial = "" if uniform(f"{self._pair}|steady") < planted.steady else str(call.trial)
         self.same = same
 
     def pair(self, what: str) -> float:
         """A number in 0..1 that both orders share."""
-        return self._uniform(f"{self._pair}|{self._trial}|{what}")
+        return uniform(f"{self._pair}|{self._trial}|{what}")
 
     def call(self, what: str) -> float:
         """A number in 0..1 of this order alone."""
-        return self._uniform(f"{self._call}|{self._trial}|{what}")
+        return uniform(f"{self._call}|{self._trial}|{what}")
 
     def slot(self) -> PairVerdict:
         """The slot that a decision by slot takes."""
@@ -103,11 +104,6 @@ class _Draws:
         """Whether this order is the one in which a one-sided decision is made."""
         upright = _digest(self.shown.first) < _digest(self.shown.second)
         return upright == (self.pair("side") < 0.5)
-
-    @staticmethod
-    def _uniform(name: str) -> float:
-        """A number in 0..1 fixed by its name."""
-        return (int.from_bytes(hashlib.sha256(name.encode()).digest()[:7], "big") + 0.5) / 2**56
 
 
 @lru_cache(maxsize=8192)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from statistics import NormalDist
 from types import MappingProxyType
 from typing import Any
 
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.errors import InputError, ModelError
+from assaymark.judging.planting import knob_problem, standard_normal
 from assaymark.judging.reference.features import Features, notice
 from assaymark.judging.reference.views import RECONCILED, VIEWS, Term, opinion
 from assaymark.judging.rubric import SCALE
@@ -111,7 +110,6 @@ _MOST = 1e9
 _LIMITS = "constraint_awareness"
 ORACLE = "reference/constraint-oracle"
 """The judge that recomputes the arithmetic of orders and knows that one dimension (see `reference.oracle`)."""
-_STANDARD = NormalDist()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +139,7 @@ class ReferenceJudge:
         asked = ",".join(part.sha256 for message in call.messages for part in message.parts)
         scores = {}
         for name in dimensions:
-            z = _normal(f"{self.name}|{name}|{asked}|{call.seed}|{call.trial}") if planted.noise else 0.0
+            z = standard_normal(f"{self.name}|{name}|{asked}|{call.seed}|{call.trial}") if planted.noise else 0.0
             scores[name] = _score(views.get(name, ()), seen, planted, z)
         return Reply(text=_answer(scores, seen), model=self.name, fingerprint=f"{self.name}@{VERSION}")
 
@@ -171,29 +169,11 @@ def argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
         return [f"argument {key} is unknown ({ORACLE} takes none)" for key in args]
     if model not in PLANTED:
         return []
-    problems = [problem for key, value in args.items() if (problem := _argument_problem(key, value))]
+    looked = (knob_problem(*one, _KNOBS, most=_MOST, never_negative=_NEVER_NEGATIVE) for one in args.items())
+    problems = [problem for problem in looked if problem]
     if args.get("halo") and "kin" not in args:
         problems.append(f"argument halo needs kin, the style that it favours (one of {', '.join(SIGNATURES)})")
     return problems
-
-
-def _argument_problem(key: str, value: object) -> str | None:
-    """What is wrong with one argument."""
-    if key not in _KNOBS:
-        return f"argument {key} is unknown (allowed: {', '.join(_KNOBS)})"
-    if key == "kin":
-        known = isinstance(value, str) and value in SIGNATURES
-        return None if known else f"argument kin must be one of {', '.join(SIGNATURES)} (got {_shown(value)})"
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= _MOST:
-        return f"argument {key} must be a finite number of at most {_MOST:g} in size (got {_shown(value)})"
-    if key in _NEVER_NEGATIVE and value < 0:
-        return f"argument {key} must be at least 0 (got {value!r})"
-    return None
-
-
-def _shown(value: object) -> str:
-    """A value for a message; a huge number would not print."""
-    return "a huge number" if isinstance(value, int) and abs(value) > _MOST else repr(value)
 
 
 def _with_arguments(model: str, call: CallSpec) -> Planted:
@@ -236,12 +216,6 @@ def _score(terms: tuple[Term, ...], seen: Features, planted: Planted, z: float) 
     if seen.tokens <= planted.terse_tokens:
         value -= planted.terse
     return min(max(math.floor(value + 0.5), SCALE[0]), SCALE[-1])
-
-
-def _normal(name: str) -> float:
-    """A standard normal number fixed by its name: judge, dimension, prompt, seed and trial."""
-    digest = hashlib.sha256(name.encode()).digest()
-    return _STANDARD.inv_cdf((int.from_bytes(digest[:7], "big") + 0.5) / 2**56)
 
 
 def _answer(scores: Mapping[str, int], seen: Features) -> str:

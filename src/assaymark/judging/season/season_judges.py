@@ -7,12 +7,12 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from statistics import NormalDist
 from types import MappingProxyType
 from typing import Any, Final
 
 from assaymark.engine.calls import CallSpec, Model, Reply
 from assaymark.errors import InputError, ModelError
+from assaymark.judging.planting import knob_problem, standard_normal, value_words
 from assaymark.judging.reference.views import interpolate
 from assaymark.judging.season.season_features import HorizonFeatures, notice_horizon
 from assaymark.judging.season.season_reading import read_steps
@@ -26,7 +26,6 @@ MIDDLE: Final = 50.0
 """The grade where a prompt gives nothing to go by."""
 
 _HIGHEST = 100
-_STANDARD = NormalDist()
 Knots = tuple[tuple[float, float], ...]
 
 
@@ -191,7 +190,7 @@ class SeasonJudge:
         planted = _with_arguments(self.name, call.args)
         form = _properties(call)
         shown = "\n\n".join(message.text for message in call.messages if message.role == "user")
-        z = self._normal(call) if planted.noise else 0.0
+        z = standard_normal(self._asked(call)) if planted.noise else 0.0
         try:
             if "outcome" in form:
                 return json.dumps(_outcome(shown, planted, z))
@@ -239,11 +238,6 @@ class SeasonJudge:
         drawn = int.from_bytes(hashlib.sha256(self._asked(call).encode()).digest()[:8], "big")
         return {"author": options[drawn % len(options)], "reason": "a draw"}
 
-    def _normal(self, call: CallSpec) -> float:
-        """A standard normal number fixed by judge, prompt, seed and trial."""
-        digest = hashlib.sha256(self._asked(call).encode()).digest()
-        return _STANDARD.inv_cdf((int.from_bytes(digest[:7], "big") + 0.5) / 2**56)
-
     def _asked(self, call: CallSpec) -> str:
         parts = ",".join(part.sha256 for message in call.messages for part in message.parts)
         return f"{self.name}|{parts}|{call.seed}|{call.trial}"
@@ -276,17 +270,10 @@ def season_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
 
 def _argument_problem(key: str, value: object) -> str | None:
     """What is wrong with one argument."""
-    if key not in _KNOBS:
-        return f"argument {key} is unknown (allowed: {', '.join(_KNOBS)})"
-    if key == "kin":
-        known = isinstance(value, str) and value in SIGNATURES
-        return None if known else f"argument kin must be one of {', '.join(SIGNATURES)} (got {value!r:.80})"
-    if key == "knows":
-        known = isinstance(value, str) and bool(_pairs(value)) and all(style in SIGNATURES for style in _pairs(value))
-        return None if known else f"argument knows must be style=agent pairs, commas between them (got {value!r:.80})"
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) <= _MOST:
-        return f"argument {key} must be a finite number of at most {_MOST:g} in size (got {value!r:.80})"
-    return f"argument {key} must be at least 0 (got {value!r})" if key == "noise" and value < 0 else None
+    if key != "knows":
+        return knob_problem(key, value, _KNOBS, most=_MOST, never_negative=("noise",))
+    known = isinstance(value, str) and bool(_pairs(value)) and all(style in SIGNATURES for style in _pairs(value))
+    return None if known else f"argument knows must be style=agent pairs with commas between (got {value_words(value)})"
 
 
 def _pairs(text: str) -> dict[str, str]:
