@@ -6,8 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import made_aitrader as made
+import made_capitalbench as capitalbench
 import pytest
 
+from assaymark.claims.messages import catalogue
 from assaymark.cli import main, models
 from assaymark.errors import InputError, PlanError
 from assaymark.importers import import_aitrader
@@ -17,6 +19,7 @@ from assaymark.workflow.season_imported import stated_book
 from assaymark.workflow.season_material import season_material
 from assaymark.workflow.season_plan import LockedSeason, lock_season, open_season
 from assaymark.workflow.season_records import BASELINES, CHECKS, FILLS, NAVS, REJECTIONS, TIMES
+from assaymark.workflow.season_view_records import record_notes
 from assaymark.workflow.tables import DECISIONS, Store
 
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
@@ -84,7 +87,7 @@ def test_the_tables_hold_what_the_log_states(run):
     assert navs["gpt-5"].positions == {"600036.SH": 500.0, "601318.SH": 100.0}
     assert navs["claude-3.7-sonnet"].nav == 100_000.0
     equal, cash = sorted(store.read(BASELINES), key=lambda one: one.agent, reverse=True)
-    assert (equal.agent, cash.agent) == ("equal-weight", "cash")
+    assert (equal.agent, cash.agent) == ("equal weight", "cash")
     assert equal.nav == pytest.approx(50_000 / 40 * 41.5 + 50_000 / 55 * 55.5)
     assert store.read(REJECTIONS) == []
     assert [one.seconds for one in store.read(TIMES)] == [None] * 5
@@ -247,3 +250,79 @@ def test_the_lock_says_what_too_short_a_log_can_never_say(run, tmp_path, capsys)
     assert "1 week: an order of agents is tested over at least 3 of them, so none can ever be claimed" in said
     assert f"next: assaymark season judge {run.path}" in said
     assert open_season(run).preflight[0].startswith("1 week: ")
+
+
+def notes_of(run: RunFolder) -> list[str]:
+    return [one.key for one in record_notes(season_material(run))]
+
+
+def test_what_records_lack_is_said(tmp_path):
+    lines = made.honest()
+    lines[2]["positions_after"] = None
+    run = imported(tmp_path, *lines, made.crypto())
+    locked(run)
+    assert notes_of(run) == [
+        "note.records.not_ours",
+        "note.records.replayed",
+        "note.records.valued",
+        "note.records.not_stated",
+        "note.records.reconciled",
+    ]
+    words = catalogue("en")
+    said = [words.render(one) for one in record_notes(season_material(run))]
+    assert said[1].startswith("5 of 5 decisions were written down more than a day after their steps.")
+    assert said[3].startswith("After 1 of 5 steps the records state no book.")
+
+
+def test_records_with_a_flag_are_left_out_and_counted(tmp_path):
+    lines = made.honest()
+    lines[1]["rationale"] = "<think>Sell.</think> I sold.\n<FINISH_SIGNAL>"
+    run = imported(tmp_path, *lines)
+    found = locked(run, text(market='exclude_flags = ["think-block"]'))
+    assert found.preflight[-1] == "1 of 5 records are left out for their flags (market.exclude_flags)"
+    assert len(season_material(run).steps["gpt-5"]) == 2
+    assert sorted({one.record_id for one in Store(run).read(FILLS)}) == ["cn-hourly/2025-10-09T10:30/gpt-5"]
+
+
+ROUNDS = 'name = "rounds"\n[market]\nsource = "records"\nformat = "capitalbench"'
+
+
+def rounds(path: Path, *records: dict[str, object]) -> RunFolder:
+    """A run folder with made-up allocation rounds."""
+    log = path / "rounds"
+    log.mkdir()
+    named = dict.fromkeys(str(one["round_id"]) for one in records)
+    for name, data in capitalbench.packed([capitalbench.context(one) for one in named], list(records)).items():
+        (log / name).write_bytes(data)
+    import_records("capitalbench", log, RunFolder(path / "run"))
+    return RunFolder(path / "run")
+
+
+def test_records_without_books_are_a_season_of_decisions_alone(tmp_path):
+    run = rounds(tmp_path, capitalbench.record(), capitalbench.record(agent="other-two"))
+    with pytest.raises(InputError, match="records of capitalbench are one track; leave it out"):
+        locked(run, f'{ROUNDS}\ntrack = "us"')
+    season = locked(run, ROUNDS).season
+    store = Store(run)
+    assert [store.read(table) for table in (FILLS, REJECTIONS, NAVS, BASELINES, CHECKS)] == [[]] * 5
+    assert [one.seconds for one in store.read(TIMES)] == [20.5, 20.5]
+    material = season_material(run)
+    steps = [step for ones in material.steps.values() for step in ones]
+    assert {step.book for step in steps} == {None}
+    assert {action.instrument for step in steps for action in step.decision.actions} < set(season.universe)
+    assert notes_of(run) == ["note.records.not_ours", "note.records.no_books", "note.records.unchecked"]
+
+
+def test_a_call_from_before_its_material_is_no_record_of_a_season(tmp_path):
+    early = capitalbench.record(agent="other-two", call={"started_at_utc": "2026-05-01T07:05:03+00:00"})
+    run = rounds(tmp_path, capitalbench.record(), early)
+    found = locked(run, ROUNDS)
+    assert [one.name for one in found.season.agents] == ["acme-one"]
+    with pytest.raises(InputError, match="unknown agent 'other-two'"):
+        locked(run, f'{ROUNDS}\n[[agents]]\nname = "other-two"')
+
+
+def test_two_decisions_of_one_moment_have_no_order(tmp_path):
+    run = rounds(tmp_path, capitalbench.record(), capitalbench.record(round_id="CB-2026-05-17-1M"))
+    with pytest.raises(InputError, match=r"agents.acme-one: decided twice at one moment .*a record needs an order"):
+        locked(run, ROUNDS)

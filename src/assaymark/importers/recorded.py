@@ -11,7 +11,7 @@ from typing import Final, Literal, Protocol
 
 from assaymark.portfolio.broker import CheckKind
 
-EQUAL_WEIGHT: Final = "equal-weight"
+EQUAL_WEIGHT: Final = "equal weight"
 CASH: Final = "cash"
 
 BookState = Literal["ok", "not stated"]

@@ -15,7 +15,7 @@ from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.importers import IMPORTERS, RecordedBook, RecordedTrack
 from assaymark.importers.capitalbench.decisions import CLOCK_CONFLICT
 from assaymark.portfolio.broker import Book
-from assaymark.records import Context, Decision, content_id
+from assaymark.records import Agent, Context, Decision, content_id
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.season_file import SeasonMarket
 from assaymark.workflow.season_recorded_file import Follows, RecordedFile
@@ -39,12 +39,24 @@ IMPORTED: Final[tuple[Table[Any], ...]] = (CONTEXTS, DECISIONS, OUTCOMES)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FoundSeason:
-    """What a run folder holds of a season: its decisions, what follows from them, and what its log states beside."""
+    """What a run folder holds of a season: its decisions, what follows from them, and what its log states beside.
+
+    ``left_out`` counts the honest records of the track with a flag that the season does without.
+    """
 
     follows: Follows
     decisions: tuple[Decision, ...]
     track: RecordedTrack | None
     tables: Mapping[str, str | None]
+    left_out: int
+
+    @property
+    def preflight(self) -> tuple[str, ...]:
+        """What a reader of the lock has to know of these records."""
+        if not self.left_out:
+            return ()
+        of = self.left_out + len(self.decisions)
+        return (f"{self.left_out} of {of} records are left out for their flags (market.exclude_flags)",)
 
     @property
     def digest(self) -> str:
@@ -90,12 +102,16 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
     if file.market is None:
         raise InputError(source, problems)
     files = _files(folder, file.market, problems)
-    wanted = _of_track(store.read(DECISIONS), file.market, problems)
+    honest = _of_track(store.read(DECISIONS), file.market, problems)
+    wanted = _wanted(honest, file.market, problems)
     chosen = _of_agents(wanted, file, problems)
     if problems:
         raise InputError(source, problems)
     track = _track(files, file.market)
-    return FoundSeason(_follows(wanted, chosen, store, track), chosen, track, _digests(store))
+    follows = _follows([one.agent for one in wanted], chosen, store, track)
+    named = {one.name for one in file.agents} or {one.agent.id for one in chosen}
+    left = sum(one.agent.id in named and bool(_out(file.market) & {*one.flags}) for one in honest)
+    return FoundSeason(follows, chosen, track, _digests(store), left)
 
 
 def write_season(folder: RunFolder, found: FoundSeason, plan_hash: str) -> None:
@@ -148,7 +164,7 @@ def _files(folder: RunFolder, market: SeasonMarket, problems: list[Problem]) -> 
 
 
 def _of_track(decisions: Sequence[Decision], market: SeasonMarket, problems: list[Problem]) -> tuple[Decision, ...]:
-    """The honest decisions of the track, without those that are left out, in order."""
+    """The honest decisions of the track, in order."""
     known = market.format in IMPORTERS
     tracks = sorted({one.episode_id for one in decisions}) if known and IMPORTERS[market.format].track else []
     if tracks and market.track not in tracks:
@@ -156,12 +172,23 @@ def _of_track(decisions: Sequence[Decision], market: SeasonMarket, problems: lis
         return ()
     if known and not tracks and market.track:
         problems.append(Problem("market.track", f"records of {market.format} are one track; leave it out"))
-    out = {*market.exclude_flags, CLOCK_CONFLICT}
     of_track = [one for one in decisions if not tracks or one.episode_id == market.track]
-    kept = [one for one in of_track if one.derivation.kind == "honest" and not out & set(one.flags)]
-    if not kept:
+    honest = [one for one in of_track if one.derivation.kind == "honest"]
+    return tuple(sorted(honest, key=lambda one: (one.decided_at, one.record_id)))
+
+
+def _out(market: SeasonMarket) -> frozenset[str]:
+    """The flags of records that are left out. A record that is older than its material is no record of a season."""
+    return frozenset((*market.exclude_flags, CLOCK_CONFLICT))
+
+
+def _wanted(decisions: Sequence[Decision], market: SeasonMarket, problems: list[Problem]) -> tuple[Decision, ...]:
+    """The decisions without those that are left out."""
+    out = _out(market)
+    kept = tuple(one for one in decisions if not out & {*one.flags})
+    if decisions and not kept:
         problems.append(Problem("market.exclude_flags", f"leave no record (got {', '.join(sorted(out))})"))
-    return tuple(sorted(kept, key=lambda one: (one.decided_at, one.record_id)))
+    return kept
 
 
 def _of_agents(decisions: Sequence[Decision], file: RecordedFile, problems: list[Problem]) -> tuple[Decision, ...]:
@@ -174,7 +201,11 @@ def _of_agents(decisions: Sequence[Decision], file: RecordedFile, problems: list
         ]
     chosen = tuple(one for one in decisions if one.agent.id in named)
     for agent in named:
-        problems += _order_problems(agent, [one for one in chosen if one.agent.id == agent and one.replicate == 1])
+        own = [one for one in chosen if one.agent.id == agent]
+        first = [one for one in own if one.replicate == 1]
+        if own and not first:
+            problems.append(Problem(f"agents.{agent}", "has replicates only, and no first decision"))
+        problems += _order_problems(agent, first)
     return chosen
 
 
@@ -195,10 +226,10 @@ def _track(files: Mapping[str, bytes], market: SeasonMarket) -> RecordedTrack | 
 
 
 def _follows(
-    wanted: Sequence[Decision], chosen: Sequence[Decision], store: Store, track: RecordedTrack | None
+    everybody: Iterable[Agent], chosen: Sequence[Decision], store: Store, track: RecordedTrack | None
 ) -> Follows:
     """What of a season file follows from the records."""
-    agents = {one.agent.id: one.agent for one in wanted}
+    agents = {one.id: one for one in everybody}
     days = _days(chosen, track).values()
     return Follows(
         agents=tuple((name, agents[name].family, agents[name].model or name) for name in sorted(agents)),

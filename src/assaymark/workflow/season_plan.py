@@ -210,6 +210,7 @@ def _lock(season: Season, data: SeasonData, made: str, now: datetime, found: Fou
         "preflight": list(period_preflight(_days(season, found), season.judging.period)),
     }
     if found is not None:
+        lock["preflight"] += found.preflight
         lock |= {"follows": to_json(found.follows), "tables": dict(found.tables)}
     return lock
 

@@ -10,6 +10,7 @@ from assaymark.claims.messages import Said, said
 from assaymark.market.calendar import weekdays
 from assaymark.workflow.season_material import SeasonMaterial
 from assaymark.workflow.season_records import DELISTED, SeasonGrade
+from assaymark.workflow.season_view_records import record_notes
 
 _MOST_DAYS = 5
 
@@ -17,6 +18,7 @@ _MOST_DAYS = 5
 def season_notes(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> tuple[Said, ...]:
     """The notes of a season, the weightiest first."""
     return (
+        *record_notes(material),
         *_unfinished(material, grades),
         *_incomplete(material),
         *_silent_judges(grades),
@@ -86,7 +88,7 @@ def _silent_agents(material: SeasonMaterial) -> Iterator[Said]:
 
 def _market(material: SeasonMaterial) -> Iterator[Said]:
     rows = [one for ones in material.navs.values() for one in ones]
-    empty = sorted({one.day for one in rows if one.state != "ok"})
+    empty = sorted({one.day for one in rows if one.state == "no data"})
     if empty:
         more = len(empty) - _MOST_DAYS
         shown = (*empty[:_MOST_DAYS], *([f"+{more}"] if more > 0 else []))
