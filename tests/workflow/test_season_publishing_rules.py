@@ -54,8 +54,9 @@ def test_every_field_has_a_line_and_no_line_has_no_field():
 @pytest.mark.parametrize("language", languages())
 def test_every_line_says_what_it_means(language):
     words = catalogue(language)
-    for one in season_rules(parse_season(season_text() + PANEL)):
-        assert words.render(one.meaning).endswith("."), one
+    for text in (season_text() + PANEL, season_text()):
+        for one in season_rules(parse_season(text)):
+            assert words.render(one.meaning).endswith("."), one
     strategies = season_text(prompt="").replace(
         "[[agents]]", "[strategies]\none = 'Buy.'\ntwo = 'Sell.'\n\n[[agents]]", 1
     )
@@ -90,3 +91,12 @@ def test_no_path_and_no_long_text_is_on_the_page():
 
 def test_every_limit_of_a_datasheet_is_a_field():
     assert {name for group, name in fields(Season) if group == "datasheets"} == set(DatasheetLimits.model_fields)
+
+
+def test_what_only_our_broker_goes_by_is_not_said_of_records_of_others():
+    season = parse_season(season_text())
+    records = season.market.model_copy(update={"source": "records", "format": "aitrader"})
+    found = {(one.group, one.name) for one in season_rules(season.model_copy(update={"market": records}))}
+    assert found < set(lines(season_text()))
+    assert not {("rules", "fill"), ("season", "bars"), ("market", "live"), ("calendar", "decide_at")} & found
+    assert {("market", "format"), ("calendar", "first"), ("judging", "period"), ("season", "capital")} <= found

@@ -19,14 +19,23 @@ OWN: Final = "season"
 
 _FOLDERS: Final = ("source",)
 _TEXTS: Final = ("prompt",)
+_NOT_RECORDED: Final = frozenset(
+    {
+        *((OWN, name) for name in ("bars", "news_days")),
+        ("market", "seed"),
+        ("market", "live"),
+        ("calendar", "decide_at"),
+    }
+)
+"""Fields that say nothing of a season that somebody else ran; so does the table of the broker's rules."""
 
 
 def season_rules(season: Season) -> tuple[SeasonRule, ...]:
     """The lines of the rules page, in the order of the file's fields.
 
     A value stands as one would write it in the file, and is empty where the field is not set. Agents and judges have a
-    line each. Long texts stand as their digest, and folders as their last name: a site is no place for the paths of the
-    machine that made it.
+    line each. Of a season that somebody else ran, what only our broker goes by is left out. Long texts stand as their
+    digest, and folders as their last name: a site is no place for the paths of the machine that made it.
 
     Examples
     --------
@@ -50,7 +59,12 @@ def season_rules(season: Season) -> tuple[SeasonRule, ...]:
             tables += list(_table(name, value))
         else:
             own.append(SeasonRule(group=OWN, name=name, value=_of(name, value), meaning=said(f"field.{OWN}.{name}")))
-    return (*own, *tables)
+    return tuple(one for one in (*own, *tables) if not season.recorded or _holds(one))
+
+
+def _holds(one: SeasonRule) -> bool:
+    """Whether a line says something of a season that somebody else ran."""
+    return one.group != "rules" and (one.group, one.name) not in _NOT_RECORDED
 
 
 def _table(name: str, value: Any) -> Iterator[SeasonRule]:
