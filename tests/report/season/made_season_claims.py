@@ -20,7 +20,8 @@ _TEXTS = {
 band = "{agent}'s record is graded {band} by all {judges} judges."
 alone = "{agent} scores highest."
 last = "{agent} scores lowest."
-behind = "{low} score behind {high}."
+behind.one = "{low} scores behind {high}."
+behind.other = "{low} score behind {high}."
 tie = "{agents} are one class."
 beats = "{agent} earned more than equal weight."
 floor = "Their totals lie within the noise floor of {points:.1f} points."
@@ -42,7 +43,8 @@ meaning = "{field} as the season file has it."
 band = "Alle {judges} Urteilenden bewerten die Akte von {agent} mit {band}."
 alone = "{agent} hat die höchste Gesamtpunktzahl."
 last = "{agent} hat die niedrigste Gesamtpunktzahl."
-behind = "{low} liegen hinter {high}."
+behind.one = "{low} liegt hinter {high}."
+behind.other = "{low} liegen hinter {high}."
 tie = "{agents} bilden eine Klasse."
 beats = "{agent} hat mehr verdient als die Gleichgewichtung."
 floor = "Ihre Gesamtpunktzahlen liegen innerhalb des Rauschens von {points:.1f} Punkten."
@@ -123,7 +125,7 @@ def decided(agents: Sequence[SeasonAgent], table: SeasonTable, judges: int, days
     ]
     floor = (said("made.floor", points=6.2),)
     for high, low in pairwise(groups):
-        first = said("made.behind", high=high, low=low)
+        first = said("made.behind", high=high, low=low, n=len(low))
         found.append(_verdict("cut", (*high, *low), "qualified", first, reasons=floor, condition=floor))
     found += [
         _verdict("tie", group, "qualified", said("made.tie", agents=group), condition=floor)

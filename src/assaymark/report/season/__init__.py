@@ -1,1 +1,32 @@
 """The site of a season."""
+
+from __future__ import annotations
+
+from assaymark.report.season.inputs import (
+    SeasonAgent,
+    SeasonClaimLine,
+    SeasonGradeView,
+    SeasonJudge,
+    SeasonPath,
+    SeasonRefusal,
+    SeasonRule,
+    SeasonRun,
+    SeasonStep,
+    SeasonTrade,
+)
+from assaymark.report.season.site import site_pages, write_site
+
+__all__ = [
+    "SeasonAgent",
+    "SeasonClaimLine",
+    "SeasonGradeView",
+    "SeasonJudge",
+    "SeasonPath",
+    "SeasonRefusal",
+    "SeasonRule",
+    "SeasonRun",
+    "SeasonStep",
+    "SeasonTrade",
+    "site_pages",
+    "write_site",
+]

@@ -1,0 +1,235 @@
+"""The table of the first page: what each agent was given, and only those totals and places that may be claimed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from assaymark.claims.season_types import Place
+from assaymark.judging.season.plans import ScoringPlan
+from assaymark.judging.season.table import SeasonRow
+from assaymark.records import Level
+from assaymark.report.figures.canvas import Scale
+from assaymark.report.formats import clean
+from assaymark.report.season.inputs import SeasonGradeView
+from assaymark.report.season.lookup import SeasonLookup
+from assaymark.report.season.strip import band_head, band_scale, band_strip
+from assaymark.report.season.words import Words
+
+_BANDS: Final = ("weak", "mixed", "strong")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A number, or in its place why there is none: ``withheld`` by a verdict, or a word for what is missing."""
+
+    text: str
+    missing: bool = False
+    withheld: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """One agent. ``places`` and ``total`` are empty where they are withheld."""
+
+    agent: str
+    family: str
+    link: str
+    graded: bool
+    places: str
+    note: str
+    total: str
+    band: str
+    strip: str
+    cells: tuple[Cell, ...]
+    returned: Cell
+    level: Level
+    tag: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoardView:
+    """The table: the head of its drawn column, rows by place and then by name, baselines, and notes."""
+
+    head: str
+    judges: str
+    rows: tuple[BoardRow, ...]
+    baselines: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+
+
+def board_view(book: SeasonLookup, words: Words) -> BoardView:
+    """The leaderboard. The order is that of the places; who has none stands at the end, by name."""
+    run = book.run
+    weak, mixed, strong = (words.term("claim.band", band) for band in _BANDS)
+    agents = [place.agent for place in run.decided.places]
+    scale = book_scale(book)
+    return BoardView(
+        head=band_head(run.scoring.bands, scale, (weak, mixed, strong)),
+        judges=judges_line(book, words),
+        rows=tuple(_row(book, place, scale, words) for place in _in_order(run.decided.places)),
+        baselines=tuple(
+            (baseline_name(path.name, words), returned(book, path.name, words).text)
+            for path in run.paths
+            if path.baseline
+        ),
+        notes=tuple(filter(None, _notes(book, agents, words))),
+    )
+
+
+def _in_order(places: Sequence[Place]) -> list[Place]:
+    """By place; inside a class, and without a place, by name and nothing else."""
+    return sorted(places, key=lambda one: (one.first is None, one.first or 0, one.agent))
+
+
+def book_scale(book: SeasonLookup) -> Scale:
+    """The axis of every judge's points in a season."""
+    return band_scale(book.run.scoring.bands, [one.composite for one in book.run.grades if one.composite is not None])
+
+
+def judges_line(book: SeasonLookup, words: Words) -> str:
+    """What dots and columns are, by how many judges there are."""
+    n = len(book.run.judges)
+    return words("board.lede", judges=words("board.dots.one" if n == 1 else "board.dots.other", n=words.few(n)))
+
+
+def _row(book: SeasonLookup, place: Place, scale: Scale, words: Words) -> BoardRow:
+    agent = book.agents[place.agent]
+    row = book.rows.get(place.agent)
+    grades = [one for one in book.grades[place.agent] if one.composite is not None]
+    points = sorted(one.composite for one in grades if one.composite is not None)
+    return BoardRow(
+        agent=clean(agent.name, 60),
+        family=clean(agent.family, 60),
+        link=book.pages[place.agent],
+        graded=bool(grades),
+        places=_places(place, words),
+        note=words("board.class") if place.first is not None and place.first != place.last else "",
+        total=words.number(row.total) if place.shown and row is not None and row.total is not None else "",
+        band=band_words(row, words, shown=place.shown),
+        strip=band_strip(book.run.scoring.bands, scale, place.level, points),
+        cells=(
+            _axis(grades, "reasoning", words),
+            _axis(grades, "evidence", words),
+            _outcome(book, place.agent, grades, words),
+            _efficiency(row, place, words),
+        ),
+        returned=returned(book, place.agent, words),
+        level=place.level,
+        tag=words(f"level.{place.level}.tag"),
+        why=words.text(place.why),
+    )
+
+
+def _places(place: Place, words: Words) -> str:
+    if place.first is None or place.last is None:
+        return ""
+    return str(place.first) if place.first == place.last else words("places.range", first=place.first, last=place.last)
+
+
+def band_words(row: SeasonRow | None, words: Words, *, shown: bool = False) -> str:
+    """The band that the judges give: agreed, contested between two, or that of one judge.
+
+    Where a total is shown and efficiency moved it into another band, both are named.
+    """
+    if row is None or row.agreement is None or row.standing is None:
+        return words("board.ungraded")
+    judged = row.agreement.standing
+    name = words.term("claim.band", judged.band)
+    if judged.contested:
+        ends = {"low": words.term("claim.band", judged.lowest), "high": words.term("claim.band", judged.highest)}
+        return words("board.band.contested", **ends)
+    if shown and row.standing.band != judged.band:
+        return words("board.band.moved", total=words.term("claim.band", row.standing.band), judged=name)
+    return words("board.band.single" if judged.state == "single judge" else "board.band.agreed", band=name)
+
+
+def whole(value: float) -> int:
+    """Points as they are read: rounded half up.
+
+    >>> whole(66.5), whole(66.49999999999999), whole(44.4)
+    (67, 67, 44)
+    """
+    return math.floor(round(value, 9) + 0.5)
+
+
+def lowest_to_highest(values: Sequence[float]) -> str:
+    """The range of the judges in whole points; a dash, because it is no interval.
+
+    >>> lowest_to_highest([57.6, 72.4, 66]), lowest_to_highest([70.0])
+    ('58–72', '70')
+    """
+    low, high = whole(min(values)), whole(max(values))
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def _axis(grades: Sequence[SeasonGradeView], axis: str, words: Words) -> Cell:
+    values = [one.axes[axis] for one in grades if axis in one.axes]
+    return Cell(lowest_to_highest(values)) if values else Cell(words("board.ungraded"), missing=True)
+
+
+def _outcome(book: SeasonLookup, agent: str, grades: Sequence[SeasonGradeView], words: Words) -> Cell:
+    item = book.one("season.outcome", agent=agent)
+    if item is not None and item.value is not None:
+        return Cell(str(whole(item.value)))
+    if item is not None:
+        return Cell(words.term("state", item.state), missing=True)
+    states = {one.outcome_state for one in grades} or {"not graded"}
+    return Cell(words.term("state", min(states)), missing=True)
+
+
+def _efficiency(row: SeasonRow | None, place: Place, words: Words) -> Cell:
+    if row is None or row.agreement is None:
+        return Cell(words("board.ungraded"), missing=True)
+    if row.efficiency is None:
+        return Cell(words.term("state", "no timing"), missing=True)
+    # It rests on the median, which depends on who judges where there is no place.
+    return Cell("", withheld=True) if place.first is None else Cell(str(whole(row.efficiency)))
+
+
+def returned(book: SeasonLookup, name: str, words: Words) -> Cell:
+    """The return over the season; a fact, always shown."""
+    path = book.paths.get(name)
+    key = "baseline" if path is not None and path.baseline else "agent"
+    value = book.value("season.return", **{key: name})
+    if value is None and path is not None and path.nav and path.start:
+        value = path.nav[-1] / path.start - 1
+    return Cell(words("board.no_days"), missing=True) if value is None else Cell(words.percent(value, sign=True))
+
+
+def baseline_name(name: str, words: Words) -> str:
+    """How the row of a baseline is called."""
+    return words.term("board.baseline", name.replace(" ", "_").replace("/", "_"))
+
+
+def _notes(book: SeasonLookup, agents: Sequence[str], words: Words) -> list[str]:
+    rows = [book.rows[name] for name in sorted(agents) if name in book.rows]
+    graded = [row for row in rows if row.agreement is not None]
+    timed = book.run.scoring.efficiency.weight > 0
+    late = [row.contestant for row in graded if row.efficiency is None] if timed else []
+    part = [row.contestant for row in graded if row.absent]
+    open_outcomes = [
+        row.contestant
+        for row in graded
+        if (item := book.one("season.outcome", agent=row.contestant)) is not None and item.value is None
+    ]
+    return [
+        formula(book.run.scoring, words),
+        words("board.note.timing", agents=words.names(late), n=len(late)) if late else "",
+        words("board.note.outcome", agents=words.names(open_outcomes), n=len(open_outcomes)) if open_outcomes else "",
+        words("board.note.part", agents=words.names(part), n=len(part)) if part else "",
+        words("board.note.path"),
+    ]
+
+
+def formula(plan: ScoringPlan, words: Words) -> str:
+    """How a total is made, in words with the plan's weights."""
+    if not plan.efficiency.weight:
+        return words("formula.single" if plan.panel == "single" else "formula.median")
+    share = plan.efficiency.weight / 100
+    return words(
+        "formula.efficient", rest=words.catalogue.number(1 - share, ".3g"), share=words.catalogue.number(share, ".3g")
+    )

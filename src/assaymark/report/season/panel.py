@@ -1,0 +1,182 @@
+"""The page of the panel: who judged, how far the judges agree, what noise does, and what each of them changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from assaymark.records import Measurement
+from assaymark.report.figures.canvas import Scale
+from assaymark.report.formats import clean
+from assaymark.report.season.audits import change_without, detail_number
+from assaymark.report.season.inputs import SeasonJudge
+from assaymark.report.season.leaderboard import band_words, book_scale
+from assaymark.report.season.lookup import SeasonLookup
+from assaymark.report.season.said import measured
+from assaymark.report.season.strip import band_head, band_strip
+from assaymark.report.season.words import Words
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeRow:
+    """One judge: who it is, where its datasheet lies (empty without one), and what was measured of it."""
+
+    name: str
+    family: str
+    model: str
+    kind: str
+    trials: str
+    datasheet: str
+    invalid: str
+    alone: str
+    verbosity: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementLine:
+    """One agent as its judges graded it; the points are composites. ``low`` is empty where nobody graded it."""
+
+    agent: str
+    link: str
+    low: str
+    median: str
+    high: str
+    spread: str
+    band: str
+    strip: str
+    absent: str
+
+
+@dataclass(frozen=True, slots=True)
+class PanelView:
+    """The panel page. ``changes`` are rows of (agent, change of its total without each judge)."""
+
+    lede: str
+    judges: tuple[JudgeRow, ...]
+    verbosity: bool
+    kappa: str
+    head: str
+    agreement: tuple[AgreementLine, ...]
+    noise: tuple[tuple[str, str, str], ...]
+    changes: tuple[tuple[str, tuple[str, ...]], ...]
+
+
+def panel_view(book: SeasonLookup, words: Words) -> PanelView:
+    """Everything that is known of the judges; agents stand in alphabetical order throughout."""
+    run = book.run
+    names = [words.term("claim.band", band) for band in ("weak", "mixed", "strong")]
+    scale = book_scale(book)
+    judges = tuple(_judge(book, one, words) for one in run.judges)
+    return PanelView(
+        lede=_lede(book, words),
+        judges=judges,
+        verbosity=any(one.verbosity for one in judges),
+        kappa=kappa_words(book, words),
+        head=band_head(run.scoring.bands, scale, (names[0], names[1], names[2])),
+        agreement=tuple(_agreement(book, agent, scale, words) for agent in book.agents),
+        noise=tuple(_noise(book, words)),
+        changes=tuple(_changes(book, words)) if len(run.judges) > 1 else (),
+    )
+
+
+def _lede(book: SeasonLookup, words: Words) -> str:
+    judges = book.run.judges
+    families = len({one.family for one in judges})
+    text = words(
+        "panel.lede",
+        judges=words("panel.count", n=len(judges), few=words.few(len(judges))),
+        families=words("panel.families", n=families, few=words.few(families)),
+    )
+    shared = sorted({one.family for one in judges} & {one.family for one in book.run.agents})
+    conflict = words("panel.conflict", families=words.names(shared), n=len(shared)) if shared else words("panel.apart")
+    return f"{text[:1].upper()}{text[1:]} {conflict}"
+
+
+def _judge(book: SeasonLookup, judge: SeasonJudge, words: Words) -> JudgeRow:
+    kind = "human" if judge.human else "reference" if judge.reference else "model"
+    return JudgeRow(
+        name=clean(judge.name, 60),
+        family=clean(judge.family, 60),
+        model=clean(judge.model, 80),
+        kind=words(f"panel.kind.{kind}"),
+        trials=words.count(judge.trials),
+        datasheet=_link(judge.datasheet),
+        invalid=_invalid(book.one("season.invalid", judge=judge.name), words),
+        alone=_value(book.one("season.alone", judge=judge.name), words),
+        verbosity=_value(book.one("season.verbosity", judge=judge.name), words, missing=""),
+    )
+
+
+def _link(target: str | None) -> str:
+    """A relative link; anything that names a scheme or a host is none, because a site asks nothing of a network."""
+    if not target or ":" in target or target.startswith(("/", "\\")):
+        return ""
+    return clean(target, 300)
+
+
+def _invalid(item: Measurement | None, words: Words) -> str:
+    if item is None or item.value is None:
+        return words("state.not measured") if item is None else words.term("state", item.state)
+    bad = round(item.value * item.n)
+    return words("panel.invalid", bad=words.count(bad), n=words.count(item.n))
+
+
+def _value(item: Measurement | None, words: Words, missing: str | None = None) -> str:
+    if item is None:
+        return words("state.not measured") if missing is None else missing
+    return measured(item, words)
+
+
+def kappa_words(book: SeasonLookup, words: Words) -> str:
+    """How far the judges agree on bands, over records of single periods."""
+    item = book.one("season.kappa")
+    if item is None or item.value is None:
+        return words("kappa.none", state=words.term("state", "not measured" if item is None else item.state))
+    ends = "" if item.low is None or item.high is None else f" ({words.span(item.low, item.high, 2)})"
+    return words("kappa.said", kappa=words.number(item.value, 2), ends=ends, n=words.count(item.n))
+
+
+def _agreement(book: SeasonLookup, agent: str, scale: Scale, words: Words) -> AgreementLine:
+    row = book.rows.get(agent)
+    found = None if row is None else row.agreement
+    points = sorted(one.composite for one in book.grades[agent] if one.composite is not None)
+    absent = words.names(row.absent) if row is not None and row.absent else ""
+    texts = ("", "", "", "")
+    if found is not None:
+        low, mid, high, spread = (words.number(v) for v in (found.low, found.median, found.high, found.spread))
+        texts = (low, mid, high, spread)
+    return AgreementLine(
+        agent=clean(agent, 60),
+        link=book.pages[agent],
+        low=texts[0],
+        median=texts[1],
+        high=texts[2],
+        spread=texts[3],
+        band=band_words(row, words),
+        strip=band_strip(book.run.scoring.bands, scale, book.run.decided.place(agent).level, points),
+        absent=absent,
+    )
+
+
+def _noise(book: SeasonLookup, words: Words) -> list[tuple[str, str, str]]:
+    """The floors: of the panel on one record, and of each agent on identical input."""
+    found = []
+    for of, title in (("panel", words("noise.panel")), *((name, clean(name, 60)) for name in book.agents)):
+        item = book.one("season.noise", of=of)
+        if item is None:
+            continue
+        value = words.term("state", item.state) if item.value is None else words("noise.points", value=item.value)
+        freedom = detail_number(item, "freedom")
+        rests = words("noise.rests", n=words.count(item.n), of=words.term("of", item.n_of))
+        found.append((title, value, rests if freedom is None else words("noise.free", rests=rests, n=int(freedom))))
+    return found
+
+
+def _changes(book: SeasonLookup, words: Words) -> list[tuple[str, tuple[str, ...]]]:
+    found = []
+    for agent in book.agents:
+        changes = [change_without(book, agent, judge.name) for judge in book.run.judges]
+        if any(change is not None for change in changes):
+            none = words("state.not defined")
+            cells = tuple(none if one is None else words.number(one, 1, sign=True) for one in changes)
+            found.append((clean(agent, 60), cells))
+    return found

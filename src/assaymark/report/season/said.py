@@ -1,0 +1,201 @@
+"""What may be said of a season, as its pages show it: three levels on the first screen, and a card for every verdict.
+
+A withheld claim is named by its phrase and never by its sentence. What it rests on is listed without the values that
+would tell its direction.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+from assaymark.claims.season_types import SeasonVerdict
+from assaymark.records import Level, Measurement
+from assaymark.report.formats import clean
+from assaymark.report.levels import LEVELS
+from assaymark.report.season.lookup import SeasonLookup
+from assaymark.report.season.words import Words
+from assaymark.report.withheld import WithheldGroup
+
+_FRONT: Final = ("band", "cut", "tie", "beats", "unplaced")
+_SHOWN, _GROUPS, _RESTS = 20, 6, 12
+_ROOM: Final = 330
+_SHARES: Final = ("season.return", "season.drawdown", "season.excess", "season.author_probe", "season.invalid")
+_SIGNED: Final = ("season.return", "season.excess", "season.contrast", "season.self_preference")
+_TWO_DIGITS: Final = ("season.kappa", "season.alone")
+_STATUS: Final = ("agreement", "stability", "adversarial")
+
+
+@dataclass(frozen=True, slots=True)
+class SaidClaim:
+    """A claim that may be said: its sentence in quotation marks, what to say with it, and its clipboard text."""
+
+    level: Level
+    quote: str
+    condition: str
+    copy: str
+
+
+@dataclass(frozen=True, slots=True)
+class SaidLevel:
+    """One level of the first screen. ``more`` claims are folded, ``rest`` of them stand on the page of all claims."""
+
+    level: Level
+    title: str
+    tag: str
+    empty: str
+    shown: tuple[SaidClaim, ...]
+    more: tuple[SaidClaim, ...]
+    groups: tuple[WithheldGroup, ...]
+    more_groups: tuple[WithheldGroup, ...]
+    rest: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimCard:
+    """One verdict with all that it rests on. ``claim`` is None where it is withheld, and then ``text`` names it.
+
+    ``status`` are the three fields of the verdict as (name, state, whether it decided); ``rests`` are measurements as
+    (what, value), with the word for withheld where a value would tell what is.
+    """
+
+    level: Level
+    tag: str
+    scope: str
+    claim: SaidClaim | None
+    text: str
+    reasons: tuple[str, ...]
+    status: tuple[tuple[str, str, bool], ...]
+    rests: tuple[tuple[str, str], ...]
+    more: int
+
+
+def tally(book: SeasonLookup, words: Words) -> list[tuple[Level, str, str]]:
+    """How many claims stand at each level."""
+    seen = Counter(one.verdict.publication_level for one in book.run.decided.verdicts)
+    return [(level, words.count(seen[level]), words(f"level.{level}.tally")) for level in LEVELS]
+
+
+def said_levels(book: SeasonLookup, words: Words) -> tuple[SaidLevel, ...]:
+    """The three levels in order: claims about single agents and whole groups; pairs stand on the page of all claims."""
+    order = {kind: at for at, kind in enumerate(_FRONT)}
+    front = sorted((one for one in book.run.decided.verdicts if one.kind in order), key=lambda one: order[one.kind])
+    seen = Counter(one.verdict.publication_level for one in book.run.decided.verdicts)
+    found = []
+    for level in LEVELS:
+        mine = [one for one in front if one.verdict.publication_level == level]
+        said = [said_claim(one, words) for one in mine[:_SHOWN]] if level != "no-claim" else []
+        groups = _groups(mine, words) if level == "no-claim" else ()
+        first = _fitting(said)
+        covered = sum(group.covers for group in groups) or len(said)
+        found.append(
+            SaidLevel(
+                level=level,
+                title=words(f"level.{level}.title"),
+                tag=words(f"level.{level}.tag"),
+                empty="" if seen[level] else words(f"level.{level}.empty"),
+                shown=tuple(said[:first]),
+                more=tuple(said[first:]),
+                groups=groups[:_GROUPS],
+                more_groups=groups[_GROUPS:_SHOWN],
+                rest=seen[level] - covered,
+            )
+        )
+    return tuple(found)
+
+
+def _fitting(claims: Sequence[SaidClaim]) -> int:
+    """How many of the first claims fit above the fold, from about how tall each stands; one always does."""
+    heights = accumulate(
+        21 + 27 * (1 + len(one.quote) // 52) + 21 * (len(one.condition) // 66 + 1) * bool(one.condition)
+        for one in claims
+    )
+    return max(sum(height <= _ROOM for height in heights), 1)
+
+
+def _groups(verdicts: Sequence[SeasonVerdict], words: Words) -> tuple[WithheldGroup, ...]:
+    """Withheld claims by what they are about, with why; those about one thing stand together."""
+    found: dict[tuple[str, str], int] = {}
+    for one in verdicts:
+        key = withheld_text(one, words), words.texts(one.reasons)
+        found[key] = found.get(key, 0) + 1
+    return tuple(WithheldGroup(text, ((f"{why} ", False),) if why else (), n) for (text, why), n in found.items())
+
+
+def withheld_text(one: SeasonVerdict, words: Words) -> str:
+    """What a claim that may not be made is about."""
+    if one.withheld is not None:
+        return words.text(one.withheld)
+    return words("claims.about", agents=words.names(sorted(one.verdict.claim.subjects)))
+
+
+def said_claim(one: SeasonVerdict, words: Words) -> SaidClaim:
+    """A claim that may be said."""
+    quote, condition = words.text(one.statement), words.texts(one.condition)
+    said = words("claims.copied", quote=words.quoted(quote), condition=condition, plan=clean(one.verdict.plan_hash))
+    return SaidClaim(one.verdict.publication_level, quote, condition, " ".join(said.split()))
+
+
+def claim_cards(book: SeasonLookup, words: Words) -> tuple[ClaimCard, ...]:
+    """Every verdict, in the order in which they are read."""
+    return tuple(_card(book, one, words) for one in book.run.decided.verdicts)
+
+
+def _card(book: SeasonLookup, one: SeasonVerdict, words: Words) -> ClaimCard:
+    verdict = one.verdict
+    level = verdict.publication_level
+    ids = list(dict.fromkeys(verdict.measurements))
+    items = [book.by_id[name] for name in ids[:_RESTS] if name in book.by_id]
+    states = (verdict.agreement_status, verdict.stability_status, verdict.adversarial_status)
+    return ClaimCard(
+        level=level,
+        tag=words(f"level.{level}.tag"),
+        scope=words.term("claims.kind", one.kind),
+        claim=said_claim(one, words) if level != "no-claim" else None,
+        text="" if level != "no-claim" else withheld_text(one, words),
+        reasons=tuple(words.text(reason) for reason in one.reasons),
+        status=tuple(
+            (words(f"claims.status.{name}"), words.term("claims.state", state), name in verdict.binding)
+            for name, state in zip(_STATUS, states, strict=True)
+        ),
+        rests=tuple(_rest(book, one, item, words) for item in items),
+        more=len(ids) - len(items),
+    )
+
+
+def _rest(book: SeasonLookup, one: SeasonVerdict, item: Measurement, words: Words) -> tuple[str, str]:
+    """A measurement in words: what of whom, and its value where nothing that is withheld can be read from it."""
+    subjects = sorted(clean(value, 60) for key, value in item.labels.items() if key != "axis")
+    what = words.term("measure", item.name.removeprefix("season."))
+    named = f"{what} ({words.catalogue.names(subjects)})" if subjects else what
+    return named, measured(item, words) if _tellable(book, one, item) else words("frame.withheld")
+
+
+def _tellable(book: SeasonLookup, one: SeasonVerdict, item: Measurement) -> bool:
+    """Whether a value may stand beside its claim: no order that is withheld, and no total of one without its own."""
+    if item.name == "season.contrast":
+        return one.verdict.claim.asserts_order and one.verdict.publication_level != "no-claim"
+    if item.name == "season.total":
+        return book.run.decided.place(item.labels["agent"]).shown if item.labels.get("agent") in book.agents else False
+    return True
+
+
+def measured(item: Measurement, words: Words) -> str:
+    """A measurement as a value with its interval and n, or why there is none."""
+    if item.value is None:
+        return words.term("state", item.state)
+    text = _value(item, item.value, words)
+    if item.low is not None and item.high is not None:
+        ends = words("places.range", first=_value(item, item.low, words), last=_value(item, item.high, words))
+        text = f"{text} ({ends})"
+    return words("measured.n", value=text, n=words.count(item.n), of=words.term("of", item.n_of))
+
+
+def _value(item: Measurement, value: float, words: Words) -> str:
+    sign = item.name in _SIGNED
+    if item.name in _SHARES:
+        return words.percent(value, 3 if item.name == "season.excess" else 1, sign=sign)
+    return words.number(value, 2 if item.name in _TWO_DIGITS else 1, sign=sign)

@@ -1,0 +1,190 @@
+"""The site of a season: every page in every language, from one run, as text; and written to an empty folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from assaymark.claims.messages import Catalogue, catalogue, languages
+from assaymark.errors import InputError, Problem
+from assaymark.report.formats import clean
+from assaymark.report.levels import LEVELS
+from assaymark.report.paging import pager, part_names
+from assaymark.report.season.audits import blinding_view, preference_level, preference_rows
+from assaymark.report.season.edition import Edition, editions
+from assaymark.report.season.inputs import SeasonRun
+from assaymark.report.season.leaderboard import board_view
+from assaymark.report.season.model import model_pages
+from assaymark.report.season.panel import panel_view
+from assaymark.report.season.rulebook import rules_view, version_views
+from assaymark.report.season.said import claim_cards, said_levels, tally
+
+CARDS: Final = 100
+"""Claims on one page: so many in every language, so that a page has its translation."""
+
+
+def write_site(run: SeasonRun, out: Path, languages: Sequence[str | Catalogue] = languages()) -> list[Path]:
+    """Write the site of a season.
+
+    Parameters
+    ----------
+    run : SeasonRun
+    out : Path
+        A folder that is empty or not there yet.
+    languages : sequence of str or Catalogue
+        The first lies at the root, every other in a folder with its code. Default: all that come with the package.
+
+    Returns
+    -------
+    list of Path
+        Every page, in the order in which it was written.
+
+    Raises
+    ------
+    InputError
+        The folder holds something; no language, or one twice.
+    UnknownNameError
+        A language that does not come with the package.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(str(out), [Problem("folder", "holds something already; give a new or an empty one")])
+    found = []
+    for path, html in site_pages(run, languages):
+        target = out / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(html, encoding="utf-8")
+        found.append(target)
+    return found
+
+
+def site_pages(run: SeasonRun, languages: Sequence[str | Catalogue] = languages()) -> Iterator[tuple[str, str]]:
+    """Every page as path and HTML, one at a time. Equal runs give equal bytes; nothing but the run is read.
+
+    Raises
+    ------
+    InputError
+        No language, or one twice.
+    """
+    catalogues = [one if isinstance(one, Catalogue) else catalogue(one) for one in languages]
+    codes = [one.language for one in catalogues]
+    if not codes or len(set(codes)) < len(codes):
+        raise InputError("languages", [Problem("", f"each of one or more is named once (got {', '.join(codes)})")])
+    for edition in editions(run, catalogues):
+        for path, html in edition_pages(edition):
+            yield f"{edition.folder}{path}", html
+
+
+def edition_pages(edition: Edition) -> Iterator[tuple[str, str]]:
+    """The pages of one language, as paths below its folder."""
+    yield "index.html", _index(edition)
+    yield from _claims(edition)
+    yield "panel.html", _panel(edition)
+    yield "rules.html", _rules(edition)
+    yield "changelog.html", _changelog(edition)
+    yield from model_pages(edition.book, edition.words, edition.render)
+
+
+def _index(edition: Edition) -> str:
+    book, words = edition.book, edition.words
+    run = book.run
+    return edition.render(
+        "season.html",
+        "index.html",
+        clean(run.title or run.name, 120),
+        here="index",
+        lede=season_lede(edition),
+        source=words("index.source", source=clean(run.source, 300)) if run.source else "",
+        reference=_reference(edition),
+        tally=tally(book, words),
+        levels=said_levels(book, words),
+        total=words("index.all", n=len(run.decided.verdicts)),
+        board=board_view(book, words),
+        preference=preference_rows(book, words),
+        level=preference_level(book, words),
+        blinding=blinding_view(book, words),
+        notes=[words.text(note) for note in run.notes],
+    )
+
+
+def season_lede(edition: Edition) -> str:
+    """Who took part, with what, for how long, and who graded it."""
+    run, words = edition.book.run, edition.words
+    agents, judges = len(run.agents), len(run.judges)
+    told = "index.prompt" if run.prompt else "index.strategies"
+    text = words(
+        "index.lede",
+        agents=words("index.agents", n=agents, few=words.few(agents)),
+        told=words(told),
+        universe=words("index.universe", n=len(run.universe), count=words.count(len(run.universe))),
+        capital=words("index.capital", capital=words.money(run.capital), currency=clean(run.currency, 12)),
+        days=words("index.days", n=run.days, count=words.count(run.days)),
+        first=words.day(run.first),
+        last=words.day(run.last),
+        judges=words("index.judges", n=judges, few=words.few(judges)),
+    )
+    return ". ".join(part[:1].upper() + part[1:] for part in text.split(". "))
+
+
+def _reference(edition: Edition) -> str:
+    """That agents or judges are ours and no models that anybody made to trade or to judge."""
+    run, words = edition.book.run, edition.words
+    agents, judges = (bool(who) and all(one.reference for one in who) for who in (run.agents, run.judges))
+    if not agents and not judges:
+        return ""
+    return words(f"index.reference.{'both' if agents and judges else 'agents' if agents else 'judges'}")
+
+
+def _claims(edition: Edition) -> Iterator[tuple[str, str]]:
+    words = edition.words
+    cards = claim_cards(edition.book, words)
+    parts = [cards[at : at + CARDS] for at in range(0, max(len(cards), 1), CARDS)]
+    names = part_names("claims", len(parts))
+    tags: dict[str, str] = {level: words(f"level.{level}.tag") for level in LEVELS}
+    for at, rows in enumerate(parts):
+        yield (
+            names[at],
+            edition.render(
+                "season-claims.html",
+                names[at],
+                words("claims.title"),
+                here="claims",
+                rows=rows,
+                filters=words.filters([row.level for row in rows], tags),
+                total=words("index.all", n=len(rows)),
+                pager=pager(names, at, part=words("frame.part"), parts=words("frame.parts")),
+            ),
+        )
+
+
+def _panel(edition: Edition) -> str:
+    book, words = edition.book, edition.words
+    return edition.render(
+        "season-panel.html",
+        "panel.html",
+        words("panel.title"),
+        here="panel",
+        panel=panel_view(book, words),
+        preference=preference_rows(book, words),
+        level=preference_level(book, words),
+        blinding=blinding_view(book, words),
+        site=_to_root(edition),
+    )
+
+
+def _to_root(edition: Edition) -> str:
+    """The way from a page at the top of a language to the folder of the site, where datasheets are linked from."""
+    return "../" * edition.folder.count("/")
+
+
+def _rules(edition: Edition) -> str:
+    words = edition.words
+    rules = rules_view(edition.book, words)
+    return edition.render("season-rules.html", "rules.html", words("rules.title"), here="rules", rules=rules)
+
+
+def _changelog(edition: Edition) -> str:
+    words = edition.words
+    versions = version_views(edition.book, words)
+    title = words("changelog.title")
+    return edition.render("season-changelog.html", "changelog.html", title, here="changelog", versions=versions)
