@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from assaymark import workflow
+from assaymark.importers.aitrader.tracks import TRACKS
 from assaymark.protocol import parse_study
+from assaymark.workflow.season_recorded_file import is_recorded, read_recorded
 
 # The demo's study is part of the package, so that it runs where only the package is installed.
 FOLDERS = (Path(workflow.__file__).parent, Path(__file__).resolve().parents[2] / "studies")
-NOT_STUDIES = {"portbench"}  # the plan of a benchmark; tests/benchmark/test_benchmark_docs.py reads it
+SEASONS = {path.stem: path for path in FOLDERS[1].glob("*.toml") if is_recorded(path.read_text(), source=path.name)}
+NOT_STUDIES = {"portbench", *SEASONS}  # the plan of a benchmark; tests/benchmark/test_benchmark_docs.py reads it
 FILES = {path.stem: path for folder in FOLDERS for path in folder.glob("*.toml") if path.stem not in NOT_STUDIES}
 
 
@@ -58,3 +61,17 @@ def test_the_two_studies_of_records_and_of_cycles_have_the_same_gates():
 
 def test_decisions_with_conflicting_clocks_are_left_out():
     assert study("capitalbench").records.exclude_flags == ("clock-conflict",)
+
+
+def test_there_is_a_season_for_every_track_of_the_log():
+    assert set(SEASONS) == {"capitalbench-season", *(f"aitrader-{track.name}" for track in TRACKS.values())}
+
+
+@pytest.mark.parametrize("name", sorted(SEASONS))
+def test_a_season_of_records_is_valid_and_named_after_itself(name):
+    file = read_recorded(SEASONS[name].read_text(encoding="utf-8"), source=f"{name}.toml")
+    assert file.problems == ()
+    assert file.raw["name"] == name
+    assert name in (f"aitrader-{file.market.track}", f"{file.market.format}-season")
+    assert len({judge.family for judge in file.panel}) == len(file.panel) == 3
+    assert all(judge.model.startswith("reference/season-") for judge in file.panel)

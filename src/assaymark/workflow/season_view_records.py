@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from assaymark.claims.messages import Said, said
 from assaymark.importers.aitrader.importer import REPLAYED
 from assaymark.judging.season.horizon_types import StepRecord
 from assaymark.workflow.season_material import SeasonMaterial
+
+_OF_STEPS: Final = "aitrader"
+"""The format in which a step has a stamp, and only its messages say when they were written."""
 
 
 def record_notes(material: SeasonMaterial) -> Iterator[Said]:
@@ -16,12 +20,20 @@ def record_notes(material: SeasonMaterial) -> Iterator[Said]:
         return
     yield said("note.records.not_ours")
     steps = [one for ones in material.steps.values() for one in ones]
-    replayed = sum(REPLAYED in one.decision.flags for one in steps)
-    if replayed:
-        yield said("note.records.replayed", n=replayed, of=len(steps))
+    yield from _hindsight(material, steps)
     yield from _books(material, steps)
     yield from _mismatches(material)
     yield from _apart(material)
+
+
+def _hindsight(material: SeasonMaterial, steps: Sequence[StepRecord]) -> Iterator[Said]:
+    """Decisions that were written down late, and those of which a log of steps does not say when."""
+    replayed = sum(REPLAYED in one.decision.flags for one in steps)
+    if replayed:
+        yield said("note.records.replayed", n=replayed, of=len(steps))
+    undated = sum(one.decision.call.timing_source == "absent" for one in steps)
+    if undated and material.season.market.format == _OF_STEPS:
+        yield said("note.records.undated", n=undated, of=len(steps))
 
 
 def _books(material: SeasonMaterial, steps: Sequence[StepRecord]) -> Iterator[Said]:
