@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from assaymark.cli_tools import tools_of
+from assaymark.cli_tools import AsJson, say_json, tools_of
 from assaymark.errors import AssayError
 from assaymark.workflow import data as market_data
 
@@ -58,17 +58,24 @@ def data_show(
     folder: Stored,
     at: Annotated[str | None, typer.Option("--at", help="Day or time with a zone: what was known then.")] = None,
     instrument: Annotated[str | None, typer.Option("--instrument", help="Only this instrument, in full.")] = None,
+    json: AsJson = False,
 ) -> None:
     """Show where a snapshot is from and what it holds or, with --at, what could be known at that time."""
     tools = tools_of(ctx)
+    if json:
+        say_json(market_data.facts(folder, at=at, instrument=instrument))
+        return
     tools.show(market_data.show(folder, at=at, instrument=instrument))
 
 
 @app.command("check")
-def data_check(ctx: typer.Context, folder: Stored) -> None:
+def data_check(ctx: typer.Context, folder: Stored, json: AsJson = False) -> None:
     """Look for gaps, stale and frozen series, impossible prices, half days and damage; 1 when there are problems."""
     tools = tools_of(ctx)
-    found = market_data.check(folder)
-    tools.say_all(found.lines)
-    if found.problems:
-        raise AssayError(f"{folder}: {found.problems} problems, named above")
+    checked = market_data.check(folder)
+    if json:
+        say_json(checked.found)
+    else:
+        tools.say_all(checked.lines)
+    if count := len(checked.found.problems):
+        raise AssayError(f"{folder}: {count} problems, named above")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from assaymark.cli_tools import Budget, DryRun, Ledger, PriceFile, Tools, tools_of
+from assaymark.cli_tools import AsJson, Budget, DryRun, Ledger, PriceFile, Tools, say_json, tools_of
 from assaymark.errors import AssayError
 from assaymark.importers import IMPORTERS, template
 from assaymark.protocol import parse_study
@@ -22,6 +23,7 @@ from assaymark.workflow.benching import bench_report
 from assaymark.workflow.exporting import export_arrow, export_inspect
 from assaymark.workflow.folder import RunFolder, read_text
 from assaymark.workflow.partitions import computing_of
+from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -48,6 +50,7 @@ def import_(
     out: Annotated[Path | None, typer.Option("--out", help="Run folder to write.", metavar="RUN")] = None,
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Import the good records of a bad file.")] = False,
     rubric: Annotated[str, typer.Option("--rubric", help="For human: the rubric that people graded by.")] = "v1.0",
+    json: AsJson = False,
 ) -> None:
     """Read other people's records into a run folder, or print the template of the generic format.
 
@@ -64,14 +67,17 @@ def import_(
         return
     with tools.progress() as progress:
         report = verbs.import_records(format, path, RunFolder(out), keep_going=keep_going, progress=progress)
-    tools.say_all(report.lines())
+    _say(tools, json, report, report.lines())
     if report.problems:
         raise AssayError(f"{len(report.problems)} problems were left out; the good records are in {out}")
 
 
 @app.command()
 def lock(
-    ctx: typer.Context, study: Annotated[Path, typer.Argument(help="Study file (TOML).", metavar="STUDY")], out: Out
+    ctx: typer.Context,
+    study: Annotated[Path, typer.Argument(help="Study file (TOML).", metavar="STUDY")],
+    out: Out,
+    json: AsJson = False,
 ) -> None:
     """Fix a plan before any judge is called: validate it, say what it can ever conclude, fingerprint it."""
     tools = tools_of(ctx)
@@ -80,7 +86,8 @@ def lock(
         locked = verbs.lock(
             RunFolder(out), text, str(study), now=datetime.now(UTC), models=tools.models(), progress=progress
         )
-    tools.say_all(verbs.lock_lines(locked))
+    found = {"plan_hash": locked.plan_hash, "locked_at": locked.locked_at, "preflight": locked.preflight}
+    _say(tools, json, found | {"date_probes": locked.date_probes}, verbs.lock_lines(locked))
 
 
 @app.command()
@@ -175,6 +182,7 @@ def measure(
     deadline: Annotated[
         float | None, typer.Option("--deadline", help="Seconds that a partition may take; default: 3600.")
     ] = None,
+    json: AsJson = False,
 ) -> None:
     """Measure the judges, the agents and the evidence of a run, or a bare table of scores."""
     tools = tools_of(ctx)
@@ -187,11 +195,13 @@ def measure(
                 judgments, plan, None if out is None else RunFolder(out),
                 computing=computing_of(compute, workers, ray, deadline), progress=progress,
             )  # fmt: skip
-        tools.say_all(found.lines())
+        value: object = {"measurements": found.measurements, "verdicts": found.verdicts, "notes": found.notes}
+        _say(tools, json, value, found.lines())
     elif run is not None:
         with tools.progress() as progress:
             count = verbs.measure(RunFolder(run), progress=progress)
-        tools.say_all([f"{count} measurements"])
+        value = {"measurements": Store(RunFolder(run)).read(MEASUREMENTS)} if json else {}
+        _say(tools, json, value, [f"{count} measurements"])
 
 
 @app.command()
@@ -201,6 +211,7 @@ def claim(
     verify: Annotated[
         list[Path] | None, typer.Option("--verify", help="Recompute a certificate from its own tables.", metavar="FILE")
     ] = None,
+    json: AsJson = False,
 ) -> None:
     """Decide which claims may be made, or check certificates, without any text that was judged."""
     tools = tools_of(ctx)
@@ -208,17 +219,14 @@ def claim(
         raise typer.BadParameter("give a run folder, or --verify CERTIFICATE")
     if run is not None:
         file = verbs.claim(RunFolder(run))
-        tools.say_all(
-            [", ".join(f"{count} {level}" for level, count in file.tally.items()) + f"; written to {run}/verdicts.json"]
-        )
+        tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
+        _say(tools, json, file, [f"{tally}; written to {run}/verdicts.json"])
         return
-    wrong = 0
-    for path in verify or ():
-        found = verbs.verify_certificate(path)
-        wrong += not found.ok
-        tools.say_all(verbs.verification_lines(found, path))
-    if wrong:
-        raise AssayError(f"{wrong} of {len(verify or ())} certificates do not follow from their own tables")
+    found = {path: verbs.verify_certificate(path) for path in verify or ()}
+    lines = [line for path, one in found.items() for line in verbs.verification_lines(one, path)]
+    _say(tools, json, {str(path): one for path, one in found.items()}, lines)
+    if wrong := sum(not one.ok for one in found.values()):
+        raise AssayError(f"{wrong} of {len(found)} certificates do not follow from their own tables")
 
 
 @app.command("plan-calls")
@@ -226,25 +234,31 @@ def plan_calls(
     ctx: typer.Context,
     run: Run,
     budget: Annotated[int, typer.Option("--budget", min=1, help="Judge calls that can still be made.")],
+    json: AsJson = False,
 ) -> None:
     """Say which further judge calls would most likely move a claim to the next level, by simulation."""
     tools = tools_of(ctx)
     with tools.progress() as progress:
-        lines = verbs.plan_calls(RunFolder(run), budget, progress=progress)
-    tools.say_all(lines)
+        plan = verbs.plan_calls(RunFolder(run), budget, progress=progress)
+    _say(tools, json, plan.document, verbs.plan_calls_lines(plan))
 
 
 @app.command()
-def report(ctx: typer.Context, run: Run) -> None:
+def report(ctx: typer.Context, run: Run, json: AsJson = False) -> None:
     """Write the pages and print the summary."""
     tools = tools_of(ctx)
     folder = RunFolder(run)
-    if not is_benchmark(folder):
-        _finish(tools, verbs.report(folder))
+    if is_benchmark(folder):
+        with tools.progress() as progress:
+            done = bench_report(folder, progress=progress)
+        _say(tools, json, {"page": str(done.page), "lines": done.lines}, [*done.lines, f"page: {done.page}"])
         return
-    with tools.progress() as progress:
-        done = bench_report(folder, progress=progress)
-    tools.say_all([*done.lines, f"page: {done.page}"])
+    result = verbs.report(folder)
+    if json:
+        verdicts = Store(folder).read(VERDICTS)
+        say_json({"page": str(result.page), "verdicts": verdicts})
+    else:
+        _finish(tools, result)
 
 
 @app.command()
@@ -268,16 +282,27 @@ def export(
 
 
 @app.command()
-def doctor(ctx: typer.Context) -> None:
+def doctor(ctx: typer.Context, json: AsJson = False) -> None:
     """Say what is installed, which keys are present (never their values), and what can run."""
     tools = tools_of(ctx)
     findings = examination.examine(os.environ)
-    for finding in findings:
-        mark = "yes" if finding.present else ("NO " if finding.needed else "no ")
-        tools.say_all([f"{mark}  {finding.what:<20} {finding.detail}"])
-    tools.say_all(examination.can_run(findings, sorted(tools.models())))
+    runs = examination.can_run(findings, sorted(tools.models()))
+    _say(tools, json, {"findings": findings, "can_run": runs}, [*map(_found, findings), *runs])
     if any(not finding.present for finding in findings if finding.needed):
         raise AssayError("a package that assaymark needs is missing")
+
+
+def _found(finding: examination.Finding) -> str:
+    mark = "yes" if finding.present else ("NO " if finding.needed else "no ")
+    return f"{mark}  {finding.what:<20} {finding.detail}"
+
+
+def _say(tools: Tools, json: bool, value: object, lines: Iterable[str]) -> None:
+    """The same thing for a program or for a person."""
+    if json:
+        say_json(value)
+    else:
+        tools.say_all(lines)
 
 
 def _finish(tools: Tools, result: verbs.Reported) -> None:

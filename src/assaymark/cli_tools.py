@@ -26,6 +26,7 @@ Budget = Annotated[
 PriceFile = Annotated[
     Path | None, typer.Option("--prices", help="Prices of your own (TOML), in place of ours.", metavar="FILE")
 ]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document in place of words.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be asked and cost; send nothing.")]
 
 
@@ -44,3 +45,10 @@ def tools_of(ctx: typer.Context) -> Tools:
     found = ctx.find_object(Tools)
     assert found is not None, "the root sets them before any command runs"
     return found
+
+
+def say_json(value: object) -> None:
+    """Print one JSON document on one line, for a program that reads along."""
+    from assaymark.records import canonical_json
+
+    typer.echo(canonical_json(value))

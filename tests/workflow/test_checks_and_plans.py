@@ -100,3 +100,7 @@ def test_further_calls_are_planned_from_a_finished_run(finished, capsys, monkeyp
     said = capsys.readouterr().out
     assert "of 10 simulated studies" in said
     assert "Assumed:" in said
+    assert main(["plan-calls", str(finished), "--budget", "60", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["budget"] == 60
+    assert {one["option"] for one in found["prospects"]} <= {one["name"] for one in found["options"]}

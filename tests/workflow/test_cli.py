@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -69,6 +70,47 @@ def test_the_command_is_installed():
         [sys.executable, "-m", "assaymark.cli", "--version"], capture_output=True, text=True, check=False
     )
     assert done.stdout.strip() == f"assaymark {__version__}"
+
+
+@pytest.mark.parametrize(
+    ("command", "key"),
+    [
+        (["doctor"], "findings"),
+        (["measure", "RUN"], "measurements"),
+        (["claim", "RUN"], "verdicts"),
+        (["report", "RUN"], "verdicts"),
+    ],
+)
+def test_a_program_gets_one_json_document(run, command, key, capsys):
+    assert main([str(run) if word == "RUN" else word for word in [*command, "--json"]]) == 0
+    assert json.loads(capsys.readouterr().out)[key]
+
+
+def test_certificates_are_checked_for_a_program_too(run, tmp_path, capsys):
+    assert main(["claim", str(run)]) == 0
+    capsys.readouterr()
+    good = sorted((run / "certificates").glob("*.json"))[0]
+    assert main(["claim", "--verify", str(good), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[str(good)]["ok"]
+    bad = tmp_path / "bad.json"
+    bad.write_text(good.read_text(encoding="utf-8").replace('"no-claim"', '"headline"'), encoding="utf-8")
+    assert main(["claim", "--verify", str(bad), "--json"]) == 1
+    assert not json.loads(capsys.readouterr().out)[str(bad)]["ok"]
+
+
+def test_a_snapshot_is_shown_and_checked_for_a_program(tmp_path, capsys):
+    market = str(tmp_path / "market")
+    assert main(["data", "synth", "--out", market]) == 0
+    capsys.readouterr()
+    assert main(["data", "show", market, "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)["instruments"]) == 183
+    assert main(["data", "show", market, "--at", "2020-03-20", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["as_of"].startswith("2020-03-20")
+    assert all(one["day"] <= "2020-03-20" for one in shown["instruments"] if "day" in one)
+    assert {one["state"] for one in shown["macro"]}
+    assert main(["data", "check", market, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["problems"] == []
 
 
 def test_the_template_is_printed(capsys):

@@ -149,7 +149,7 @@ def test_problems_are_listed_counted_and_exit_1(tmp_path, capsys):
     assert captured.out.count("problem: ") == LISTED
     assert "and 5 more problems" in captured.out
     assert f"{LISTED + 5} problems, named above" in captured.err
-    assert check(tmp_path / "s").problems == LISTED + 5
+    assert len(check(tmp_path / "s").found.problems) == LISTED + 5
 
 
 def test_check_finds_damage(made, tmp_path, capsys):

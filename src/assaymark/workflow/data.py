@@ -21,7 +21,8 @@ from assaymark.market import (
     write_snapshot,
 )
 from assaymark.market.condition import Condition, condition
-from assaymark.market.instruments import CLASSES, AssetClass
+from assaymark.market.instruments import CLASSES, AssetClass, Listing
+from assaymark.market.overview import quotes
 from assaymark.report.market_terminal import origin_summary, store_summary, view_summary
 from assaymark.workflow.progress import Progress, silent
 
@@ -34,10 +35,10 @@ LOCAL: Final[Mapping[str, Sequence[str]]] = {"files": ("path", "licence", "curre
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a check found, as lines to print; ``problems`` counts them, printed or not."""
+    """What a check found, whole and as lines to print, of which there are fewer."""
 
+    found: Condition
     lines: tuple[str, ...]
-    problems: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +119,38 @@ def show(folder: Path, *, at: str | None = None, instrument: str | None = None) 
     return Group(origin_summary(manifest), Text(), view_summary(history.as_of(moment), instrument=instrument))
 
 
+def facts(folder: Path, *, at: str | None = None, instrument: str | None = None) -> dict[str, object]:
+    """The same as `show`, for a program: what the folder is and its instruments, or with ``at`` closes and readings.
+
+    Raises as `show`.
+    """
+    moment = None if at is None else parse_moment(at)
+    manifest, history = read_manifest(folder), open_history(folder)
+    listings = history.listings if moment is None else history.as_of(moment).instruments
+    known = [one.id for one in listings]
+    if instrument is not None and instrument not in known:
+        raise UnknownNameError("instrument", instrument, known)
+    wanted = [one for one in listings if instrument in (None, one.id)]
+    if moment is None:
+        return {"snapshot": manifest, "instruments": [_listing(one) for one in wanted]}
+    view = history.as_of(moment)
+    closes = {one.listing.id: {"close": one.close, "day": str(one.day)} for one in quotes(view)}
+    return {
+        "snapshot": manifest.id,
+        "as_of": moment,
+        "instruments": [_listing(one) | closes.get(one.id, {}) for one in wanted],
+        "macro": [
+            {"id": one.id, "unit": one.unit, "state": one.state, "value": one.value}
+            for one in ([] if instrument is not None else view.all_macro())
+        ],
+    }
+
+
+def _listing(one: Listing) -> dict[str, object]:
+    ended = None if one.delisted is None else one.delisted.isoformat()
+    return {"id": one.id, "class": one.asset_class, "name": one.name, "listed": one.listed.isoformat(), "ended": ended}
+
+
 def check(folder: Path) -> Checked:
     """Look a folder's snapshot over: digests, tables, then everything that `assaymark.market.condition` names.
 
@@ -128,7 +161,7 @@ def check(folder: Path) -> Checked:
     """
     manifest = read_manifest(folder)
     found = condition(open_history(folder, cache=False))
-    return Checked(tuple(_check_lines(manifest.id, found)), len(found.problems))
+    return Checked(found, tuple(_check_lines(manifest.id, found)))
 
 
 def parse_moment(text: str) -> datetime:

@@ -100,6 +100,18 @@ class CallPlan:
     rising: Mapping[str, float]
     assumptions: tuple[str, ...] = ASSUMPTIONS
 
+    @property
+    def document(self) -> Mapping[str, object]:
+        """The plan for a program: as it is, with the prospects in a list and what is recommended."""
+        best = self.recommended()
+        return {
+            "budget": self.budget, "seed": self.seed, "focus": self.focus, "targets": self.targets,
+            "options": self.options, "rising": self.rising, "assumptions": self.assumptions,
+            "recommended": None if best is None else best.name,
+            "prospects": [{"claim": claim, "option": option, "found": found}
+                          for (claim, option), found in self.prospects.items()],
+        }  # fmt: skip
+
     def recommended(self, claim: str | None = None) -> CallOption | None:
         """The cheapest option that does about as well as the best one, for a claim (default: the focus).
 

@@ -17,7 +17,8 @@ from assaymark.workflow.importing import import_grades, import_records
 from assaymark.workflow.judging_calls import JudgeResult, judge
 from assaymark.workflow.locking import Locked, lock, lock_lines, open_locked
 from assaymark.workflow.measuring import measure
-from assaymark.workflow.planning_calls import lines, plan_calls_report
+from assaymark.workflow.planning_calls import CallPlan, plan_calls_report
+from assaymark.workflow.planning_calls import lines as plan_calls_lines
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.reporting import Reported, asked, report
 from assaymark.workflow.scores import honest_table
@@ -50,6 +51,7 @@ __all__ = [
     "open_locked",
     "panel_of",
     "plan_calls",
+    "plan_calls_lines",
     "report",
     "verification_lines",
     "verify_certificate",
@@ -86,8 +88,8 @@ def panel_of(folder: RunFolder) -> list[JudgeSpec]:
     return list(asked(open_locked(folder).study))
 
 
-def plan_calls(folder: RunFolder, budget: int, *, progress: Progress = silent) -> list[str]:
-    """Which further judge calls would most likely move a claim to the next level, in lines to print.
+def plan_calls(folder: RunFolder, budget: int, *, progress: Progress = silent) -> CallPlan:
+    """Which further judge calls would most likely move a claim to the next level; `plan_calls_lines` words it.
 
     Raises
     ------
@@ -101,7 +103,7 @@ def plan_calls(folder: RunFolder, budget: int, *, progress: Progress = silent) -
         honest_table(store, locked), locked.study, verdicts, measurements, budget_calls=budget, seed=locked.study.seed
     )
     progress("simulating studies", 1, 1)
-    return lines(found)
+    return found
 
 
 def demo(folder: RunFolder, models: Mapping[str, Model], *, now: datetime, progress: Progress = silent) -> Reported:
