@@ -30,7 +30,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
 
 def test_whole_records_and_periods_are_graded_by_every_judge(played: RunFolder) -> None:
     done = judge_season(played, models())
-    assert done.made == 2 * 3 + 2 * 3 * 3 + 2 * 3 + 2 * 3 * 3
+    assert done.made == 2 * 3 * (1 + 3) * 2 + 2 * 3
     store = Store(played)
     grades = store.read(GRADES)
     assert {(one.scope, one.period) for one in grades} == {

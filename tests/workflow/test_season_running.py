@@ -26,13 +26,15 @@ from assaymark.records import Context, canonical_json, content_id
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.season_context import agent_context, agent_sections, context_json, day_material, told
 from assaymark.workflow.season_journal import Journal, journal_path, read_journal
+from assaymark.workflow.season_material import season_material
 from assaymark.workflow.season_plan import open_season
-from assaymark.workflow.season_records import DELISTED, FILLS, NAVS, REJECTIONS, TIMES
+from assaymark.workflow.season_records import CHECKS, DELISTED, FILLS, NAVS, REJECTIONS, TIMES
 from assaymark.workflow.season_running import run_season, step_season
 from assaymark.workflow.season_tables import timed_decisions
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, Store, content_digest
 
 A, B = IDS[0], IDS[1]
+TABLES = ("contexts", "decisions", "fills", "rejections", "navs", "outcomes", "baselines", "checks")
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +73,7 @@ def stopping(number: int):
 
 def test_a_season_replayed_twice_or_stopped_between_days_is_byte_equal(whole, tmp_path):
     wanted = table_bytes(whole)
-    assert set(wanted) == {f"{name}.parquet" for name in ("contexts", "decisions", "fills", "rejections", "navs")}
+    assert set(wanted) == {f"{name}.parquet" for name in TABLES}
     stopped = begun(tmp_path / "stopped", season_text(), models())
     for days in (1, 3, 0, 2):
         with pytest.raises(Stop):
@@ -290,6 +292,10 @@ def test_an_instrument_that_ends_is_paid_out_at_its_last_close(tmp_path):
     navs = {one.day: one for one in Store(folder).read(NAVS) if one.agent == "one"}
     assert navs["2024-03-06"].positions == {}
     assert navs["2024-03-06"].nav == pytest.approx(navs["2024-03-05"].nav)
+    steps = {one.day: one for one in season_material(folder).steps["one"]}
+    assert [one.symbol for one in steps["2024-03-05"].fills] == [A]
+    assert steps["2024-03-05"].book.positions == {}
+    assert all(one.passed == one.checks for one in Store(folder).read(CHECKS))
 
 
 # --- agents that fail -------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import lru_cache
 from typing import Any, Final
@@ -61,10 +61,28 @@ def settle_account(season: Season, agent: str, account: Account, day: Day, marks
     marks : mapping
         The last closes before this day.
     """
-    now, last = str(day.date), account.decision
-    source = "" if last is None else last.record_id
-    book, paid = _paid_out(account.book, agent, day, marks)
-    orders, refused = _orders(season, agent, now, last)
+    last = account.decision
+    orders, refused = _orders(season, agent, str(day.date), last)
+    settled = settle_orders(
+        season, agent, account.book, orders, day, marks, source="" if last is None else last.record_id, refused=refused
+    )
+    return replace(settled, notes=(*_unusable(last), *(one.text for one in settled.rejections)))
+
+
+def settle_orders(
+    season: Season,
+    agent: str,
+    book: Book,
+    orders: Sequence[Order],
+    day: Day,
+    marks: Marks,
+    *,
+    source: str = "",
+    refused: Sequence[SeasonRejection] = (),
+) -> Settlement:
+    """Settle orders as `settle_account` does. ``source`` is the decision that they are due to."""
+    now = str(day.date)
+    book, paid = _paid_out(book, agent, day, marks)
     settled = settle_day(book, orders, _bars(season, book, day, marks), season.rules.broker, universe=day.universe)
     fills = [
         SeasonFill(
@@ -73,7 +91,7 @@ def settle_account(season: Season, agent: str, account: Account, day: Day, marks
         )
         for one in settled.fills
     ]  # fmt: skip
-    refused += [
+    rejections = [
         SeasonRejection(
             day=now, agent=agent, record_id=source, number=one.order + 1, symbol=one.symbol,
             reason=one.reason, text=one.text, quantity=one.quantity,
@@ -81,18 +99,13 @@ def settle_account(season: Season, agent: str, account: Account, day: Day, marks
         for one in settled.rejections
     ]  # fmt: skip
     after = marks_after(marks, day)
-    return Settlement(
-        settled.book,
-        _nav(agent, now, "ok", settled.book, after, settled.costs),
-        (*paid, *fills),
-        tuple(refused),
-        (*_unusable(last), *(one.text for one in refused)),
-    )
+    nav = valued(agent, now, "ok", settled.book, after, settled.costs)
+    return Settlement(settled.book, nav, (*paid, *fills), (*refused, *rejections))
 
 
 def unmoved(agent: str, account: Account, day: Day, marks: Marks) -> Settlement:
     """A day without data: nothing is traded, and orders wait for the next one."""
-    return Settlement(account.book, _nav(agent, str(day.date), "no data", account.book, marks, 0.0))
+    return Settlement(account.book, valued(agent, str(day.date), "no data", account.book, marks, 0.0))
 
 
 def restored(raw: Mapping[str, Any], decision: Any) -> Account:
@@ -161,7 +174,7 @@ def _paid_out(book: Book, agent: str, day: Day, marks: Marks) -> tuple[Book, lis
 
 def _bars(season: Season, book: Book, day: Day, marks: Marks) -> dict[str, Bar]:
     """The day's bars for the broker; what is held and did not trade stands at its last close, too old to fill at."""
-    bars = dict(_todays(day))
+    bars = dict(todays_bars(day))
     for name in book.positions:
         if name not in bars or bars[name].at(season.rules.fill) is None:
             bars[name] = _old(day.date, marks[name], day.quotes.get(name))
@@ -169,7 +182,7 @@ def _bars(season: Season, book: Book, day: Day, marks: Marks) -> dict[str, Bar]:
 
 
 @lru_cache(maxsize=2)
-def _todays(day: Day) -> dict[str, Bar]:
+def todays_bars(day: Day) -> dict[str, Bar]:
     """The bars of a day, made once for all agents."""
     return {name: Bar(one.open, one.high, one.low, one.close) for name, one in day.quotes.items()}
 
@@ -180,7 +193,7 @@ def _old(now: date, mark: tuple[float, str], quote: Quote | None) -> Bar:
     return Bar(price, close=price if quote is None else quote.close, age=age)
 
 
-def _nav(agent: str, now: str, state: str, book: Book, marks: Marks, costs: float) -> SeasonNav:
+def valued(agent: str, now: str, state: str, book: Book, marks: Marks, costs: float) -> SeasonNav:
     """The book at the last known closes."""
     positions = dict(sorted(book.positions.items()))
     return SeasonNav(

@@ -143,20 +143,21 @@ class _Settled:
         self.refused = _lists(rejections)
 
     def step(self, decision: Decision, day: str) -> StepRecord:
-        """A decision with what the broker made of it."""
-        book = stated_book(decision) if self.recorded else self._after(decision.agent.id, day)
+        """A decision with what the broker made of it. What was paid out on that day stands among the fills."""
+        nav = None if self.recorded else self._after(decision.agent.id, day)
+        paid = [one for one in self.fills.get("", ()) if nav and (one.agent, one.day) == (nav.agent, nav.day)]
+        book = stated_book(decision) if self.recorded else nav and Book(nav.cash, nav.positions)
         return StepRecord(
             day=day,
             decision=decision,
-            fills=tuple(self.fills.get(decision.record_id, ())),
+            fills=(*paid, *self.fills.get(decision.record_id, ())),
             rejections=tuple(self.refused.get(decision.record_id, ())),
             book=book,
         )
 
-    def _after(self, agent: str, day: str) -> Book | None:
+    def _after(self, agent: str, day: str) -> SeasonNav | None:
         """The book on the day on which the orders of a day were settled; None where it did not come yet."""
-        nav = next((one for one in self.traded.get(agent, []) if one.day > day), None)
-        return None if nav is None else Book(nav.cash, nav.positions)
+        return next((one for one in self.traded.get(agent, []) if one.day > day), None)
 
 
 def _decided(season: Season, decisions: Iterable[Decision]) -> dict[tuple[str, int], list[Decision]]:

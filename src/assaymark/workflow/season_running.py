@@ -32,6 +32,7 @@ from assaymark.workflow.season_context import DayMaterial, agent_context, contex
 from assaymark.workflow.season_deciding import Asked, ask_agents
 from assaymark.workflow.season_journal import Entry, Journal
 from assaymark.workflow.season_plan import LockedSeason, open_season
+from assaymark.workflow.season_settled import Baseline, begun, checked, new_baselines, settle_baseline, waiting
 from assaymark.workflow.season_tables import write_tables
 from assaymark.workflow.sharing import hold_plan
 
@@ -173,6 +174,10 @@ class Desk:
         self.season, self.prices = locked.season, prices_of(models)
         start = Account(Book(self.season.capital))
         self.accounts = {one.name: start for one in self.season.agents}
+        traded = set(locked.data.universe)
+        self.classes = {one.id: one.asset_class for one in locked.data.history.listings if one.id in traded}
+        self.baselines = new_baselines(self.season, self.classes)
+        self.traded = any(entry.record["state"] == "ok" for entry in journal.entries)
         self.marks: Marks = {}
         self.notes: Mapping[str, tuple[str, ...]] = {}
         if journal.entries:
@@ -184,11 +189,17 @@ class Desk:
             entry = self._trading(day)
         else:
             found = {name: unmoved(name, one, day, self.marks) for name, one in self.accounts.items()}
-            entry = Entry(self._record(day, "no data", found, self.accounts, {}))
+            record = self._record(day, "no data", found, self.accounts, {})
+            record["baselines"] = {
+                name: one.to_json(waiting(name, one, day, self.marks)) for name, one in self.baselines.items()
+            }
+            entry = Entry(record)
         self.journal.append(entry)
 
     def _trading(self, day: Day) -> Entry:
-        settled = {name: settle_account(self.season, name, one, day, self.marks) for name, one in self.accounts.items()}
+        before = self.accounts
+        settled = {name: settle_account(self.season, name, one, day, self.marks) for name, one in before.items()}
+        baselines = self._baselines(day)
         self.marks = marks_after(self.marks, day)
         self.notes = {name: one.notes for name, one in settled.items()}
         shared = day_material(self.season, day, {name for one in settled.values() for name in one.book.positions})
@@ -200,8 +211,22 @@ class Desk:
         record = self._record(day, "ok", settled, self.accounts, shown)
         record["decisions"] = [written(one.decision) for one in decided]
         record["missing"] = list(shared.context.missing)
+        record["baselines"] = baselines
+        for name, one in settled.items():
+            source = "" if (last := before[name].decision) is None else last.record_id
+            record["agents"][name]["checks"] = checked(self.season, before[name].book, one, day, source)
         times = {one.decision.record_id: one.seconds for one in decided}
         return Entry(record, shared.facts, shared.instruments, shared.series, times)
+
+    def _baselines(self, day: Day) -> dict[str, Any]:
+        """The baselines after a trading day, as the journal keeps them."""
+        found = {}
+        for name, one in self.baselines.items():
+            after, nav = settle_baseline(self.season, name, one, day, self.marks)
+            self.baselines[name] = after if self.traded else begun(name, after, self.classes, day)
+            found[name] = self.baselines[name].to_json(nav)
+        self.traded = True
+        return found
 
     def _asked(self, shared: DayMaterial, name: str, settled: Settlement) -> Asked:
         prompt = told(self.season, name, settled.notes)
@@ -228,6 +253,7 @@ class Desk:
                 "rejections": to_json(one.rejections),
                 "prompt": shown[name].context.prompt if name in shown else None,
                 "context_id": shown[name].context_id if name in shown else None,
+                "checks": None,
             }
             for name, one in settled.items()
         }
@@ -256,6 +282,7 @@ class Desk:
             name: restored(one["account"], None if one["pending"] is None else decisions[one["pending"]])
             for name, one in record["agents"].items()
         }
+        self.baselines = {name: Baseline.from_json(raw) for name, raw in record["baselines"].items()}
         self.marks = {name: (float(price), str(of)) for name, (price, of) in record["marks"].items()}
 
 

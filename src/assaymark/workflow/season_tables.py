@@ -17,6 +17,8 @@ from assaymark.workflow.season_file import Season
 from assaymark.workflow.season_journal import Entry
 from assaymark.workflow.season_plan import LockedSeason
 from assaymark.workflow.season_records import (
+    BASELINES,
+    CHECKS,
     FILLS,
     NAVS,
     REJECTIONS,
@@ -26,7 +28,8 @@ from assaymark.workflow.season_records import (
     SeasonRejection,
     SeasonTime,
 )
-from assaymark.workflow.tables import CONTEXTS, DECISIONS, Store, texts_array
+from assaymark.workflow.season_settled import baseline_rows, check_rows, outcomes_of
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, OUTCOMES, Store, texts_array
 
 
 def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[Entry], digest: str) -> None:
@@ -40,6 +43,9 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[Entr
     store.write(FILLS, (SeasonFill(**one) for one in _all(entries, "fills")), basis)
     store.write(REJECTIONS, (SeasonRejection(**one) for one in _all(entries, "rejections")), basis)
     store.write(TIMES, _times(entries), basis)
+    store.write(OUTCOMES, outcomes_of(locked.season, entries), basis)
+    store.write(BASELINES, baseline_rows(entries), basis)
+    store.write(CHECKS, check_rows(entries), basis)
     store.write(NAVS, _navs(entries), basis)  # last: whoever finds it done finds the others done
 
 
