@@ -36,7 +36,7 @@ def row_bytes(markup: int, texts: Iterable[str]) -> int:
     >>> row_bytes(10, ["<", "é"])
     16
     """
-    return markup + len(escape("".join(texts)).encode())
+    return markup + len(escape("".join(texts)).encode(errors="surrogatepass"))
 
 
 def paged(rows: Sequence[R], limit: int = PAGE_BYTES) -> tuple[tuple[R, ...], ...]:

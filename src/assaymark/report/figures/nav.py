@@ -80,8 +80,8 @@ class _Box:
         return self.width - self.right - 14
 
 
-_WIDE_BOX: Final = _Box(36.0, 944.0, WIDE, (14.0, 236.0), (268.0, 348.0), 280)
-_NARROW_BOX: Final = _Box(34.0, 228.0, NARROW, (14.0, 176.0), (208.0, 268.0), 150)
+_WIDE_BOX: Final = _Box(36.0, 914.0, WIDE, (14.0, 236.0), (268.0, 348.0), 280)
+_NARROW_BOX: Final = _Box(34.0, 214.0, NARROW, (14.0, 176.0), (208.0, 268.0), 150)
 
 
 def nav_figure(chart: NavChart, title: str, desc: str) -> tuple[str, str]:
@@ -101,7 +101,7 @@ def _drawn(chart: NavChart, box: _Box) -> list[svg.Element]:
 
 def _values(chart: NavChart, box: _Box) -> list[svg.Element]:
     navs = [100 * one.nav / one.nav[0] for one in chart.lines]
-    marks = steps(min(float(nav.min()) for nav in navs), max(float(nav.max()) for nav in navs))
+    marks = steps(min(float(nav.min()) for nav in navs), max(float(nav.max()) for nav in navs), most=6)
     up = Scale(marks[0], marks[-1], box.nav[1], box.nav[0])
     found: list[svg.Element] = []
     for mark in marks:
@@ -127,18 +127,27 @@ def _styles(lines: Sequence[NavLine]) -> list[str]:
 
 
 def _ends(chart: NavChart, heights: Sequence[float], box: _Box) -> list[svg.Element]:
-    """Names and returns at the line ends, moved apart, with a hairline to what they name."""
+    """Names and returns at the line ends, moved apart, with a hairline to what they name.
+
+    Where a name does not fit beside its return it stands above it, as long as there is room for all of them.
+    """
     order = sorted(range(len(heights)), key=lambda k: heights[k])
-    low = box.nav[1] + _LINE / 2
-    places = apart([heights[k] for k in order], [_LINE] * len(order), low)
+    bottom = box.nav[1] + _LINE / 2
+    wide = any(text_width(f"{one.name} {one.end}", 13) > box.room for one in chart.lines)
+    two = wide and 2 * _LINE * len(order) <= bottom
+    places = apart([heights[k] for k in order], [_LINE * (1 + two)] * len(order), bottom)
     found: list[svg.Element] = []
     for k, y in zip(order, places, strict=True):
         one = chart.lines[k]
         kind = {"own": "tb th", "first": "tb", "other": "t2"}[one.role]
-        name = fit(one.name, box.room - text_width(f" {one.end}", 13), 13)
         if abs(y - heights[k]) > 2:
             found.append(path(f"M{num(box.right + 1)} {num(heights[k])}L{num(box.right + 11)} {num(y)}", "hair lead"))
-        found.append(label(box.right + 14, y + 4.5, f"{name} {one.end}", kind))
+        if two:
+            found.append(label(box.right + 14, y - 3, fit(one.name, box.room, 13), kind))
+            found.append(label(box.right + 14, y + 12, one.end, kind))
+        else:
+            name = fit(one.name, box.room - text_width(f" {one.end}", 13), 13)
+            found.append(label(box.right + 14, y + 4.5, f"{name} {one.end}", kind))
     return found
 
 
@@ -197,8 +206,8 @@ def _days(chart: NavChart, box: _Box) -> list[svg.Element]:
     for day in day_ticks(chart.days):
         x = box.left + day / max(chart.days, 1) * (box.right - box.left)
         found.append(line(x, box.fall[1], x, box.fall[1] + 4, "axis"))
-        text, where = (chart.words.ticks(day), "middle") if day else (chart.words.start, "start")
-        found.append(label(x, box.fall[1] + 20, text, "tk", "middle" if where == "middle" else "start"))
+        text = chart.words.ticks(day) if day else chart.words.start
+        found.append(label(x, box.fall[1] + 20, text, "tk", "middle" if day else "start"))
     return found
 
 

@@ -32,16 +32,18 @@ def percent_fall(fall: float) -> str:
     return f"{number(100 * min(fall, 0.0), 1)}\u00a0%"
 
 
-def steps(low: float, high: float) -> tuple[float, ...]:
-    """Two to six round values that hold all of 100, the lowest and the highest.
+def steps(low: float, high: float, most: int = 4) -> tuple[float, ...]:
+    """Round values that hold all of 100, the lowest and the highest, in at most ``most`` steps and two more.
 
     >>> steps(88.2, 109.0), steps(99.5, 100.2)
     ((80.0, 90.0, 100.0, 110.0), (99.0, 100.0, 101.0))
+    >>> steps(97.9, 105.4, most=6)
+    (96.0, 98.0, 100.0, 102.0, 104.0, 106.0)
     """
     low, high = min(low, 100.0), max(high, 100.0)
     reach = max(high - low, 1e-6)
     step = next(
-        (s for s in (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0) if reach / s <= 4), 10.0 ** math.ceil(math.log10(reach))
+        (s for s in (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0) if reach / s <= most), 10.0 ** math.ceil(math.log10(reach))
     )
     first, last = math.floor(low / step), math.ceil(high / step)
     return tuple(step * at for at in range(first, max(last, first + 1) + 1))

@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 from assaymark.agents.llm import NOT_USABLE, REJECTED
 from assaymark.report.evidence import Filter
 from assaymark.report.formats import clean
+from assaymark.report.paging import row_bytes
 from assaymark.report.season.inputs import SeasonStep, SeasonTrade
 from assaymark.report.season.model_book import ModelBook, ModelWords
 from assaymark.report.season.model_head import order_count
@@ -29,20 +30,20 @@ FILTERS: Final = (TRADED, REFUSED, SILENT, QUIET, WRONG)
 
 _TEXT, _LINES, _SHOWN = 6_000, 120, 420
 _ORDERS, _ORDER, _REASON = 40, 160, 400
+_CARD_BYTES, _ITEM_BYTES = 760, 110
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionCard:
-    """One decision as markup. ``keys`` are the filters that show it."""
+    """One decision as markup. ``keys`` are the filters that show it.
+
+    ``size`` is about how many bytes it takes. It is the same in every language, so that parts end at one card in all.
+    """
 
     number: int
     html: Markup
     keys: frozenset[str]
-
-    @property
-    def size(self) -> int:
-        """Bytes of the card."""
-        return len(self.html.encode())
+    size: int
 
 
 def decision_cards(book: ModelBook) -> tuple[DecisionCard, ...]:
@@ -104,7 +105,18 @@ def _card(words: ModelWords, step: SeasonStep) -> DecisionCard:
         f'<div class="reason">{"".join(_texts(words, step))}</div>'
         f'<div class="did">{"".join(_done(words, step))}</div></li>\n'
     )
-    return DecisionCard(step.number, Markup(html), keys)
+    return DecisionCard(step.number, Markup(html), keys, _size(step))
+
+
+def _size(step: SeasonStep) -> int:
+    """About how many bytes a card takes: its texts, and markup for each thing that it lists."""
+    refused = [one.text[:_REASON] for one in step.refusals]
+    texts = [text[:_TEXT] for _, text in step.texts]
+    short = [text[:_SHOWN] for _, text in step.texts]
+    orders = [order[:_ORDER] for order in step.orders[:_ORDERS]]
+    wrong = [text[:_REASON] for text in step.mismatches]
+    listed = len(orders) + len(step.fills) + len(step.refusals) + len(step.flags) + len(wrong) + len(texts)
+    return row_bytes(_CARD_BYTES + _ITEM_BYTES * listed, [*texts, *short, *orders, *refused, *wrong, step.problem])
 
 
 def _when(words: ModelWords, step: SeasonStep) -> str:

@@ -14,8 +14,10 @@ from typing import Final
 
 from markupsafe import Markup, escape
 
+from assaymark.records import Measurement
 from assaymark.report.evidence import STATES, Filter
 from assaymark.report.formats import clean
+from assaymark.report.paging import row_bytes
 from assaymark.report.season.inputs import SeasonClaimLine
 from assaymark.report.season.model_book import ModelBook, ModelWords
 from assaymark.report.tables import Table
@@ -27,21 +29,21 @@ FIRST_BYTES: Final = 70_000
 NO_NUMBER: Final = "none"
 DIFFER: Final = "differ"
 _QUOTE, _SAW = 280, 160
+_ROW_BYTES: Final = 560
 _GLYPHS: Final = frozenset(STATES)
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerLine:
-    """One row as markup, with the key of its state and whether the layers differ."""
+    """One row as markup, with the key of its state and whether the layers differ.
+
+    ``size`` is about how many bytes it takes. It is the same in every language, so that parts end at one row in all.
+    """
 
     html: Markup
     key: str
     differ: bool
-
-    @property
-    def size(self) -> int:
-        """Bytes of the row."""
-        return len(self.html.encode())
+    size: int
 
 
 class LedgerWords:
@@ -91,15 +93,17 @@ def _line(one: SeasonClaimLine, words: LedgerWords, places: Mapping[int, str]) -
     differ = one.disagree
     page = places.get(one.number)
     number = f'<a href="{page}#d{one.number}">{one.number}</a>' if page else f"{one.number}"
-    saw = escape(clean(one.saw, _SAW)) if one.saw else words.no_field
+    quote, saw = clean(one.quote, _QUOTE), clean(one.saw, _SAW)
+    rule = words.rule(one.rule) if one.numbers is not None else ""
     mark = f' data-x="{DIFFER}"' if differ else ""
     html = (
         f'<tr data-k="{key}"{mark}><th scope="row">{number}</th>'
-        f'<td dir="auto">{words.open}{escape(clean(one.quote, _QUOTE))}{words.close}</td>'
-        f'<td dir="auto">{saw}</td><td class="st"><div>{words.state(key)}{words.rule(one.rule)}</div></td>'
+        f'<td dir="auto">{words.open}{escape(quote)}{words.close}</td>'
+        f'<td dir="auto">{escape(saw) if saw else words.no_field}</td>'
+        f'<td class="st"><div>{words.state(key)}{rule}</div></td>'
         f'<td class="st{" diff" if differ else ""}"><div>{_judges(one.judges, words)}</div></td></tr>\n'
     )
-    return LedgerLine(Markup(html), key, differ)
+    return LedgerLine(Markup(html), key, differ, row_bytes(_ROW_BYTES, (quote, saw, *one.judges)))
 
 
 def _judges(judges: Mapping[str, str], words: LedgerWords) -> str:
@@ -161,21 +165,29 @@ def ledger_answer(book: ModelBook) -> str:
 
 
 def ledger_notes(book: ModelBook) -> tuple[str, ...]:
-    """How many statements there are, how many the layers see differently, and what chance alone would match."""
+    """What share the material bears out and what chance would, where the layers differ, and what holds no number."""
     lines = book.run.ledger.get(book.agent.name, ())
     if not lines:
         return ()
-    differ = sum(line.disagree for line in lines)
-    found = [book.say("ledger.differ", differ=differ, n=len(lines)), book.say("ledger.derivable")]
     item = book.one("season.ledger")
-    if item is not None and item.value is None:
-        found.insert(0, book.say("ledger.no_share", why=book.words.state(item)))
-    elif item is not None and item.value is not None:
-        shares = {name: item.detail.get(name) for name in ("chance", "corrected")}
-        said = book.say("ledger.share", share=book.words.percent(item.value, 0), n=item.n)
-        chance, corrected = shares["chance"], shares["corrected"]
-        if isinstance(chance, (int, float)) and isinstance(corrected, (int, float)):
-            values = {"chance": book.words.percent(chance, 0), "corrected": book.words.number(corrected, 2)}
-            said = f"{said} {book.say('ledger.chance', **values)}"
-        found.insert(0, said)
-    return tuple(found)
+    differ = book.say("ledger.differ", differ=sum(line.disagree for line in lines), n=len(lines))
+    measured = () if item is None else (_share(book, item), _silent(book, item))
+    return tuple(filter(None, (*measured, differ, book.say("ledger.derivable"))))
+
+
+def _share(book: ModelBook, item: Measurement) -> str:
+    if item.value is None:
+        return book.say("ledger.no_share", why=book.words.state(item))
+    said = book.say("ledger.share", share=book.words.percent(item.value), n=item.n)
+    chance, corrected = item.detail.get("chance"), item.detail.get("corrected")
+    if not isinstance(chance, (int, float)) or not isinstance(corrected, (int, float)):
+        return said
+    values = {"chance": book.words.percent(float(chance)), "corrected": book.words.number(float(corrected), 2)}
+    return f"{said} {book.say('ledger.chance', **values)}"
+
+
+def _silent(book: ModelBook, item: Measurement) -> str:
+    silent, steps = item.detail.get("silent"), item.detail.get("steps")
+    if not isinstance(silent, int) or not isinstance(steps, int):
+        return ""
+    return book.say("ledger.silent", silent=silent, n=steps)

@@ -11,13 +11,14 @@ from markupsafe import Markup, escape
 from assaymark.judging.season.plans import TEMPORAL
 from assaymark.records import Measurement
 from assaymark.report.formats import clean
+from assaymark.report.paging import row_bytes
 from assaymark.report.season.inputs import SeasonGradeView
 from assaymark.report.season.model_book import ModelBook
 
 FIRST_MISMATCHES: Final = 20
 """Mismatches on the agent's page; where there are more, pages of their own hold all of them."""
 
-_REASON, _MISMATCH = 400, 400
+_REASON, _MISMATCH, _MARKUP, _SYMBOLS = 400, 400, 80, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +33,14 @@ class LookaheadLine:
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A statement that does not follow from the others, with the day and the link to its decision."""
+    """A statement that does not follow from the others, with the day and the link to its decision.
+
+    ``size`` is about how many bytes its row takes, the same in every language.
+    """
 
     number: int
     html: Markup
-
-    @property
-    def size(self) -> int:
-        """Bytes of its row."""
-        return len(self.html.encode())
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def mismatches(book: ModelBook, places: dict[int, str]) -> tuple[Mismatch, ...]:
             link = Markup('<a href="{}#d{}">{}</a>').format(places[step.number], step.number, _day(book, step.number))
             words = Markup('<td dir="auto">{}</td>').format(clean(text, _MISMATCH))
             row = Markup('<tr><th scope="row">{}</th><td>{}</td>{}</tr>').format(link, clean(step.day, 24), words)
-            found.append(Mismatch(step.number, row))
+            found.append(Mismatch(step.number, row, row_bytes(_MARKUP, [link, step.day, text[:_MISMATCH]])))
     return tuple(found)
 
 
@@ -91,8 +91,8 @@ def _lookahead(book: ModelBook, usable: list[SeasonGradeView]) -> str:
     failed = sum(one.lookahead != "pass" for one in checked)
     if not checked:
         return f"{book.say('lookahead.rule')} {book.say('lookahead.nobody')}"
-    key = "lookahead.found" if failed else "lookahead.clear"
-    return f"{book.say('lookahead.rule')} {book.say(key, failed=failed, n=len(checked))}"
+    key, count = "lookahead.found" if failed else "lookahead.clear", book.words.few(len(checked))
+    return f"{book.say('lookahead.rule')} {book.say(key, failed=failed, n=len(checked), count=count)}"
 
 
 def _line(book: ModelBook, one: SeasonGradeView) -> LookaheadLine:
@@ -137,6 +137,11 @@ def _thrash(book: ModelBook, usable: list[SeasonGradeView]) -> str:
         said = book.say("thrash.none", why=book.words.state(item))
     else:
         said = book.say("thrash.answer", n=round(item.value))
-    within = None if item is None else item.detail.get("within")
+    detail = {} if item is None or item.value is None else item.detail
+    within, counts = detail.get("within"), detail.get("by_symbol")
     window = book.say("thrash.within", n=within) if isinstance(within, int) else ""
-    return " ".join(filter(None, (said, window, beside)))
+    names = ""
+    if isinstance(counts, dict) and counts:
+        most = tuple(f"{clean(name, 40)} {book.words.count(n)}" for name, n in list(counts.items())[:_SYMBOLS])
+        names = book.say("thrash.by_symbol", symbols=most)
+    return " ".join(filter(None, (said, window, names, beside)))

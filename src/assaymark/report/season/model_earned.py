@@ -40,6 +40,10 @@ class _Path:
     role: Role
 
     @property
+    def head(self) -> str:
+        return self.title[:1].upper() + self.title[1:]
+
+    @property
     def gain(self) -> float:
         return float(self.nav[-1] / self.nav[0] - 1.0)
 
@@ -53,9 +57,9 @@ def earned_view(book: ModelBook) -> EarnedView:
     return EarnedView(_answer(book, paths), _figure(book, own, paths), _table(book, own, paths), _notes(book, paths))
 
 
-def baseline_title(book: ModelWords, name: str) -> str:
-    """How a page calls a baseline."""
-    return book.word("baseline", "equal weight" if name in EQUAL_WEIGHT else name)
+def baseline_words(words: ModelWords, name: str) -> str:
+    """How a sentence calls a baseline."""
+    return words.word("baseline", "equal weight" if name in EQUAL_WEIGHT else name)
 
 
 def _paths(book: ModelBook, own: SeasonPath) -> tuple[_Path, ...]:
@@ -65,7 +69,7 @@ def _paths(book: ModelBook, own: SeasonPath) -> tuple[_Path, ...]:
     found = [_Path(own.name, clean(own.name, 60), np.array([own.start, *own.nav]), "own")]
     for at, path in enumerate(ordered):
         role: Role = "first" if not at and path.name in EQUAL_WEIGHT else "other"
-        found.append(_Path(path.name, baseline_title(book.words, path.name), on_days(path, own.days), role))
+        found.append(_Path(path.name, baseline_words(book.words, path.name), on_days(path, own.days), role))
     return tuple(found)
 
 
@@ -102,8 +106,10 @@ def _figure(book: ModelBook, own: SeasonPath, paths: Sequence[_Path]) -> Figure:
         deepest=words.say("earned.deepest", fall=deepest),
         ticks=words.amount,
     )
-    lines = tuple(NavLine(one.title, one.nav, words.percent(one.gain, sign=True), one.role) for one in paths)
-    title = words.say("earned.title", n=len(paths) - 1)
+    lines = tuple(NavLine(one.head, one.nav, words.percent(one.gain, sign=True), one.role) for one in paths)
+    title = words.say("earned.title_alone")
+    if len(paths) > 1:
+        title = words.say("earned.title", n=len(paths) - 1, count=words.few(len(paths) - 1))
     ends = "; ".join(f"{one.name} {one.end}" for one in lines)
     desc = words.say("earned.desc", agent=lines[0].name, ends=ends, fall=deepest)
     wide, narrow = nav_figure(NavChart("nav", lines, beside), title, desc)
@@ -125,7 +131,7 @@ def _table(book: ModelBook, own: SeasonPath, paths: Sequence[_Path]) -> Table:
         at = int(fall.argmin())
         when = words.day(own.days[at - 1]) if at else words.say("earned.never")
         ends = words.amount(float(one.nav[-1]), 2), words.percent(one.gain, 2, sign=True)
-        rows.append((one.title, *ends, words.percent(float(fall[at]), 2), when))
+        rows.append((one.head, *ends, words.percent(float(fall[at]), 2), when))
     heads = tuple(words.say(f"earned.head.{name}") for name in ("path", "value", "gain", "fall", "day"))
     return Table(heads, tuple(rows), frozenset({1, 2, 3}))
 

@@ -64,7 +64,9 @@ def part_title(book: ModelBook, part: SubComponent) -> str:
 def _answer(book: ModelBook, usable: Sequence[SeasonGradeView]) -> str:
     if not usable:
         return book.say("graded.none")
-    return book.say("graded.single" if len(usable) == 1 else "graded.answer", n=len(usable))
+    if len(usable) == 1:
+        return book.say("graded.single")
+    return book.say("graded.answer", count=book.words.few(len(usable)))
 
 
 def _parts(book: ModelBook, axis: Axis) -> tuple[SubComponent, ...]:
@@ -79,7 +81,7 @@ def _figure(book: ModelBook, axis: Axis, usable: Sequence[SeasonGradeView]) -> F
     words, plan = book.words, book.run.scoring
     rows = [_row(book, part, axis, usable) for part in _parts(book, axis)]
     bands = (words.word("band", "weak"), words.word("band", "mixed"), words.word("band", "strong"))
-    title = words.say(f"graded.title.{axis}", n=len(rows))
+    title = words.say(f"graded.title.{axis}", count=words.few(len(rows)))
     open_rows = sum(row.straddles for row in rows)
     desc = words.say("graded.desc", n=len(rows), contested=open_rows)
     scale = PartAxis(plan.bands.mixed, plan.bands.strong, bands)

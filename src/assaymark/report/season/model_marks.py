@@ -14,7 +14,6 @@ import svg
 from assaymark.report.figures.canvas import HALF, NARROW, Scale, frame, hatch, label, line, num, path, rect
 from assaymark.report.formats import fit, text_width
 
-_ROW: Final = 30.0
 _TOP: Final = 28.0
 
 
@@ -42,24 +41,39 @@ class PartAxis:
     bands: tuple[str, str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class _Box:
+    """Where things stand: the axis, the height of a row, and the room for titles beside the marks or above them."""
+
+    width: float
+    left: float
+    row: float
+    above: bool
+
+    @property
+    def scale(self) -> Scale:
+        return Scale(0.0, 100.0, self.left, self.width - 14)
+
+
+_WIDE_BOX: Final = _Box(float(HALF), 228.0, 30.0, above=False)
+_NARROW_BOX: Final = _Box(float(NARROW), 10.0, 46.0, above=True)
+
+
 def part_figure(name: str, rows: Sequence[PartRow], axis: PartAxis, title: str, desc: str) -> tuple[str, str]:
-    """The figure for half a screen and for a phone."""
-    wide = _figure(f"{name}-w", rows, axis, (title, desc), (float(HALF), 208.0), "wide")
-    return wide, _figure(f"{name}-n", rows, axis, (title, desc), (float(NARROW), 164.0), "narrow")
+    """The figure for half a screen and for a phone, where titles stand above their marks."""
+    wide = _figure(f"{name}-w", rows, axis, (title, desc), _WIDE_BOX)
+    return wide, _figure(f"{name}-n", rows, axis, (title, desc), _NARROW_BOX)
 
 
-def _figure(
-    name: str, rows: Sequence[PartRow], axis: PartAxis, words: tuple[str, str], size: tuple[float, float], kind: str
-) -> str:
-    width, left = size
-    scale = Scale(0.0, 100.0, left, width - 14)
-    bottom = _TOP + _ROW * len(rows)
+def _figure(name: str, rows: Sequence[PartRow], axis: PartAxis, words: tuple[str, str], box: _Box) -> str:
+    scale = box.scale
+    bottom = _TOP + box.row * len(rows)
     parts: list[svg.Element] = [hatch(f"{name}-h"), *_bands(name, axis, scale, bottom)]
     for at, row in enumerate(rows):
-        parts += _row(row, scale, _TOP + _ROW * (at + 0.5), left)
+        parts += _row(row, box, _TOP + box.row * at)
     for mark in (0, axis.mixed, axis.strong, 100):
         parts.append(label(scale(mark), bottom + 18, str(mark), "tk", "middle"))
-    return frame(name, *words, (width, bottom + 24), parts, kind)
+    return frame(name, *words, (box.width, bottom + 24), parts, "narrow" if box.above else "wide")
 
 
 def _bands(name: str, axis: PartAxis, scale: Scale, bottom: float) -> list[svg.Element]:
@@ -78,12 +92,18 @@ def _bands(name: str, axis: PartAxis, scale: Scale, bottom: float) -> list[svg.E
     return found
 
 
-def _row(row: PartRow, scale: Scale, y: float, left: float) -> list[svg.Element]:
-    weight = left - 14
-    room = weight - text_width(row.weight, 12) - 10
+def _row(row: PartRow, box: _Box, top: float) -> list[svg.Element]:
+    scale = box.scale
+    if box.above:
+        y, text, right = top + 32.0, top + 18.5, scale.right - 4
+        start, kinds = scale.left + 4, ("halo", "tk halo")
+    else:
+        y = top + box.row / 2
+        text, right, start, kinds = y + 4.5, box.left - 14, 0.0, ("", "tk")
+    room = right - start - text_width(row.weight, 12) - 10
     found: list[svg.Element] = [
-        label(0, y + 4.5, fit(row.title, room, 13)),
-        label(weight, y + 4.5, row.weight, "tk", "end"),
+        label(start, text, fit(row.title, room, 13), kinds[0]),
+        label(right, text, row.weight, kinds[1], "end"),
         line(scale.left, y, scale.right, y, "hair"),
     ]
     if row.median is None:

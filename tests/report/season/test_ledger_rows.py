@@ -1,0 +1,124 @@
+"""Rows of the claim ledger: what each layer says, who says it, and where they differ."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from typing import get_args
+
+from hypothesis import given
+from hypothesis import strategies as st
+from made_season import made_catalogue, made_season
+
+from assaymark.claims.messages import languages
+from assaymark.records import EvidenceState
+from assaymark.report.season.inputs import SeasonClaimLine, SeasonRun
+from assaymark.report.season.ledger import (
+    DIFFER,
+    NO_NUMBER,
+    LedgerWords,
+    ledger_counts,
+    ledger_filters,
+    ledger_lines,
+    ledger_notes,
+)
+from assaymark.report.season.lookup import SeasonLookup
+from assaymark.report.season.model_book import ModelBook, ModelWords
+
+PANEL = ("North-J", "Strand-J", "Quay-J")
+STATES = (*get_args(EvidenceState), None)
+LINES = st.builds(
+    SeasonClaimLine,
+    number=st.integers(1, 9),
+    day=st.just("2026-01-05"),
+    quote=st.text(max_size=30),
+    saw=st.text(max_size=9),
+    numbers=st.sampled_from(STATES),
+    rule=st.sampled_from(["", "row-labelled", "unheard of"]),
+    judges=st.dictionaries(
+        st.sampled_from(PANEL), st.sampled_from(["supported", "contradicted", "not_verifiable", "derivable"])
+    ),
+)
+
+
+def book_of(lines: tuple[SeasonClaimLine, ...], language: str = "en") -> ModelBook:
+    run = replace(made_season(1, 2), ledger={"Alder": lines})
+    lookup = SeasonLookup.of(run)
+    return ModelBook(lookup, ModelWords(made_catalogue(language)), run.agents[0], lookup.pages["Alder"])
+
+
+def lines_of(book: ModelBook, **places: str):
+    return ledger_lines(book, LedgerWords(book.words, len(PANEL)), {1: "Alder-decisions.html"} | places)
+
+
+def one(**values) -> str:
+    line = SeasonClaimLine(**{"number": 1, "day": "d", "quote": "q", "saw": "s", "numbers": "supported"} | values)
+    (row,) = lines_of(book_of((line,)))
+    return row.html
+
+
+@given(st.lists(LINES, min_size=1, max_size=12))
+def test_buttons_count_the_rows_that_they_show(lines):
+    book = book_of(tuple(lines))
+    rows = lines_of(book)
+    html = "".join(row.html for row in rows)
+    shown = Counter(re.findall(r'data-k="([^"]+)"', html)) + Counter(re.findall(r'data-x="([^"]+)"', html))
+    buttons = {one.key: int(one.count) for one in ledger_filters(book.words, rows)}
+    assert buttons.pop("") == len(lines) == len(rows)
+    assert buttons == shown
+    assert buttons.get(DIFFER, 0) == sum(line.disagree for line in lines)
+    assert [row.size for row in rows] == [row.size for row in lines_of(book_of(tuple(lines), "de"))]
+
+
+@given(st.lists(LINES, min_size=1, max_size=12))
+def test_the_table_of_counts_is_that_of_the_rows(lines):
+    table = ledger_counts(book_of(tuple(lines)))
+    assert sum(int(row[1]) for row in table.rows) == len(lines)
+    for at, judge in enumerate(table.heads[2:], 2):
+        assert sum(int(row[at]) for row in table.rows) == sum(judge in line.judges for line in lines)
+
+
+def test_a_disagreement_is_underlined_and_nothing_else():
+    assert 'class="st diff"' in one(judges={"North-J": "contradicted"})
+    assert 'class="st diff"' in one(judges={"North-J": "supported", "Quay-J": "not_verifiable"})
+    assert "diff" not in one(judges=dict.fromkeys(PANEL, "supported"))
+    assert "diff" not in one(numbers="derivable", judges={"North-J": "supported"})
+
+
+def test_who_says_so_is_named_where_the_panel_is_not_of_one_mind():
+    assert "North-J" not in one(judges=dict.fromkeys(PANEL, "supported"))
+    assert "North-J" in one(judges={"North-J": "supported"})
+    split = one(judges={"North-J": "supported", "Strand-J": "contradicted", "Quay-J": "supported"})
+    assert "North-J, Quay-J" in split
+    assert split.count("#g-contradicted") == 1
+
+
+def test_what_nobody_looked_at_and_what_holds_no_number_is_said():
+    assert "not looked at" in one()
+    assert "no field seen" in one(saw="")
+    bare = one(numbers=None, rule="unmatched")
+    assert f'data-k="{NO_NUMBER}"' in bare
+    assert "no number" in bare
+    assert "nothing matches" not in bare
+
+
+def test_a_row_leads_to_its_decision_where_there_is_one():
+    assert 'href="Alder-decisions.html#d1"' in one(number=1)
+    assert "<a " not in one(number=7)
+
+
+def test_every_state_has_a_word_in_every_language():
+    for language in languages():
+        words = ModelWords(made_catalogue(language))
+        assert all(words.has(f"model.claim_state.{state or NO_NUMBER}") for state in STATES)
+
+
+def test_the_notes_say_what_was_measured():
+    run: SeasonRun = made_season(2, 20)
+    lookup = SeasonLookup.of(run)
+    book = ModelBook(lookup, ModelWords(made_catalogue()), run.agents[0], "agents/Alder.html")
+    notes = " ".join(ledger_notes(book)).replace("\xa0", " ")
+    assert "The material bears out 93.0 % of 110 numbers. By chance alone 8.0 % would match" in notes
+    differ = sum(line.disagree for line in run.ledger["Alder"])
+    assert f"The layers disagree on {differ} of {len(run.ledger['Alder'])} claims" in notes
