@@ -8,6 +8,7 @@ from pathlib import Path
 import made_aitrader as made
 import made_capitalbench as capitalbench
 import pytest
+from season_runs import begun, season_text, table_bytes
 
 from assaymark.claims.messages import catalogue
 from assaymark.cli import main, models
@@ -19,6 +20,7 @@ from assaymark.workflow.season_imported import stated_book
 from assaymark.workflow.season_material import season_material
 from assaymark.workflow.season_plan import LockedSeason, lock_season, open_season
 from assaymark.workflow.season_records import BASELINES, CHECKS, FILLS, NAVS, REJECTIONS, TIMES
+from assaymark.workflow.season_running import run_season
 from assaymark.workflow.season_view_records import record_notes
 from assaymark.workflow.tables import DECISIONS, Store
 
@@ -326,3 +328,16 @@ def test_two_decisions_of_one_moment_have_no_order(tmp_path):
     run = rounds(tmp_path, capitalbench.record(), capitalbench.record(round_id="CB-2026-05-17-1M"))
     with pytest.raises(InputError, match=r"agents.acme-one: decided twice at one moment .*a record needs an order"):
         locked(run, ROUNDS)
+
+
+def test_records_do_not_take_the_place_of_those_of_a_season_that_is_run_here(tmp_path):
+    folder = begun(tmp_path / "played", season_text(last="2024-03-05"), models())
+    run_season(folder, models(), now=NOW)
+    before = table_bytes(folder)
+    log = tmp_path / "log"
+    log.mkdir()
+    for name, data in made.files().items():
+        (log / name).write_bytes(data)
+    with pytest.raises(PlanError, match="locked on other records; import these into a new run folder"):
+        import_records("aitrader", log, folder)
+    assert table_bytes(folder) == before
