@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from statistics import fmean, median
 from typing import TypeVar
 
@@ -30,6 +31,8 @@ class SeasonScores:
         In alphabetical order of the judges; also judges without a usable grade.
     whole : mapping of agent to judge to scores
         One for each usable trial on the whole record, by trial.
+    composites : mapping of agent to judge to composite
+        Of whole records, the mean over trials.
     periods : mapping of period to agent to judge to composite
     replicates : mapping of agent to replicate to judge to composite
     states : mapping of (agent, judge) to state
@@ -39,6 +42,7 @@ class SeasonScores:
     agents: tuple[str, ...]
     families: Mapping[str, str]
     whole: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]]
+    composites: Composites
     periods: Mapping[str, Composites]
     replicates: Mapping[str, Mapping[int, Mapping[str, float]]]
     states: Mapping[tuple[str, str], ReplyState]
@@ -48,17 +52,10 @@ class SeasonScores:
         """Their names."""
         return tuple(self.families)
 
-    @property
-    def composites(self) -> Composites:
-        """Of whole records, the mean over trials."""
-        return self.mean(lambda score: score.composite)
-
-    def mean(self, of: Callable[[JudgeScore], float]) -> Composites:
-        """A number of every score of a whole record, the mean over trials."""
-        return {
-            agent: {judge: fmean(map(of, trials.values())) for judge, trials in self.whole[agent].items()}
-            for agent in self.agents
-        }
+    def axis(self, agent: str, name: str) -> dict[str, float]:
+        """What judges gave an agent on an axis of the composite, the mean over trials."""
+        points = attrgetter(name)
+        return {judge: fmean(map(points, trials.values())) for judge, trials in self.whole[agent].items()}
 
     def outcomes(self, agent: str) -> dict[str, float]:
         """What judges gave an agent's outcome, the mean over trials that have one."""
@@ -109,10 +106,19 @@ def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str]) -> Seaso
         agents=tuple(agents),
         families={one.judge: one.family for one in rows},
         whole=whole,
+        composites=mean_composites(whole),
         periods={name: _means(periods[name]) for name in sorted(periods)},
         replicates={agent: _means(found) for agent, found in replicates.items()},
         states={key: state for key, state in states.items() if key[1] not in whole[key[0]]},
     )
+
+
+def mean_composites(whole: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]]) -> Composites:
+    """The composite of every agent by every judge, the mean over trials."""
+    return {
+        agent: {judge: fmean(one.composite for one in trials.values()) for judge, trials in row.items()}
+        for agent, row in whole.items()
+    }
 
 
 def _means(found: Mapping[K, Mapping[str, Collection[float]]]) -> dict[K, dict[str, float]]:

@@ -6,7 +6,6 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
-from operator import attrgetter
 from statistics import median
 from typing import Any, Final
 
@@ -144,7 +143,7 @@ def _total(totals: SeasonTotals, agent: str) -> Measurement:
         method=f"scoring plan {totals.plan.version}: median of the judges' composites, and efficiency",
         state="ok" if row.total is not None else "not graded",
         unit=POINTS,
-        inputs=totals.plan.digest,
+        inputs=totals.table.plan,
     )
     return found if row.total is None else replace(found, detail=_detail(totals, row))
 
@@ -202,7 +201,7 @@ def _gradings(points: float | None, trials: list[float], plan: ScoringPlan) -> d
 
 def _axes(scores: SeasonScores, agent: str) -> Iterator[Measurement]:
     for axis in AXES:
-        points = scores.mean(attrgetter(axis))[agent]
+        points = scores.axis(agent, axis)
         yield _median("season.axis", {"agent": agent, "axis": axis}, points, "not graded")
 
 

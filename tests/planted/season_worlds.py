@@ -1,0 +1,154 @@
+"""Seasons whose truth is known: hidden scores of agents, and judges with planted noise, favours and tastes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season
+from assaymark.judging.season.plans import ScoringPlan, load_scoring
+from assaymark.judging.season.scores import JudgeScore, band
+from assaymark.judging.season.timing import DecisionTime
+from assaymark.records import Measurement
+from assaymark.workflow.season_measure_orders import contrast_measurements
+from assaymark.workflow.season_measure_scores import SeasonScores, mean_composites
+from assaymark.workflow.season_measure_table import SeasonTotals, season_totals, table_measurements
+
+PLAN = load_scoring("v0.4")
+UNTIMED = DecisionTime(None, 0, 0, "no measured time")
+
+
+@dataclass(frozen=True)
+class World:
+    """What is true of a season.
+
+    ``quality`` are the agents' hidden scores in points. All else are standard deviations in points: ``weeks`` of an
+    agent between periods, ``noise`` of a judge between gradings of one text, ``decisions`` of an agent between
+    replicates, ``taste`` of a judge for an agent in all of its periods. ``favour`` is what the first judge gives to
+    agents of its own family, ``verbosity`` what it gives for each doubling of a text.
+    """
+
+    quality: tuple[float, ...]
+    weeks: float = 4.0
+    noise: float = 3.0
+    decisions: float = 1.0
+    taste: float = 0.0
+    favour: float = 0.0
+    verbosity: float = 0.0
+    judges: int = 3
+    periods: int = 12
+    trials: int = 2
+    replicates: int = 4
+    own: int = 1
+    harshness: tuple[float, ...] = (-4.0, 0.0, 5.0)
+    plan: ScoringPlan = field(default=PLAN)
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        return tuple(f"a{at:02d}" for at in range(len(self.quality)))
+
+    @property
+    def families(self) -> dict[str, str]:
+        """The first ``own`` agents are of the first judge's family."""
+        return {name: "f0" if at < self.own else "elsewhere" for at, name in enumerate(self.agents)}
+
+
+@dataclass(frozen=True)
+class Played:
+    """A season of a world: its grades, and the length of what was written, by agent and period."""
+
+    scores: SeasonScores
+    tokens: dict[tuple[str, str], int]
+
+    def totals(self) -> SeasonTotals:
+        return season_totals(self.scores, dict.fromkeys(self.scores.agents, UNTIMED), PLAN)
+
+
+def played(world: World, rng: np.random.Generator) -> Played:
+    """Draw a season."""
+    a, j, g = len(world.quality), world.judges, world.periods
+    quality = np.array(world.quality)
+    weekly = quality[:, None] + world.weeks * rng.standard_normal((a, g))
+    doublings = rng.normal(0.0, 1.0, (a, g))
+    bias = np.resize(np.array(world.harshness), j)[None, :] + world.taste * rng.standard_normal((a, j))
+    bias[: world.own, 0] += world.favour
+    longer = np.zeros((a, j, g))
+    longer[:, 0] = world.verbosity * doublings
+    weeks = weekly[:, None] + bias[:, :, None] + longer + world.noise * rng.standard_normal((a, j, g))
+    whole = weekly.mean(axis=1)[:, None] + bias + longer.mean(axis=2)
+    trials = whole[:, :, None] + world.noise * rng.standard_normal((a, j, world.trials))
+    decided = whole[:, :, None] + (world.decisions * rng.standard_normal((a, world.replicates)))[:, None]
+    repeated = decided + world.noise * rng.standard_normal((a, j, world.replicates))
+    names = [f"w{at:02d}" for at in range(g)]
+    tokens = {
+        (agent, name): max(1, round(200 * 2 ** doublings[i, k]))
+        for i, agent in enumerate(world.agents)
+        for k, name in enumerate(names)
+    }
+    return Played(_scores(world, trials, weeks, repeated, names), tokens)
+
+
+def _scores(
+    world: World,
+    trials: NDArray[np.float64],
+    weeks: NDArray[np.float64],
+    repeated: NDArray[np.float64],
+    names: list[str],
+) -> SeasonScores:
+    judges = [f"j{at}" for at in range(world.judges)]
+    agents = world.agents
+    whole = {
+        agent: {
+            judge: {t + 1: _score(judge, trials[i, j, t]) for t in range(world.trials)}
+            for j, judge in enumerate(judges)
+        }
+        for i, agent in enumerate(agents)
+    }
+    return SeasonScores(
+        agents=agents,
+        families={judge: f"f{at}" for at, judge in enumerate(judges)},
+        whole=whole,
+        composites=mean_composites(whole),
+        periods={
+            name: {
+                agent: {judge: float(weeks[i, j, k]) for j, judge in enumerate(judges)}
+                for i, agent in enumerate(agents)
+            }
+            for k, name in enumerate(names)
+        },
+        replicates={
+            agent: {
+                k + 1: {judge: float(repeated[i, j, k]) for j, judge in enumerate(judges)}
+                for k in range(world.replicates)
+            }
+            for i, agent in enumerate(agents)
+        },
+        states={},
+    )
+
+
+def _score(judge: str, points: float) -> JudgeScore:
+    value = min(100.0, max(0.0, float(points)))
+    return JudgeScore(judge, value, value, value, None, value, band(value), PLAN.grader, PLAN.digest)
+
+
+def measured(season: Played) -> list[Measurement]:
+    """What orders rest on; agreement and datasheets are as good as can be, so that they withhold nothing."""
+    totals = season.totals()
+    kept = [
+        Measurement(name="datasheet.gate", labels={"judge": judge}, value=0.0, n=1, n_of="limits", method="")
+        for judge in season.scores.judges
+    ]
+    kappa = Measurement(name="season.kappa", labels={}, value=0.9, n=1, n_of="", method="")
+    return [*table_measurements(totals), *contrast_measurements(totals, level=0.95), kappa, *kept]
+
+
+def decided(season: Played, *, alpha: float = 0.05) -> SeasonVerdicts:
+    return decide_season(measured(season), SeasonGates(alpha=alpha, on_failure="qualified"), "plan")
+
+
+def panel_median(season: Played, agent: str) -> float:
+    return median(season.scores.composites[agent].values())
