@@ -16,12 +16,18 @@ from assaymark.workflow.asking import prices_of
 from assaymark.workflow.folder import RunFolder, read_text
 from assaymark.workflow.season_judging import judge_season
 from assaymark.workflow.season_plan import lock_season
+from assaymark.workflow.season_publishing import chosen_languages, publish_season
 from assaymark.workflow.season_running import Stepped, run_season, step_season
 from assaymark.workflow.sharing import name_ledger
 
 SeasonFile = Annotated[Path, typer.Argument(help="Season file (TOML).", metavar="FILE")]
 SeasonFolder = Annotated[Path, typer.Argument(help="Run folder of a season.", metavar="SEASON")]
 Out = Annotated[Path, typer.Option("--out", help="Run folder to make.", metavar="SEASON")]
+Site = Annotated[Path, typer.Option("--out", help="Folder of the site: new, empty, or this season's.", metavar="SITE")]
+Language = Annotated[
+    list[str] | None,
+    typer.Option("--language", help="A language of the pages: de, or a TOML file. Default: all.", metavar="LANGUAGE"),
+]
 Day = Annotated[str | None, typer.Option("--day", help="Up to this day, such as 2024-03-01.", metavar="DAY")]
 
 
@@ -65,6 +71,14 @@ def season_app(tools: Tools) -> typer.Typer:
         with tools.progress() as progress:
             done = judge_season(folder, who, progress=progress)
         tools.say_all([*done.lines, *costs.paid_lines(folder, prices_of(who))])
+
+    @app.command("publish")
+    def publish(season: SeasonFolder, out: Site, language: Language = None) -> None:
+        """Measure and decide a judged season, and write its site: pages that need no server."""
+        chosen = chosen_languages(language or ())
+        with tools.progress() as progress:
+            done = publish_season(RunFolder(season), out, languages=chosen, progress=progress)
+        tools.say_all(done.lines)
 
     return app
 

@@ -1,0 +1,256 @@
+"""`assaymark season publish`: what a judged season shows is measured, decided, and made a site."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from assaymark import __version__
+from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season
+from assaymark.claims.messages import Catalogue, catalogue, english, languages
+from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
+from assaymark.metrology.datasheet import Datasheet
+from assaymark.records import Level, Measurement, Verdict, content_id
+from assaymark.report.season.inputs import SeasonRun
+from assaymark.report.season.site import write_site
+from assaymark.workflow.claiming import Panel, tally_of
+from assaymark.workflow.datasheets import datasheet_pages, stored_datasheets
+from assaymark.workflow.folder import RunFolder, read_text, write_atomic, write_json
+from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.season_file import Season
+from assaymark.workflow.season_material import SeasonMaterial, material_of
+from assaymark.workflow.season_measures import season_findings
+from assaymark.workflow.season_plan import StoredSeason, stored_season
+from assaymark.workflow.season_records import CHECKS, GRADES, GUESSES, NAVS, TIMES
+from assaymark.workflow.season_site import replace_site
+from assaymark.workflow.season_view_notes import behind, judged_to
+from assaymark.workflow.season_view_run import SeasonFindings, SeasonJudgments, season_run
+from assaymark.workflow.tables import EVIDENCE, MEASUREMENTS, VERDICTS, Store
+
+FORMAT: Final = "assaymark season verdicts 1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceLine:
+    """Where an agent stands, as ``verdicts.json`` says it."""
+
+    agent: str
+    first: int | None
+    last: int | None
+    shown: bool
+    level: Level
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeasonVerdictFile:
+    """``verdicts.json`` of a season: what may be said of it, and the measurements that this rests on.
+
+    It holds no time and no random name: the same records, plan and replies make the same bytes. ``judged_to`` is the
+    last day that a judge was shown.
+    """
+
+    format: str
+    software: str
+    season: str
+    title: str
+    plan_hash: str
+    scoring: str
+    judged_to: str
+    panel: Panel
+    tally: Mapping[str, int]
+    places: tuple[PlaceLine, ...]
+    verdicts: tuple[Verdict, ...]
+    measurements: Mapping[str, Measurement] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SeasonPublished:
+    """What was published: the pages, and lines for whoever called."""
+
+    pages: tuple[Path, ...]
+    lines: tuple[str, ...]
+
+
+def publish_season(
+    folder: RunFolder, site: Path, *, languages: Sequence[Catalogue] = (), progress: Progress = silent
+) -> SeasonPublished:
+    """Measure and decide a judged season, write its tables and ``verdicts.json``, and make its site.
+
+    Published twice, everything is the same bytes.
+
+    Parameters
+    ----------
+    site : Path
+        A new or empty folder, or one that holds the site of this season.
+    languages : sequence of Catalogue
+        Of the pages, the first at the top of the site. Default: every language that comes with the package.
+
+    Raises
+    ------
+    PlanError
+        No season is locked here, or its file changed after the lock.
+    LedgerError
+        It was not judged: says with which command it is. Or a table is damaged.
+    InputError
+        The site's folder holds something else.
+    """
+    stored, store = stored_season(folder), Store(folder)
+    _require_judged(folder, store)
+    progress("reading the records", 0, 3)
+    material, judged = material_of(store, stored), SeasonJudgments.read(store)
+    sheets = stored_datasheets(folder)
+    progress("measuring", 1, 3)
+    found = _findings(store, material, judged, sheets)
+    file = _verdict_file(stored, found, judged)
+    write_json(folder.verdicts, file)
+    progress("writing pages", 2, 3)
+    run = season_run(stored, material, judged, found, sheets=[sheet.judge for sheet in sheets])
+    pages = publish_site(run, site, languages or shipped_languages(), sheets)
+    progress("writing pages", 3, 3)
+    return SeasonPublished(pages, tuple(_lines(folder, site, pages, file, material, judged)))
+
+
+def publish_site(
+    run: SeasonRun, site: Path, languages: Sequence[Catalogue], sheets: Sequence[Datasheet] = ()
+) -> tuple[Path, ...]:
+    """The site of a season in its folder, with the datasheets of its judges; returns where the pages lie."""
+
+    def write(folder: Path) -> None:
+        write_site(run, folder, languages=languages)
+        for name, page in (datasheet_pages(sheets) if sheets else {}).items():
+            write_atomic(folder / name, page)
+
+    return replace_site(site, run.name, run.plan_hash, write)
+
+
+def chosen_languages(wanted: Sequence[str]) -> tuple[Catalogue, ...]:
+    """Languages by their codes, or from TOML files of one's own, named by what stands before the first dot.
+
+    Raises
+    ------
+    InputError
+        No language of that code comes with the package, the file is wrong, or a language is named twice: all at once.
+    """
+    problems: list[Problem] = []
+    found: dict[str, Catalogue] = {}
+    for one in wanted:
+        try:
+            made = _language(one)
+        except InputError as exc:
+            problems += [Problem(f"{one}, {inner.where}", inner.what) for inner in exc.problems]
+            continue
+        except UnknownNameError as exc:
+            problems.append(Problem(one, f"{exc}; or name a TOML file (FILE.toml)"))
+            continue
+        if made.language in found:
+            problems.append(Problem(one, f"the language {made.language!r} is named twice"))
+        found[made.language] = made
+    if problems:
+        raise InputError("--language", problems)
+    return tuple(found.values())
+
+
+def shipped_languages() -> tuple[Catalogue, ...]:
+    """Every language that comes with the package, English first."""
+    return tuple(catalogue(code) for code in languages())
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def _language(one: str) -> Catalogue:
+    if not one.endswith(".toml"):
+        return catalogue(one)
+    path = Path(one)
+    code = path.name.partition(".")[0]
+    if not code.isalnum() or not code.isascii():
+        raise InputError(one, [Problem("name", f"must begin with the code of a language, such as fr (got {code!r})")])
+    return Catalogue.of({path.name: read_text(path, "language file")}, code)
+
+
+def _require_judged(folder: RunFolder, store: Store) -> None:
+    if store.digest(GRADES) is None or not store.rows(GRADES):
+        raise LedgerError(f"{folder.path} was not judged yet; run: assaymark season judge {folder.path}")
+
+
+def gates_of(season: Season) -> SeasonGates:
+    """What the verdicts of a season go by, from its file."""
+    judging, limits = season.judging, season.datasheets
+    return SeasonGates(
+        alpha=judging.alpha,
+        publish=judging.publish,
+        halt=judging.halt,
+        on_failure=None if limits is None else limits.on_failure,
+    )
+
+
+def _findings(
+    store: Store, material: SeasonMaterial, judged: SeasonJudgments, sheets: Sequence[Datasheet]
+) -> SeasonFindings:
+    """Measure and decide, and write both tables down."""
+    basis = {
+        "plan": material.plan_hash,
+        "datasheets": content_id({one.judge: one for one in sheets}) if sheets else None,
+    }
+    basis |= {table.name: store.digest(table) for table in (GRADES, GUESSES, EVIDENCE, NAVS, TIMES, CHECKS)}
+    rng = np.random.default_rng([material.season.seed, 8])
+    measurements, table = season_findings(material, judged, sheets, rng=rng)
+    store.write(MEASUREMENTS, measurements, basis)
+    decided = decide_season(measurements, gates_of(material.season), material.plan_hash)
+    store.write(
+        VERDICTS, (one.verdict for one in decided.verdicts), {**basis, "measurements": store.digest(MEASUREMENTS)}
+    )
+    return SeasonFindings(tuple(measurements), table, decided)
+
+
+def _verdict_file(stored: StoredSeason, found: SeasonFindings, judged: SeasonJudgments) -> SeasonVerdictFile:
+    season, verdicts = stored.season, tuple(one.verdict for one in found.decided.verdicts)
+    used = {name for verdict in verdicts for name in verdict.measurements}
+    return SeasonVerdictFile(
+        format=FORMAT,
+        software=f"assaymark {__version__}",
+        season=season.name,
+        title=season.title,
+        plan_hash=stored.plan_hash,
+        scoring=season.scoring,
+        judged_to=judged_to(judged.grades),
+        panel=Panel(
+            judges={one.name: one.family for one in season.panel},
+            reference=any(one.model.startswith("reference/") for one in season.panel),
+        ),
+        tally=tally_of(verdicts),
+        places=_place_lines(found.decided),
+        verdicts=verdicts,
+        measurements={one.id: one for one in found.measurements if one.id in used},
+    )
+
+
+def _place_lines(decided: SeasonVerdicts) -> tuple[PlaceLine, ...]:
+    say = english().render
+    return tuple(
+        PlaceLine(agent=one.agent, first=one.first, last=one.last, shown=one.shown, level=one.level, why=say(one.why))
+        for one in decided.places
+    )
+
+
+def _lines(
+    folder: RunFolder,
+    site: Path,
+    pages: Sequence[Path],
+    file: SeasonVerdictFile,
+    material: SeasonMaterial,
+    judged: SeasonJudgments,
+) -> Iterable[str]:
+    """What a person is told."""
+    html = [page for page in pages if page.suffix == ".html"]
+    size = max(page.stat().st_size for page in html) / 1024
+    tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
+    yield f"{file.season}: {len(file.verdicts)} claims decided ({tally}); plan {file.plan_hash[:12]}..."
+    if late := behind(material, judged.grades):
+        yield f"{english().render(late)} Run: assaymark season judge {folder.path}"
+    yield f"{len(html)} pages written, the largest of {size:,.0f} kB; begin at {site / 'index.html'}"

@@ -1,0 +1,228 @@
+"""A season from its file to its site, at the command line: what a reader is shown follows from what was recorded."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from season_runs import IDS, market, season_text, stored
+
+from assaymark.claims.messages import english
+from assaymark.cli import main
+from assaymark.metrology.datasheet import Datasheet
+from assaymark.records import canonical_json
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.season_records import BASELINES, CHECKS, GRADES, GUESSES, REPLACED, TIMES, SeasonTime
+from assaymark.workflow.tables import DECISIONS, EVIDENCE, MEASUREMENTS, OUTCOMES, VERDICTS, Store
+
+JUDGES = ("auditor", "reader", "allocator")
+MODELS = {"one": "momentum", "two": "equal-weight", "three": "contrarian"}
+
+
+def agent(name: str, model: str) -> str:
+    return f'\n[[agents]]\nname = "{name}"\nfamily = "{model}"\nmodel = "reference/{model}"\n'
+
+
+def judge(name: str) -> str:
+    return f'\n[[panel]]\nname = "{name}"\nfamily = "of-{name}"\nmodel = "reference/season-{name}"\ntrials = 2\n'
+
+
+def file_of(
+    source: Path, *, models: Mapping[str, str] = MODELS, judges: tuple[str, ...] = JUDGES, extra: str = ""
+) -> str:
+    """Eleven days in three weeks, three agents and three judges."""
+    text = season_text(head=f"universe = {IDS}\nmarket = {{source = '{source}'}}\n{extra}")
+    head = text[: text.index("[[agents]]")]
+    return head + "".join(agent(*one) for one in models.items()) + "".join(map(judge, judges))
+
+
+def played(path: Path, text: str) -> Path:
+    """A season run to its end, with seconds that are the same in every run: they alone are measured."""
+    file, folder = path / "season.toml", path / "run"
+    path.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    assert main(["season", "init", str(file), "--out", str(folder)]) == 0
+    assert main(["season", "run", str(folder)]) == 0
+    store = Store(RunFolder(folder))
+    store.write(TIMES, [_timed(one) for one in store.read(TIMES)], {"fixed": "times"})
+    return folder
+
+
+def _timed(one: SeasonTime) -> SeasonTime:
+    return replace(one, seconds=2.0 + int(one.day[-2:]) % 3)
+
+
+def published(folder: Path, site: Path) -> Path:
+    assert main(["season", "judge", str(folder)]) == 0
+    assert main(["season", "publish", str(folder), "--out", str(site)]) == 0
+    return site
+
+
+def held(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return stored(tmp_path_factory.mktemp("market"), market())
+
+
+@pytest.fixture(scope="module")
+def season(tmp_path_factory: pytest.TempPathFactory, source: Path) -> tuple[Path, Path]:
+    """A run folder and its site. Neither is to be changed."""
+    path = tmp_path_factory.mktemp("season")
+    folder = played(path, file_of(source))
+    return folder, published(folder, path / "site")
+
+
+# --- the site ---------------------------------------------------------------------------------------------------------
+
+
+def test_every_page_is_there_in_both_languages_and_every_link_leads_somewhere(season):
+    _, site = season
+    pages = {name for name in held(site) if name.endswith(".html")}
+    english_pages = {name for name in pages if not name.startswith("de/")}
+    assert {"index.html", "claims.html", "panel.html", "rules.html", "changelog.html"} < english_pages
+    assert {f"agents/{name}.html" for name in MODELS} < english_pages
+    assert {f"de/{name}" for name in english_pages} == pages - english_pages
+    for name in pages:
+        text = (site / name).read_text(encoding="utf-8")
+        for link in re.findall(r'(?:href|src)="([^"#]+)', text):
+            assert not link.startswith(("http:", "https:", "//", "/")), (name, link)
+            assert (site / name).parent.joinpath(link).resolve().is_file(), (name, link)
+
+
+def test_what_was_decided_is_what_the_file_the_tables_and_the_terminal_say(season, tmp_path, capsys):
+    folder, _ = season
+    file = json.loads((folder / "verdicts.json").read_text())
+    store = Store(RunFolder(folder))
+    verdicts = store.read(VERDICTS)
+    assert {one["claim"]["id"] for one in file["verdicts"]} == {one.claim.id for one in verdicts}
+    assert sum(file["tally"].values()) == len(verdicts)
+    assert {one.plan_hash for one in verdicts} == {file["plan_hash"]}
+    assert {one["agent"] for one in file["places"]} == set(MODELS)
+    assert file["judged_to"] == "2024-03-15"
+    known = {one.id for one in store.read(MEASUREMENTS)}
+    assert set(file["measurements"]) <= known
+    assert {name for one in file["verdicts"] for name in one["measurements"]} == set(file["measurements"])
+    capsys.readouterr()
+    assert main(["season", "publish", str(folder), "--out", str(tmp_path / "again")]) == 0
+    said = capsys.readouterr().out
+    counts = [f"{file['tally'][level]} {level}" for level in ("headline", "qualified", "no-claim")]
+    assert f"{len(verdicts)} claims decided ({', '.join(counts)})" in said
+    pages = sum(name.endswith(".html") for name in held(tmp_path / "again"))
+    assert f"{pages} pages written" in said
+
+
+def test_published_twice_everything_is_the_same_bytes(season, tmp_path):
+    folder, site = season
+    copy = tmp_path / "site"
+    shutil.copytree(site, copy)
+    before = held(folder)
+    assert main(["season", "publish", str(folder), "--out", str(copy)]) == 0
+    assert held(copy) == held(site)
+    assert held(folder) == before
+
+
+def test_a_season_replayed_judged_and_published_again_is_the_same_bytes(season, source, tmp_path):
+    folder, site = season
+    again = played(tmp_path, file_of(source))
+    site_again = published(again, tmp_path / "site")
+    one, other = Store(RunFolder(folder)), Store(RunFolder(again))
+    for table in (DECISIONS, GRADES, GUESSES, REPLACED, EVIDENCE, OUTCOMES, BASELINES, CHECKS, MEASUREMENTS, VERDICTS):
+        assert one.digest(table) == other.digest(table), table.name
+    assert (folder / "verdicts.json").read_bytes() == (again / "verdicts.json").read_bytes()
+    # the rules page says when the file was locked, and nothing else on the site knows the time
+    differ = {name for name, data in held(site).items() if held(site_again).get(name) != data}
+    assert differ <= {"rules.html", "de/rules.html"}
+
+
+# --- names and orders do not matter -----------------------------------------------------------------------------------
+
+
+def test_swapping_the_names_of_agents_changes_no_score(season, source, tmp_path):
+    folder, _ = season
+    swapped = dict(zip(("two", "one", "three"), MODELS.values(), strict=True))
+    other = played(tmp_path, file_of(source, models=swapped))
+    assert main(["season", "judge", str(other)]) == 0
+
+    def scores(path: Path, models: Mapping[str, str]) -> dict[tuple[object, ...], object]:
+        return {
+            (models[one.agent], one.judge, one.trial, one.scope, one.period): one.score.score
+            for one in Store(RunFolder(path)).read(GRADES)
+        }
+
+    assert scores(folder, MODELS) == scores(other, swapped)
+
+
+def test_reordering_the_judges_changes_nothing_that_is_measured_or_said(season, source, tmp_path):
+    folder, _ = season
+    other = played(tmp_path, file_of(source, judges=("allocator", "auditor", "reader")))
+    published(other, tmp_path / "site")
+    one, two = Store(RunFolder(folder)), Store(RunFolder(other))
+    assert one.digest(GRADES) == two.digest(GRADES)
+    assert one.digest(MEASUREMENTS) == two.digest(MEASUREMENTS)
+    plain = [[replace(each, plan_hash="") for each in store.read(VERDICTS)] for store in (one, two)]
+    assert plain[0] == plain[1]
+
+
+# --- datasheets and languages -----------------------------------------------------------------------------------------
+
+
+def sheet(name: str) -> Datasheet:
+    return Datasheet(
+        judge=name, measurements=(), sketch=(), calls={"all": 0, "ok": 0, "invalid": 0}, tasks=0, source="run",
+        model=f"reference/season-{name}", family=f"of-{name}", manifest="0" * 64,
+    )  # fmt: skip
+
+
+def test_datasheets_of_the_judges_come_with_the_site_and_are_linked(season, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(season[0], folder)
+    (folder / "datasheets").mkdir()
+    (folder / "datasheets" / "reader.json").write_text(canonical_json(sheet("reader")))
+    assert main(["season", "publish", str(folder), "--out", str(tmp_path / "site")]) == 0
+    assert (tmp_path / "site" / "datasheet" / "reader.html").is_file()
+    assert 'href="datasheet/reader.html"' in (tmp_path / "site" / "panel.html").read_text()
+    assert 'href="../datasheet/reader.html"' in (tmp_path / "site" / "de" / "panel.html").read_text()
+    assert "datasheet/auditor" not in (tmp_path / "site" / "panel.html").read_text()
+
+
+def test_a_language_of_ones_own_is_a_file(season, tmp_path):
+    words = english()
+    own = {"language": "Frenglish", "decimal": ",", "list_and": "et", "minus": "−"}
+    lines = [f"{json.dumps(key)} = {json.dumps(text)}" for key, text in {**own, **words.texts}.items()]
+    file = tmp_path / "fr.toml"
+    file.write_text("\n".join(lines))
+    languages = ["--language", "de", "--language", str(file)]
+    assert main(["season", "publish", str(season[0]), "--out", str(tmp_path / "site"), *languages]) == 0
+    assert 'lang="de"' in (tmp_path / "site" / "index.html").read_text()
+    assert "Frenglish" in (tmp_path / "site" / "index.html").read_text()
+    assert 'lang="fr"' in (tmp_path / "site" / "fr" / "index.html").read_text()
+    assert not (tmp_path / "site" / "en").exists()
+
+
+@pytest.mark.parametrize(
+    ("languages", "words"),
+    [
+        (["xx"], "xx: unknown language 'xx'"),
+        (["en", "en"], "'en' is named twice"),
+        (["nowhere.toml"], "no such language file"),
+        (["half.toml"], "half.toml, places.range: is missing"),
+        (["../x y.toml"], "must begin with the code of a language"),
+    ],
+)
+def test_a_language_that_is_none_is_refused_before_anything_is_written(
+    season, tmp_path, capsys, monkeypatch, languages, words
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "half.toml").write_text('language = "Half"\ndecimal = "."\nlist_and = "and"\nminus = "-"\n')
+    chosen = [word for one in languages for word in ("--language", one)]
+    assert main(["season", "publish", str(season[0]), "--out", "site", *chosen]) == 1
+    assert words in capsys.readouterr().err
+    assert not (tmp_path / "site").exists()
