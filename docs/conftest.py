@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("griffe") else ["docstring_sessions.py"]
+collect_ignore = [] if find_spec("griffe") else ["reference_docstrings.py"]

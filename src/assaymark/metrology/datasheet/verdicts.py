@@ -21,6 +21,7 @@ VERDICTS: Final = ("1", "2", "tie", "abstain", "invalid")
 """The slot verdicts in the order of their codes 0..4."""
 
 CODES: Final = {verdict: code for code, verdict in enumerate(VERDICTS)}
+"""The code of each slot verdict."""
 
 OUTCOMES: Final = ("1", "2", "no preference", "invalid")
 """What a call comes to: a valid abstention is no preference, as a tie is."""

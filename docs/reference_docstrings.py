@@ -1,4 +1,8 @@
-"""Sessions in docstrings, shown as sessions: Markdown takes a line that begins with ``>>>`` for a quotation."""
+"""What the reference needs beyond the docstrings as they stand.
+
+Markdown takes a line that begins with ``>>>`` for a quotation, so sessions are put in fences. A name for a list of
+allowed words has no docstring, and would be left out.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,15 @@ from typing import Any
 import griffe
 
 
-class Sessions(griffe.Extension):
-    """Puts a fence around every session of a docstring."""
+class Docstrings(griffe.Extension):
+    """Puts a fence around every session of a docstring, and names what is a list of words."""
 
     def on_instance(self, *, obj: griffe.Object, **_: Any) -> None:
         """Change the docstring of a module, class, function or attribute as it is read."""
         if obj.docstring is not None:
             obj.docstring.value = fenced(obj.docstring.value)
+        elif isinstance(obj, griffe.Attribute) and str(obj.value).startswith("Literal["):
+            obj.docstring = griffe.Docstring("One of these words.", parent=obj)
 
 
 def fenced(text: str) -> str:
