@@ -26,7 +26,7 @@ from assaymark.workflow.season_material import SeasonMaterial, material_of
 from assaymark.workflow.season_measures import season_findings
 from assaymark.workflow.season_plan import StoredSeason, stored_season
 from assaymark.workflow.season_records import CHECKS, GRADES, GUESSES, NAVS, TIMES
-from assaymark.workflow.season_site import replace_site
+from assaymark.workflow.season_site import replace_site, site_files
 from assaymark.workflow.season_view_notes import behind, judged_to
 from assaymark.workflow.season_view_run import SeasonFindings, SeasonJudgments, season_run
 from assaymark.workflow.tables import EVIDENCE, MEASUREMENTS, VERDICTS, Store
@@ -101,6 +101,7 @@ def publish_season(
     """
     stored, store = stored_season(folder), Store(folder)
     _require_judged(folder, store)
+    site_files(site, stored.season.name, stored.plan_hash)
     progress("reading the records", 0, 3)
     material, judged = material_of(store, stored), SeasonJudgments.read(store)
     sheets = stored_datasheets(folder)

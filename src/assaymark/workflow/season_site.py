@@ -32,7 +32,7 @@ def replace_site(site: Path, season: str, plan_hash: str, write: Callable[[Path]
     PlanError
         It cannot be made.
     """
-    earlier = _earlier(site, season, plan_hash)
+    earlier = site_files(site, season, plan_hash)
 
     def say(files: Iterable[str]) -> None:
         about = {"format": FORMAT, "season": season, "plan_hash": plan_hash, "files": sorted(files)}
@@ -68,8 +68,14 @@ def _kept(site: Path) -> Iterator[None]:
             raise
 
 
-def _earlier(site: Path, season: str, plan_hash: str) -> tuple[str, ...]:
-    """The files of the site that lies there, if it is one of this season."""
+def site_files(site: Path, season: str, plan_hash: str) -> tuple[str, ...]:
+    """The files of the site that lies there; none where the folder is empty or not there yet.
+
+    Raises
+    ------
+    InputError
+        As `replace_site`.
+    """
     path = site / MANIFEST
     if not path.is_file():
         if site.exists() and (not site.is_dir() or any(site.iterdir())):

@@ -1,0 +1,137 @@
+"""Seasons: replay without and with model time, prompts of judges of a long record, and the site of many agents.
+
+Run ``just bench``. Seconds are of this machine; the best of some runs, since its disk may be busy with something else.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from made_season import made_catalogue, made_season
+
+from assaymark.cli import models
+from assaymark.engine import CallSpec, Model, Reply
+from assaymark.judging.season.horizon_prompts import horizon_tasks, next_call
+from assaymark.judging.season.plans import load_scoring
+from assaymark.protocol import JudgeSpec
+from assaymark.report.season.site import write_site
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.season_judging_parts import season_horizons
+from assaymark.workflow.season_material import season_material
+from assaymark.workflow.season_plan import lock_season
+from assaymark.workflow.season_records import NAVS
+from assaymark.workflow.season_running import run_season
+from assaymark.workflow.tables import Store
+
+Note = Callable[[str, str, str, str], None]
+
+AGENTS = ("contrarian", "equal-weight", "minimum-variance", "momentum", "steward")
+DAYS, INSTRUMENTS = 250, 100
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def season_text(provider: str) -> str:
+    """Five agents, a hundred instruments and 250 trading days."""
+    agents = "".join(f'[[agents]]\nname = "{one}"\nfamily = "bench"\nmodel = "{provider}/{one}"\n' for one in AGENTS)
+    return f"""
+name = "bench"
+prompt = "Grow the book over the season. Say what you saw and why you act."
+universe = {INSTRUMENTS}
+[calendar]
+first = 2024-01-02
+last = 2024-12-16
+{agents}"""
+
+
+class Stub:
+    """A model that answers at once: it buys a unit of one instrument after the other, with a reason."""
+
+    def __init__(self, universe: tuple[str, ...]) -> None:
+        self.replies = [json.dumps({"orders": [order(one)], "rationale": reason(one)}) for one in universe]
+        self.asked = 0
+
+    async def complete(self, call: CallSpec) -> Reply:
+        self.asked += 1
+        return Reply(text=self.replies[self.asked % len(self.replies)], model=call.model)
+
+
+def order(instrument: str) -> Mapping[str, object]:
+    return {"instrument": instrument, "side": "buy", "quantity": 1.0}
+
+
+def reason(instrument: str) -> str:
+    return f"{instrument} rose 3.1 % in a week, and one unit more leaves the book as spread as it was."
+
+
+def replay(path: Path, provider: str, who: Callable[[tuple[str, ...]], Mapping[str, Model]]) -> tuple[RunFolder, float]:
+    """A season replayed in a new folder, and the seconds from the lock to its tables."""
+    folder = RunFolder(path)
+    locked = lock_season(folder, season_text(provider), "bench", now=NOW)
+    answering = who(locked.data.universe)
+    started = time.perf_counter()
+    done = run_season(folder, answering, now=NOW)
+    seconds = time.perf_counter() - started
+    assert len(done.days) == DAYS
+    return folder, seconds
+
+
+def stubs(universe: tuple[str, ...]) -> Mapping[str, Model]:
+    return {f"stub/{one}": Stub(universe) for one in AGENTS}
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, float]:
+    """The season with stub models, and the best of three times."""
+    path = tmp_path_factory.mktemp("stub")
+    found = [replay(path / str(number), "stub", stubs) for number in range(3)]
+    return found[0][0], min(seconds for _, seconds in found)
+
+
+def test_replay(tmp_path: Path, played: tuple[RunFolder, float], note: Note) -> None:
+    what = f"season of {len(AGENTS)} agents, {DAYS} days and {INSTRUMENTS} instruments replayed, to its tables"
+    folder, seconds = played
+    assert Store(folder).rows(NAVS) == DAYS * len(AGENTS)
+    note(what, "models that answer at once, every reply in the ledger", f"{seconds:.1f} s", "< 5 s")
+    _, whole = replay(tmp_path / "run", "reference", lambda _: models())
+    note(what, "the reference agents, which read their prompts", f"{whole:.1f} s", "none set")
+    assert seconds < 5
+
+
+def test_prompts(played: tuple[RunFolder, float], note: Note) -> None:
+    material = season_material(played[0])
+    plan = load_scoring("v0.4")
+    judges = [JudgeSpec(name=f"judge-{n}", model=f"stub/judge-{n}", family=f"family-{n}") for n in range(3)]
+    started = time.perf_counter()
+    horizons = season_horizons(material)
+    made = (time.perf_counter() - started) / len(horizons)
+    started = time.perf_counter()
+    tasks = horizon_tasks(horizons, judges, plan, budget=2_000_000)
+    calls = [next_call(task) for task in tasks]
+    each = (time.perf_counter() - started) / len(calls)
+    first = calls[0]
+    assert first is not None
+    assert first.task.parts[0].of == 1
+    size = sum(len(text.text) for message in first.call.messages for text in message.parts) / 1e6
+    what = f"a record of {DAYS} days as a prompt of {size:.1f} MB"
+    note(what, f"for each of {len(judges)} judges", f"{each * 1e3:.0f} ms", "< 50 ms")
+    note(what, "blinding and market lines before it, once for all judges", f"{made * 1e3:.0f} ms", "none set")
+    assert each < 0.05
+
+
+def test_site(tmp_path: Path, note: Note) -> None:
+    run = made_season(50, DAYS)
+    started = time.perf_counter()
+    pages = write_site(run, tmp_path / "site", [made_catalogue("en")])
+    seconds = time.perf_counter() - started
+    sizes = [page.stat().st_size for page in pages]
+    what = f"the site of a season of 50 agents and {DAYS} days in one language: {len(pages):,} pages"
+    note(what, "wall clock", f"{seconds:.1f} s", "< 20 s")
+    note(what, "the largest page", f"{max(sizes) / 1024:,.0f} kB", "< 1,000 kB")
+    note(what, "all of it", f"{sum(sizes) / 2**20:,.0f} MB", "none set")
+    assert seconds < 20
+    assert max(sizes) < 1_000_000
