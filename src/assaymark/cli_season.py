@@ -9,12 +9,13 @@ from typing import Annotated
 
 import typer
 
-from assaymark.cli_tools import Budget, Ledger, PriceFile, Tools
+from assaymark.cli_tools import Budget, DryRun, Ledger, PriceFile, Tools
 from assaymark.errors import InputError
 from assaymark.workflow import costs
 from assaymark.workflow.asking import prices_of
 from assaymark.workflow.folder import RunFolder, read_text
 from assaymark.workflow.season_judging import judge_season
+from assaymark.workflow.season_judging_costs import expect_season_judging
 from assaymark.workflow.season_plan import lock_season
 from assaymark.workflow.season_publishing import chosen_languages, publish_season
 from assaymark.workflow.season_running import Stepped, run_season, step_season
@@ -64,10 +65,13 @@ def season_app(tools: Tools) -> typer.Typer:
         _run(tools, season, budget, prices, run_season)
 
     @app.command("judge")
-    def judge(season: SeasonFolder, budget: Budget = None, prices: PriceFile = None) -> None:
+    def judge(season: SeasonFolder, budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False) -> None:
         """Have the panel grade every record, whole and period by period. Killed and called again, it goes on."""
         folder = RunFolder(season)
         who = costs.paid_models(tools.models(), budget, prices)
+        if dry_run:
+            tools.say_all(expect_season_judging(folder, prices_of(who)))
+            return
         with tools.progress() as progress:
             done = judge_season(folder, who, progress=progress)
         tools.say_all([*done.lines, *costs.paid_lines(folder, prices_of(who))])

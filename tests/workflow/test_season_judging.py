@@ -2,47 +2,370 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
 import pytest
 from season_runs import NOW, begun, market, season_text, stored
 
-from assaymark.cli import models
+from assaymark.agents import reference_agents
+from assaymark.cli import main
+from assaymark.engine import CallSpec, Model, Reply
+from assaymark.engine.models.prices import load_prices
+from assaymark.errors import InputError, LedgerError, ModelError, PlanError
+from assaymark.judging.season.season_judges import reference_season_judges
 from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.season_journal import alone, not_stepping
 from assaymark.workflow.season_judging import judge_season
-from assaymark.workflow.season_records import GRADES, GUESSES, REPLACED
-from assaymark.workflow.season_running import run_season
+from assaymark.workflow.season_judging_costs import expect_season_judging
+from assaymark.workflow.season_records import GRADES, GUESSES, REPLACED, SeasonGrade
+from assaymark.workflow.season_running import run_season, step_season
 from assaymark.workflow.tables import EVIDENCE, JUDGMENTS, Store
 
-PANEL = "".join(
-    f'\n[[panel]]\nname = "{name}"\nfamily = "j{name}"\nmodel = "reference/season-{name}"\n'
-    for name in ("auditor", "reader", "allocator")
-)
+JUDGES = ("auditor", "reader", "allocator")
+TABLES = (GRADES, GUESSES, REPLACED, EVIDENCE, JUDGMENTS)
+ENGINE = "\n[engine]\nattempts = 1\nbackoff_s = 0\ndeadline_s = 5\n"
+WHO: dict[str, Model] = {**reference_agents(), **reference_season_judges()}
 
 
-@pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
-    """A season of two agents and eleven days in three weeks that was run and not judged. Not to be changed."""
-    path = tmp_path_factory.mktemp("played")
-    text = season_text(head="universe = 6") + PANEL + f'\n[market]\nsource = "{stored(path / "m", market())}"\n'
-    folder = begun(path / "run", text, models())
-    run_season(folder, models(), now=NOW)
+def panel(*names: str, **models: str) -> str:
+    """The panel of a season file; judges of other models by name."""
+    chosen = {name: f"reference/season-{name}" for name in names} | models
+    return "".join(
+        f'\n[[panel]]\nname = "{name}"\nfamily = "j{name}"\nmodel = "{model}"\n' for name, model in chosen.items()
+    )
+
+
+def locked(path: Path, *, judges: str = panel(*JUDGES), more: str = "", who=WHO, **changes) -> RunFolder:
+    """A season of six instruments that is not run yet."""
+    head = "universe = 6\n" + changes.pop("head", "")
+    text = season_text(head=head, **changes) + judges + more
+    return begun(path / "run", f'{text}\n[market]\nsource = "{stored(path / "market", market())}"\n', who)
+
+
+def played(path: Path, **changes) -> RunFolder:
+    folder = locked(path, **changes)
+    run_season(folder, changes.get("who", WHO), now=NOW)
     return folder
 
 
-def test_whole_records_and_periods_are_graded_by_every_judge(played: RunFolder) -> None:
-    done = judge_season(played, models())
-    assert done.made == 2 * 3 * (1 + 3) * 2 + 2 * 3
-    store = Store(played)
-    grades = store.read(GRADES)
+@pytest.fixture(scope="module")
+def unjudged(tmp_path_factory) -> RunFolder:
+    """Two agents, eleven days in three weeks. Not to be changed."""
+    return played(tmp_path_factory.mktemp("unjudged"))
+
+
+@pytest.fixture(scope="module")
+def judged(unjudged, tmp_path_factory) -> RunFolder:
+    """The same, graded by three judges. Not to be changed."""
+    folder = copied(unjudged, tmp_path_factory.mktemp("judged"))
+    assert judge_season(folder, WHO).made == 2 * 3 * (1 + 3) * 2 + 2 * 3
+    return folder
+
+
+def copied(folder: RunFolder, path: Path) -> RunFolder:
+    """A copy to be changed."""
+    shutil.copytree(folder.path, path / "copy")
+    return RunFolder(path / "copy")
+
+
+def bytes_of(folder: RunFolder) -> dict[str, bytes]:
+    return {table.name: (folder.tables / f"{table.name}.parquet").read_bytes() for table in TABLES}
+
+
+@dataclass
+class Spy:
+    """A judge that answers as another one does, unless ``instead`` says something else of a call."""
+
+    of: Model = WHO["reference/season-auditor"]
+    instead: Callable[[CallSpec], Reply | None] = lambda _: None
+    asked: list[CallSpec] = field(default_factory=list)
+
+    async def complete(self, call: CallSpec) -> Reply:
+        self.asked.append(call)
+        return self.instead(call) or await self.of.complete(call)
+
+
+def kind(call: CallSpec) -> str:
+    """What a call asks for."""
+    wanted = json.loads(call.schema.text)["properties"]
+    return next(name for name in ("outcome", "author", "reasoning") if name in wanted)
+
+
+# --- what is graded ---------------------------------------------------------------------------------------------------
+
+
+def test_whole_records_and_periods_are_graded_by_every_judge(judged):
+    grades = Store(judged).read(GRADES)
     assert {(one.scope, one.period) for one in grades} == {
         ("whole", ""), ("period", "2024-W09"), ("period", "2024-W10"), ("period", "2024-W11")
     }  # fmt: skip
     assert len(grades) == 4 * 2 * 3
     assert all(one.score.score is not None for one in grades)
-    assert {one.steps for one in grades if one.scope == "whole"} == {11}
-    assert len(store.read(GUESSES)) == 4 * 2 * 3
-    assert len(store.read(JUDGMENTS)) == len(grades)
-    assert store.rows(EVIDENCE) > 0
-    assert store.rows(REPLACED) >= 0
-    again = judge_season(played, models())
-    assert again.made == 0
-    assert again.lines == done.lines
+    whole = [one for one in grades if one.scope == "whole"]
+    assert {(one.first, one.last, one.steps) for one in whole} == {("2024-03-01", "2024-03-15", 11)}
+    assert {one.steps for one in grades if one.period == "2024-W10"} == {5}
+    assert all(one.score.outcome is not None and one.score.outcome.state == "ok" for one in whole)
+    assert all(one.score.outcome is None for one in grades if one.scope == "period")
+
+
+def test_tables_beside_the_grades(judged):
+    store = Store(judged)
+    guesses = store.read(GUESSES)
+    assert Counter((one.period, one.state) for one in guesses) == dict.fromkeys(
+        [("", "ok"), ("2024-W09", "ok"), ("2024-W10", "ok"), ("2024-W11", "ok")], 6
+    )
+    judgments = {(one.trajectory, one.judge): one for one in store.read(JUDGMENTS)}
+    for one in store.read(GRADES):
+        found = judgments[f"{one.agent}/{one.period}" if one.period else one.agent, one.judge]
+        assert found.scores["composite"] == one.score.score.composite
+    counted = sum(len(ones) for ones in judgments)
+    assert counted
+    decisions = {one.decision for one in store.read(EVIDENCE)}
+    assert decisions <= {f"spring-{day}-{agent}" for day in days() for agent in ("one", "two")}
+
+
+def days() -> list[str]:
+    return [f"2024-03-{day:02d}" for day in (1, 4, 5, 6, 7, 8, 11, 12, 13, 14, 15)]
+
+
+def test_outcomes_are_shown_after_the_grades_and_nowhere_else(unjudged, tmp_path):
+    spies = {name: Spy(WHO[name]) for name in WHO if name.startswith("reference/season-")}
+    judge_season(copied(unjudged, tmp_path), WHO | spies)
+    for spy in spies.values():
+        kinds = [kind(call) for call in spy.asked]
+        assert kinds == ["reasoning"] * 8 + ["outcome"] * 2 + ["author"] * 8
+        for call in spy.asked:
+            assert ("to the agent's next step" in call.messages[-1].text) == (kind(call) == "outcome")
+
+
+def test_names_swapped_change_no_score(judged, tmp_path):
+    text = (judged.plan).read_text().replace('"one"', '"XX"').replace('"two"', '"one"').replace('"XX"', '"two"')
+    swapped = begun(tmp_path / "run", text, WHO)
+    run_season(swapped, WHO, now=NOW)
+    judge_season(swapped, WHO)
+    other = {"one": "two", "two": "one"}
+    found, wanted = (
+        {(rename(one), one.judge, one.period): one.score.score for one in Store(folder).read(GRADES)}
+        for folder, rename in ((swapped, lambda one: other[one.agent]), (judged, lambda one: one.agent))
+    )
+    assert found == wanted
+
+
+def test_months_replicates_trials_and_no_probe(tmp_path):
+    judges = panel("auditor").replace('auditor"\n\n', 'auditor"\n') + "trials = 2\n"
+    more = '\n[judging]\nperiod = "month"\nauthor_probe = false\n'
+    folder = played(tmp_path, judges=judges, more=more, head="replicates = 2", last="2024-03-06")
+    judge_season(folder, WHO)
+    found = Counter((one.scope, one.period, one.replicate, one.trial) for one in Store(folder).read(GRADES))
+    assert found == dict.fromkeys(
+        [
+            ("whole", "", 1, 1), ("whole", "", 1, 2), ("period", "2024-03", 1, 1),
+            ("replicate", "", 1, 1), ("replicate", "", 2, 1),
+        ],
+        2,
+    )  # fmt: skip
+    assert Store(folder).read(GUESSES) == []
+
+
+def test_a_long_record_is_graded_in_parts(tmp_path):
+    folder = played(
+        tmp_path, judges=panel("reader"), more="\n[judging]\ntoken_budget = 3000\n", model="reference/steward"
+    )
+    assert any("later parts show a judge's notes" in line for line in expect_season_judging(folder, load_prices()))
+    judge_season(folder, WHO)
+    whole = {one.agent: one.score for one in Store(folder).read(GRADES) if one.scope == "whole"}
+    assert [len(whole[agent].grades.parts) for agent in ("one", "two")] == [2, 1]
+    assert all(one.score is not None for one in whole.values())
+    assert sum(part.size for part in whole["one"].grades.parts) == 11
+
+
+def test_an_agent_alone_is_graded_and_nobody_guesses(tmp_path):
+    text = season_text(head="universe = 6", last="2024-03-05").split('[[agents]]\nname = "two"')[0] + panel("reader")
+    source = stored(tmp_path / "market", market())
+    folder = begun(tmp_path / "run", f'{text}\n[market]\nsource = "{source}"\n', WHO)
+    run_season(folder, WHO, now=NOW)
+    judge_season(folder, WHO)
+    assert Store(folder).rows(GRADES) == 3
+    assert Store(folder).read(GUESSES) == []
+
+
+# --- going on ---------------------------------------------------------------------------------------------------------
+
+
+def test_judged_again_nothing_is_asked_and_the_bytes_are_the_same(judged, tmp_path):
+    folder, wanted = copied(judged, tmp_path), bytes_of(judged)
+    spies = {name: Spy() for name in WHO}
+    first = judge_season(folder, spies)
+    assert first.made == 0
+    for table in TABLES:
+        (folder.tables / f"{table.name}.parquet").unlink()
+    again = judge_season(folder, spies)
+    assert (again.made, again.lines) == (0, first.lines)
+    assert bytes_of(folder) == wanted
+    assert not any(spy.asked for spy in spies.values())
+
+
+class Killed(BaseException):
+    """A planted kill."""
+
+
+@pytest.mark.parametrize("at", [1, 5, 10])
+def test_killed_and_called_again_it_goes_on(unjudged, judged, tmp_path, at):
+    folder = copied(unjudged, tmp_path)
+
+    def dies(call: CallSpec) -> Reply | None:
+        if len(spy.asked) == at:
+            raise RuntimeError("killed")
+        return None
+
+    spy = Spy(WHO["reference/season-reader"], dies)
+    with pytest.raises(RuntimeError, match="killed"):
+        judge_season(folder, WHO | {"reference/season-reader": spy})
+    assert Store(folder).rows(GRADES) == 0
+    before = len(spy.asked)
+    spy.instead = lambda _: None
+    judge_season(folder, WHO | {"reference/season-reader": spy})
+    assert bytes_of(folder) == bytes_of(judged)
+    assert len(spy.asked) - before <= 18 - (at - 1)
+
+
+def test_a_season_that_goes_on_is_graded_anew(tmp_path):
+    spy = Spy()
+    who = WHO | {"test/judge": spy}
+    folder = locked(tmp_path, judges=panel(sworn="test/judge"), who=who)
+    step_season(folder, who, now=NOW, day=date(2024, 3, 8))
+    early = judge_season(folder, who)
+    assert "up to 2024-03-08; the season is not over" in early.lines[0]
+    assert {one.last for one in Store(folder).read(GRADES) if one.scope == "whole"} == {"2024-03-08"}
+    seen = {call.key for call in spy.asked}
+    run_season(folder, who, now=NOW)
+    late = judge_season(folder, who)
+    assert late.lines[0] == "spring: 2 agents graded by 1 judges up to 2024-03-15"
+    assert {one.last for one in Store(folder).read(GRADES) if one.scope == "whole"} == {"2024-03-15"}
+    again = [call for call in spy.asked if call.key in seen]
+    assert len(again) == len(seen)  # the first week is over and is not asked about again
+    fresh = [one for one in Store(folder).read(GRADES) if one.score.grades.parts[-1].call_key not in seen]
+    assert {one.period for one in fresh} == {"", "2024-W10", "2024-W11"}
+
+
+# --- bad judges -------------------------------------------------------------------------------------------------------
+
+
+def states(folder: RunFolder, judge: str) -> set[str]:
+    return {one.score.grades.state for one in Store(folder).read(GRADES) if one.judge == judge}
+
+
+BAD = {
+    "refused": (Reply(text="I will not.", model="m", finish="refusal"), "are refusals"),
+    "truncated": (Reply(text='{"reasoning": {', model="m", finish="length"), "were cut off"),
+    "invalid": (Reply(text="[bold]I like it.\x1b[31m", model="m"), "do not have the form that was asked for"),
+}
+
+
+@pytest.mark.parametrize("state", [*BAD, "huge"])
+def test_a_judge_that_is_of_no_use_is_recorded_and_named(unjudged, judged, tmp_path, state):
+    huge = Reply(text='{"reasoning": "' + "x" * 500_000 + '"}', model="m")
+    reply, words = (huge, "(first: longer than 400000 characters") if state == "huge" else BAD[state]
+    folder = copied(unjudged, tmp_path)
+    done = judge_season(folder, WHO | {"reference/season-reader": Spy(instead=lambda _: reply)})
+    assert states(folder, "reader") == {"invalid" if state == "huge" else state}
+    line = next(one for one in done.lines if one.startswith("reader: 16 of 16 replies"))
+    assert words in line
+    assert "\x1b" not in line
+    kept = [one for one in Store(judged).read(GRADES) if one.judge != "reader"]
+    assert [one for one in Store(folder).read(GRADES) if one.judge != "reader"] == kept
+    assert judge_season(folder, {}).made == 0  # recorded as they came, and not asked again
+
+
+def test_a_judge_that_never_answers_is_recorded_and_asked_again(tmp_path):
+    def silent(_: CallSpec) -> Reply | None:
+        raise ModelError("no reply within 5 s", retryable=True)
+
+    spy = Spy(instead=silent)
+    who = WHO | {"test/judge": spy}
+    folder = played(tmp_path, judges=panel("reader", sworn="test/judge"), more=ENGINE, who=who)
+    done = judge_season(folder, who)
+    assert len(spy.asked) == 8  # no outcome and no guess is asked of a judge that gave nothing
+    assert states(folder, "sworn") == {"failed"}
+    assert states(folder, "reader") == {"ok"}
+    assert any(line.startswith("sworn: 16 of 16 replies never came (first: the model gave no") for line in done.lines)
+    spy.instead = lambda _: None
+    again = judge_season(folder, who)
+    assert again.made == 18
+    assert states(folder, "sworn") == {"ok"}
+    assert len(again.lines) == 2
+
+
+def test_where_nobody_answers_nothing_is_written(tmp_path):
+    def silent(_: CallSpec) -> Reply | None:
+        raise ModelError("no key", retryable=False)
+
+    who = WHO | {"test/judge": Spy(instead=silent)}
+    folder = played(tmp_path, judges=panel(sworn="test/judge"), more=ENGINE, who=who, last="2024-03-05")
+    with pytest.raises(ModelError, match=r"no judge answered anything .*no key"):
+        judge_season(folder, who)
+    assert Store(folder).rows(GRADES) == 0
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+def test_two_at_once_do_not_meet(unjudged, tmp_path):
+    folder = copied(unjudged, tmp_path)
+    with alone(folder.path / "season" / "judging.lock", "busy"), pytest.raises(LedgerError, match="being judged by an"):
+        judge_season(folder, WHO)
+    with not_stepping(folder), pytest.raises(LedgerError, match="another step of this season is at work"):
+        judge_season(folder, WHO)
+    assert Store(folder).rows(GRADES) == 0
+
+
+def test_a_season_that_nobody_can_grade_is_refused(tmp_path, capsys):
+    bare = played(tmp_path / "bare", judges="", last="2024-03-05")
+    with pytest.raises(InputError, match="no panel of models"):
+        judge_season(bare, WHO)
+    empty = locked(tmp_path / "empty")
+    with pytest.raises(InputError, match="no decision was made yet; run: assaymark season run"):
+        judge_season(empty, WHO)
+    with pytest.raises(PlanError, match="holds no season"):
+        judge_season(RunFolder(tmp_path / "nothing"), WHO)
+    capsys.readouterr()
+    assert main(["season", "judge", str(bare.path)]) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 1
+
+
+# --- what it costs, and the command -----------------------------------------------------------------------------------
+
+
+def test_what_it_will_cost_is_what_is_asked_then(unjudged, judged):
+    there = {path.name for path in unjudged.path.rglob("*")}
+    for folder, answered in ((unjudged, 0), (judged, 18)):
+        lines = expect_season_judging(folder, load_prices())
+        said = f"reference/season-allocator: 18 calls (grades 8, outcomes 2, guesses at authors 8), {answered} answered"
+        assert lines[0].startswith(said)
+        assert lines[-2].startswith(f"in all 54 calls, {3 * answered} answered already")
+    assert {path.name for path in unjudged.path.rglob("*")} == there
+
+
+def test_the_command_says_what_was_graded(unjudged, tmp_path, capsys):
+    folder = copied(unjudged, tmp_path)
+    assert main(["season", "judge", str(folder.path), "--dry-run"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "dry run: nothing was sent"
+    assert Store(folder).rows(GRADES) == 0
+    assert main(["season", "judge", str(folder.path)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[:2] == [
+        "spring: 2 agents graded by 3 judges up to 2024-03-15",
+        "whole records 6 of 6, weeks 18 of 18, outcomes 6 of 6, guesses at authors 24 of 24",
+    ]
+
+
+def test_a_grade_is_read_back_as_it_was_written(judged):
+    grades = Store(judged).read(GRADES)
+    assert all(isinstance(one, SeasonGrade) for one in grades)
+    assert GRADES.from_arrow(GRADES.to_arrow(grades)) == grades

@@ -210,9 +210,12 @@ def expected(stages: Sequence[Stage], held: Iterable[str], prices: Prices, *, ba
     ]
 
 
-def expected_lines(stages: Sequence[Stage], folder: RunFolder, study: Study | None, prices: Prices) -> list[str]:
-    """What each model has to answer and the sum, in lines to print."""
-    found = expected(stages, _held(folder, stages), prices, batch=study is not None and study.engine.batch)
+def expected_lines(
+    stages: Sequence[Stage], folder: RunFolder, study: Study | None, prices: Prices, *, batch: bool = False
+) -> list[str]:
+    """What each model has to answer and the sum, in lines to print. ``batch`` where no study says it."""
+    batch = batch if study is None else study.engine.batch
+    found = expected(stages, _held(folder, stages), prices, batch=batch)
     lines = [_expected_line(one) for one in found]
     known = sum(one.rest.cost or 0.0 for one in found)
     unpriced = [one.model for one in found if one.rest.cost is None]

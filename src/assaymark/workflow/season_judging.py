@@ -41,6 +41,7 @@ from assaymark.workflow.season_records import (
     NAVS,
     REJECTIONS,
     REPLACED,
+    TIMES,
     SeasonGrade,
     SeasonGuess,
 )
@@ -76,7 +77,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Pr
         what was answered is kept.
     """
     stored, store = stored_season(folder), Store(folder)
-    _refuse(folder, stored.season, store)
+    refuse_unjudgeable(folder, stored.season, store)
     with alone(folder.path / "season" / "judging.lock", f"{folder.path}: this season is being judged by another run"):
         with not_stepping(folder):
             basis = judging_basis(store, stored)
@@ -116,14 +117,21 @@ def _failed(one: SeasonGrade) -> bool:
     return one.score.grades.state == "failed" or (outcome is not None and outcome.state == "failed")
 
 
-def _refuse(folder: RunFolder, season: Season, store: Store) -> None:
-    """A season that nobody can grade."""
+def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
+    """See that there is somebody who can grade, and something to be graded.
+
+    Raises
+    ------
+    InputError
+        No panel of models, or no decision yet.
+    """
     if not asked_judges(season):
         what = "this season has no panel of models that could grade it; name judges in the season file ([[panel]]) and "
         raise InputError(str(folder.path), [Problem("", f"{what}lock it in a new run folder")])
-    if not store.rows(DECISIONS):
-        what = "no decision was made yet; run: assaymark season run"
-        raise InputError(str(folder.path), [Problem("", f"{what} {folder.path}")])
+    if not store.rows(TIMES):  # an import leaves decisions before a season of them is locked
+        verb = "init FILE --out" if season.recorded else "run"
+        what = f"no decision was made yet; run: assaymark season {verb} {folder.path}"
+        raise InputError(str(folder.path), [Problem("", what)])
 
 
 def _graded(

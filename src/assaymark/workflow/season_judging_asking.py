@@ -39,6 +39,8 @@ class SeasonAsker:
     ) -> None:
         self.folder, self.ledger, self.models, self.engine, self.progress = folder, ledger, models, engine, progress
         self.replies: dict[str, Reply] = {}
+        self.silent: dict[str, str] = {}
+        """Models of which no call brought a reply, and why: they are not asked further in this run."""
         self.made = 0
 
     def ask(self, calls: Sequence[CallSpec], what: str = WHAT) -> None:
@@ -49,7 +51,9 @@ class SeasonAsker:
         ModelError
             The run was asked to stop, its budget is used up, or others gave calls up.
         """
-        wanted = {call.key: call for call in calls}
+        asked = {call.key: call for call in calls}
+        wanted = {key: call for key, call in asked.items() if key not in self.replies}
+        self._lose({key: self.silent[call.model] for key, call in wanted.items() if call.model in self.silent}, wanted)
         wanted = {key: call for key, call in wanted.items() if key not in self.replies}
         if not wanted:
             return
@@ -60,10 +64,14 @@ class SeasonAsker:
         self.replies |= dict(self.ledger.replies(list(wanted)))
         lost = {key: call for key, call in wanted.items() if key not in self.replies}
         if lost:
-            reasons = self._reasons(summary, lost)
-            self.replies |= {
-                key: Reply(text=reasons[key], model=call.model, finish="failed") for key, call in lost.items()
-            }
+            self._lose(self._reasons(summary, lost), lost)
+            there = {call.model for key, call in wanted.items() if key not in lost}
+            self.silent |= {call.model: self.replies[key].text for key, call in lost.items() if call.model not in there}
+
+    def _lose(self, reasons: Mapping[str, str], calls: Mapping[str, CallSpec]) -> None:
+        """Calls that have no reply, and why."""
+        for key, reason in reasons.items():
+            self.replies[key] = Reply(text=reason, model=calls[key].model, finish="failed")
 
     def grades(self, tasks: Sequence[HorizonTask]) -> tuple[HorizonGrades, ...]:
         """The grades of all tasks, asked for part by part; `HorizonGrades` also where a judge gave none."""

@@ -1,0 +1,99 @@
+"""What judging a season would ask and cost, before anything is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from typing import Final
+
+from assaymark.engine import CallSpec, Ledger, Reply
+from assaymark.engine.models.prices import Prices
+from assaymark.judging.season.horizon_prompts import HorizonTask, grader_version, next_call
+from assaymark.judging.season.horizon_replies import MOST_NOTE_TOKENS, HorizonAnswer, Read, read_horizon_reply
+from assaymark.judging.season.horizon_scores import HorizonGrades
+from assaymark.judging.season.outcome_prompts import outcome_calls
+from assaymark.judging.season.plans import load_scoring
+from assaymark.workflow.costs import Stage, expected_lines
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.season_judging import refuse_unjudgeable
+from assaymark.workflow.season_judging_parts import asked_judges, season_parts, season_probes, season_tasks
+from assaymark.workflow.season_material import material_of
+from assaymark.workflow.season_plan import stored_season
+from assaymark.workflow.tables import Store
+
+ReplyTo = Callable[[str], Reply | None]
+
+_ANSWER: Final = HorizonAnswer(
+    reasoning={},
+    evidence={},
+    data_reliability=0,
+    claims=(),
+    lookahead_check="pass",
+    lookahead_reason="",
+    verdict="",
+    summary="",
+    notes="word " * MOST_NOTE_TOKENS,
+)
+"""Stands in for an answer on a part that is not asked about yet: with notes of the most that is allowed."""
+
+
+def expect_season_judging(folder: RunFolder, prices: Prices) -> list[str]:
+    """What `assaymark season judge` would ask and cost, in lines. Nothing is sent, and nothing is written.
+
+    Raises
+    ------
+    InputError, PlanError, LedgerError
+        As `judge_season`.
+    """
+    stored, store = stored_season(folder), Store(folder)
+    refuse_unjudgeable(folder, stored.season, store)
+    material = material_of(store, stored)
+    season, parts, judges = stored.season, season_parts(material), asked_judges(stored.season)
+    plan, budget = load_scoring(season.scoring), season.judging.token_budget
+    tasks = season_tasks(parts, judges, plan, budget=budget)
+    with Ledger.open(folder.ledger, create=False) if folder.has_ledger else nullcontext() as ledger:
+        graded = [call for _, task in tasks for call in _calls(task, _replies(ledger))]
+    outcomes = [
+        one.call
+        for part, task in tasks
+        if part.scope == "whole"
+        for one in outcome_calls(_stand_in(task), part.horizon, material.outcomes, task.judge, plan, budget=budget)
+    ]
+    probes = season_probes(parts, judges, budget=budget) if season.judging.author_probe else []
+    stages = [Stage("grades", graded), Stage("outcomes", outcomes)]
+    stages.append(Stage("guesses at authors", [one.planned.call for one in probes]))
+    lines = expected_lines(stages, folder, None, prices, batch=season.engine.batch)
+    if any(len(task.parts) > 1 for _, task in tasks):
+        told = f"of long records later parts show a judge's notes: {MOST_NOTE_TOKENS:,} words stand in for those"
+        lines = [*lines[:-1], told, lines[-1]]
+    return lines
+
+
+def _replies(ledger: Ledger | None) -> ReplyTo:
+    if ledger is None:
+        return lambda _: None
+    return lambda key: next((reply for _, reply in ledger.replies([key])), None)
+
+
+def _calls(task: HorizonTask, reply_to: ReplyTo) -> Iterator[CallSpec]:
+    """The calls of a task, one for each part, from the answers that there are."""
+    reads: list[Read[HorizonAnswer]] = []
+    while (planned := next_call(task, reads)) is not None:
+        yield planned.call
+        # A record in one part needs no answer to say what comes next.
+        reply = reply_to(planned.call.key) if len(task.parts) > 1 else None
+        reads.append(Read("ok", _ANSWER) if reply is None else read_horizon_reply(reply, planned.asked))
+
+
+def _stand_in(task: HorizonTask) -> HorizonGrades:
+    """Grades that are not given yet."""
+    return HorizonGrades(
+        agent=task.agent,
+        judge=task.judge.name,
+        family=task.judge.family,
+        trial=task.trial,
+        horizon=task.horizon,
+        grader=grader_version(task.plan),
+        state="ok",
+        parts=(),
+    )
