@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cache
-from html.parser import HTMLParser
 
 import bench_runs as runs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from outline import read, words
 
 from assaymark.claims.benchmark import BenchRules, decide_benchmark
 from assaymark.claims.boards import Board, Standing
@@ -23,7 +23,6 @@ from assaymark.report.portbench.said import every_claim, said_levels
 from assaymark.report.portbench.stages import stage_note, stage_tables
 from assaymark.report.portbench.traces import episode_paths
 
-VOID = {"meta", "br", "input", "img"}
 RUNS = ("eight", "two", "single", "questions_only", "pipeline_only", "hostile", "empty")
 
 
@@ -37,55 +36,6 @@ def pages():
         return made[name]
 
     return of
-
-
-class Outline(HTMLParser):
-    """Checks that tags nest and ids are unique, and gathers links, ids, headings and text."""
-
-    def __init__(self):
-        super().__init__()
-        self.open, self.ids, self.links, self.tags, self.attributes = [], [], [], [], []
-        self.text, self.serif = [], []
-
-    def handle_starttag(self, tag, attrs):
-        found = dict(attrs)
-        self.tags.append(tag)
-        self.attributes += [name for name, _ in attrs]
-        if tag not in VOID:
-            self.open.append((tag, found.get("class") or ""))
-        if "id" in found:
-            self.ids.append(found["id"])
-        if tag == "a":
-            self.links.append(found["href"])
-
-    def handle_startendtag(self, tag, attrs):
-        self.handle_starttag(tag, attrs)
-        if tag not in VOID:
-            self.open.pop()
-
-    def handle_endtag(self, tag):
-        assert self.open
-        assert self.open[-1][0] == tag, (self.open[-3:], tag, self.getpos())
-        self.open.pop()
-
-    def handle_data(self, data):
-        inside = [tag for tag, _ in self.open]
-        if not {"style", "script"} & set(inside):
-            self.text.append(data)
-            if any("quote" in kind.split() for _, kind in self.open):
-                self.serif.append(data)
-
-
-def read(html: str) -> Outline:
-    outline = Outline()
-    outline.feed(html)
-    outline.close()
-    assert outline.open == []
-    return outline
-
-
-def words(html: str) -> str:
-    return " ".join(" ".join(read(html).text).split())
 
 
 @pytest.mark.parametrize("name", RUNS)

@@ -47,13 +47,11 @@ class BlindingView:
 
 
 def preference_rows(book: SeasonLookup, words: Words) -> tuple[PreferenceRow, ...]:
-    """One row a judge; a judge that was not measured is left out."""
-    found = []
-    for judge in book.run.judges:
-        item = book.one("season.self_preference", judge=judge.name)
-        if item is not None:
-            found.append(_preference(book, judge, item, words))
-    return tuple(found)
+    """One row a judge that was measured; none at all where there is no gap to show."""
+    measured = [(judge, book.one("season.self_preference", judge=judge.name)) for judge in book.run.judges]
+    if not any(item is not None and item.value is not None for _, item in measured):
+        return ()
+    return tuple(_preference(book, judge, item, words) for judge, item in measured if item is not None)
 
 
 def preference_level(book: SeasonLookup, words: Words) -> str:
@@ -84,7 +82,7 @@ def _preference(book: SeasonLookup, judge: SeasonJudge, item: Measurement, words
 
 
 def _points(value: float | None, words: Words) -> str:
-    return "" if value is None else words.number(value, 1, sign=True)
+    return words("state.not defined") if value is None else words.number(value, 1, sign=True)
 
 
 def _reading(

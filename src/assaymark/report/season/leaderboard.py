@@ -18,6 +18,7 @@ from assaymark.report.season.lookup import SeasonLookup
 from assaymark.report.season.strip import band_head, band_scale, band_strip
 from assaymark.report.season.words import Words
 
+_JUDGED: Final = ("reasoning", "evidence", "outcome")
 _BANDS: Final = ("weak", "mixed", "strong")
 
 
@@ -43,7 +44,7 @@ class BoardRow:
     total: str
     band: str
     strip: str
-    cells: tuple[Cell, ...]
+    cells: tuple[tuple[str, Cell], ...]
     returned: Cell
     level: Level
     tag: str
@@ -56,6 +57,7 @@ class BoardView:
 
     head: str
     judges: str
+    columns: tuple[str, ...]
     rows: tuple[BoardRow, ...]
     baselines: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
@@ -70,6 +72,7 @@ def board_view(book: SeasonLookup, words: Words) -> BoardView:
     return BoardView(
         head=band_head(run.scoring.bands, scale, (weak, mixed, strong)),
         judges=judges_line(book, words),
+        columns=tuple(words(f"axis.{name}") for name in _columns(run.scoring)),
         rows=tuple(_row(book, place, scale, words) for place in _in_order(run.decided.places)),
         baselines=tuple(
             (baseline_name(path.name, words), returned(book, path.name, words).text)
@@ -111,17 +114,30 @@ def _row(book: SeasonLookup, place: Place, scale: Scale, words: Words) -> BoardR
         total=words.number(row.total) if place.shown and row is not None and row.total is not None else "",
         band=band_words(row, words, shown=place.shown),
         strip=band_strip(book.run.scoring.bands, scale, place.level, points),
-        cells=(
-            _axis(grades, "reasoning", words),
-            _axis(grades, "evidence", words),
-            _outcome(book, place.agent, grades, words),
-            _efficiency(row, place, words),
-        ),
+        cells=_cells(book, place, grades, words),
         returned=returned(book, place.agent, words),
         level=place.level,
         tag=words(f"level.{place.level}.tag"),
         why=words.text(place.why),
     )
+
+
+def _columns(plan: ScoringPlan) -> tuple[str, ...]:
+    """The judged columns; a plan without efficiency has none of it."""
+    return (*_JUDGED, "efficiency") if plan.efficiency.weight else _JUDGED
+
+
+def _cells(
+    book: SeasonLookup, place: Place, grades: Sequence[SeasonGradeView], words: Words
+) -> tuple[tuple[str, Cell], ...]:
+    """The judged columns of an agent, with their names."""
+    made = {
+        "reasoning": _axis(grades, "reasoning", words),
+        "evidence": _axis(grades, "evidence", words),
+        "outcome": _outcome(book, place.agent, grades, words),
+        "efficiency": _efficiency(book.rows.get(place.agent), place, words),
+    }
+    return tuple((words(f"axis.{name}"), made[name]) for name in _columns(book.run.scoring))
 
 
 def _places(place: Place, words: Words) -> str:

@@ -131,7 +131,10 @@ def kappa_words(book: SeasonLookup, words: Words) -> str:
     item = book.one("season.kappa")
     if item is None or item.value is None:
         return words("kappa.none", state=words.term("state", "not measured" if item is None else item.state))
-    ends = "" if item.low is None or item.high is None else f" ({words.span(item.low, item.high, 2)})"
+    ends = ""
+    if item.low is not None and item.high is not None:
+        level = words.percent(item.level or 0.95, 0)
+        ends = words("kappa.ends", ends=words.span(item.low, item.high, 2), level=level)
     return words("kappa.said", kappa=words.number(item.value, 2), ends=ends, n=words.count(item.n))
 
 
@@ -160,10 +163,12 @@ def _agreement(book: SeasonLookup, agent: str, scale: Scale, words: Words) -> Ag
 def _noise(book: SeasonLookup, words: Words) -> list[tuple[str, str, str]]:
     """The floors: of the panel on one record, and of each agent on identical input."""
     found = []
-    for of, title in (("panel", words("noise.panel")), *((name, clean(name, 60)) for name in book.agents)):
-        item = book.one("season.noise", of=of)
+    judges = [(book.one("season.judge_noise", judge=one.name), one.name) for one in book.run.judges]
+    agents = [(book.one("season.noise", of=name), name) for name in book.agents]
+    for item, name in ((book.one("season.noise", of="panel"), ""), *judges, *agents):
         if item is None:
             continue
+        title = clean(name, 60) if name else words("noise.panel")
         value = words.term("state", item.state) if item.value is None else words("noise.points", value=item.value)
         freedom = detail_number(item, "freedom")
         rests = words("noise.rests", n=words.count(item.n), of=words.term("of", item.n_of))

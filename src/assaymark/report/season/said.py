@@ -20,11 +20,13 @@ from assaymark.report.season.lookup import SeasonLookup
 from assaymark.report.season.words import Words
 from assaymark.report.withheld import WithheldGroup
 
-_FRONT: Final = ("band", "cut", "tie", "beats", "unplaced")
-_SHOWN, _GROUPS, _RESTS = 20, 6, 12
+_FRONT: Final = ("cut", "unplaced", "tie", "beats", "band")
+_SHOWN, _GROUPS, _RESTS = 20, 5, 12
 _ROOM: Final = 330
-_SHARES: Final = ("season.return", "season.drawdown", "season.excess", "season.author_probe", "season.invalid")
-_SIGNED: Final = ("season.return", "season.excess", "season.contrast", "season.self_preference")
+_SHARES: Final = (
+    "season.return", "season.drawdown", "season.excess", "season.author_probe", "season.invalid", "season.ledger",
+)  # fmt: skip
+_SIGNED: Final = ("season.return", "season.excess", "season.contrast", "season.self_preference", "season.verbosity")
 _TWO_DIGITS: Final = ("season.kappa", "season.alone")
 _STATUS: Final = ("agreement", "stability", "adversarial")
 
@@ -117,16 +119,18 @@ def _fitting(claims: Sequence[SaidClaim]) -> int:
 
 
 def _groups(verdicts: Sequence[SeasonVerdict], words: Words) -> tuple[WithheldGroup, ...]:
-    """Withheld claims by what they are about, with why; those about one thing stand together."""
+    """Withheld claims by what they are about, with the first of their reasons; those about one thing stand together."""
     found: dict[tuple[str, str], int] = {}
     for one in verdicts:
-        key = withheld_text(one, words), words.texts(one.reasons)
+        key = withheld_text(one, words), words.texts(one.reasons[:1])
         found[key] = found.get(key, 0) + 1
     return tuple(WithheldGroup(text, ((f"{why} ", False),) if why else (), n) for (text, why), n in found.items())
 
 
 def withheld_text(one: SeasonVerdict, words: Words) -> str:
-    """What a claim that may not be made is about."""
+    """What a claim that may not be made is about; never which of two agents it would have set above the other."""
+    if one.kind == "above":
+        return words("claims.order", agents=words.names(sorted(one.verdict.claim.subjects)))
     if one.withheld is not None:
         return words.text(one.withheld)
     return words("claims.about", agents=words.names(sorted(one.verdict.claim.subjects)))
@@ -168,10 +172,19 @@ def _card(book: SeasonLookup, one: SeasonVerdict, words: Words) -> ClaimCard:
 
 def _rest(book: SeasonLookup, one: SeasonVerdict, item: Measurement, words: Words) -> tuple[str, str]:
     """A measurement in words: what of whom, and its value where nothing that is withheld can be read from it."""
-    subjects = sorted(clean(value, 60) for key, value in item.labels.items() if key != "axis")
+    subjects = sorted(
+        baseline_words(value, words) if key == "baseline" else clean(value, 60)
+        for key, value in item.labels.items()
+        if key != "axis"
+    )
     what = words.term("measure", item.name.removeprefix("season."))
     named = f"{what} ({words.catalogue.names(subjects)})" if subjects else what
     return named, measured(item, words) if _tellable(book, one, item) else words("frame.withheld")
+
+
+def baseline_words(name: str, words: Words) -> str:
+    """How a sentence calls a baseline."""
+    return words.term("claim.baseline", name.replace(" ", "_").replace("/", "_"))
 
 
 def _tellable(book: SeasonLookup, one: SeasonVerdict, item: Measurement) -> bool:

@@ -1,0 +1,385 @@
+"""The site of a season: whole in every language, silent on what is withheld, and closed to what records bring."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from posixpath import normpath
+
+import made_season as made
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from outline import read, words
+
+from assaymark.claims.messages import Catalogue, catalogue, said
+from assaymark.errors import InputError, UnknownNameError
+from assaymark.judging.season.plans import load_scoring, parse_scoring
+from assaymark.report.frame import asset
+from assaymark.report.season import SeasonRun, site_pages, write_site
+from assaymark.report.season.inputs import SeasonAgent, SeasonJudge, SeasonRule
+
+LANGUAGES = ("en", "de")
+TOP = ("index.html", "claims.html", "panel.html", "rules.html", "changelog.html")
+SEASONS = {
+    "eight": lambda: made.made_season(),
+    "one": lambda: made.made_season(1, 1),
+    "single": lambda: made.made_season(5, 9, 1),
+    "hostile": lambda: made.hostile_season(),
+    "many": lambda: made.made_season(12, 6, 6),
+}
+
+
+def pages(run: SeasonRun, languages=LANGUAGES) -> Mapping[str, str]:
+    return dict(site_pages(run, [made.made_catalogue(code) for code in languages]))
+
+
+@cache
+def site(name: str) -> Mapping[str, str]:
+    return pages(SEASONS[name]())
+
+
+def top(name: str) -> Mapping[str, str]:
+    return {path: html for path, html in site(name).items() if path.removeprefix("de/") in TOP}
+
+
+def rows_of(html: str) -> list[str]:
+    """The rows of agents on the leaderboard, as text."""
+    table = html[html.index('class="board bl season"') :]
+    body = table[table.index("<tbody>") : table.index("</table>")]
+    return [words(f"<table>{row}</table>") for row in re.findall(r"<tr>.*?</tr>", body, re.DOTALL)]
+
+
+# --- every page -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SEASONS)
+def test_every_page_is_well_formed_and_links_lead_to_pages(name):
+    made_site = site(name)
+    ids = {path: set(read(html).ids) for path, html in made_site.items()}
+    for path, html in top(name).items():
+        outline = read(html)
+        assert len(outline.ids) == len(set(outline.ids)), path
+        assert outline.tags.count("h1") == 1, path
+        assert outline.tags.count("script") == 1, path
+        for link in outline.links:
+            target, _, anchor = link.partition("#")
+            found = normpath(f"{path.rpartition('/')[0]}/{target}").lstrip("/") if target else path
+            if found not in ("judges/north-j.html", "../sheet.html", "sheet.html"):
+                assert found in made_site, (path, link)
+                assert not anchor or anchor in ids[found], (path, link)
+
+
+@pytest.mark.parametrize("name", SEASONS)
+def test_every_page_is_there_in_both_languages_and_leads_to_itself_in_the_other(name):
+    made_site = site(name)
+    english = {path for path in made_site if not path.startswith("de/")}
+    assert {path.removeprefix("de/") for path in made_site if path.startswith("de/")} == english
+    for path, html in made_site.items():
+        outline = read(html)
+        assert outline.lang == ("de" if path.startswith("de/") else "en"), path
+        other = path.removeprefix("de/") if path.startswith("de/") else f"de/{path}"
+        (link,) = re.findall(r'<a href="([^"]+)" hreflang', html)
+        assert normpath(f"{path.rpartition('/')[0]}/{link}").lstrip("/") == other, path
+
+
+@pytest.mark.parametrize("name", SEASONS)
+def test_pages_ask_nothing_of_the_network_and_stay_small(name):
+    for path, html in site(name).items():
+        assert "default-src &#39;none&#39;" in html
+        assert not re.search(r'(?:src|href|action)="(?:[a-z]+:|//|/)', html), path
+        assert len(html.encode()) < 1_000_000
+        assert not re.search(r"\b(?:nan|NaN|None)\b", words(html)), path
+    assert len(asset("page.css")) + len(asset("season.css")) < 20_480
+    assert len(asset("page.js")) <= 3_072
+
+
+def test_a_german_page_holds_no_english_sentence():
+    english, german = catalogue("en").texts, catalogue("de").texts
+    telling = {
+        english[key]
+        for key in english
+        if len(english[key]) > 12 and "{" not in english[key] and english[key] != german[key]
+    } - set(german.values())
+    for path, html in top("eight").items():
+        if path.startswith("de/"):
+            text = words(html)
+            assert not [sentence for sentence in telling if re.search(rf"\b{re.escape(sentence)}", text)], path
+
+
+def test_equal_seasons_give_equal_bytes():
+    assert pages(made.made_season(4, 6)) == pages(made.made_season(4, 6))
+
+
+# --- what is withheld -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["eight", "single", "many"])
+def test_a_total_is_printed_only_where_its_place_may_be_claimed(name):
+    run = SEASONS[name]()
+    totals = {row.contestant: row.total for row in run.table.rows}
+    found = dict(zip([place.agent for place in in_order(run)], rows_of(site(name)["index.html"]), strict=False))
+    for place in run.decided.places:
+        total = totals[place.agent]
+        if total is not None:
+            assert (f"{total:.1f}" in found[place.agent]) == place.shown, place
+            assert ("withheld" in found[place.agent]) == (not place.shown)
+        else:
+            assert "not graded" in found[place.agent]
+
+
+def in_order(run: SeasonRun):
+    return sorted(run.decided.places, key=lambda one: (one.first is None, one.first or 0, one.agent))
+
+
+def test_members_of_a_class_stand_by_name_whatever_their_totals_are():
+    run = made.made_season()
+    rows = {row.contestant: row for row in run.table.rows}
+    swapped = [
+        replace(rows[{"Birch": "Dogwood", "Dogwood": "Birch"}.get(row.contestant, row.contestant)],
+                contestant=row.contestant, agreement=row.agreement)
+        for row in reversed(run.table.rows)
+    ]  # fmt: skip
+    places = tuple(reversed(run.decided.places))
+    other = replace(run, table=replace(run.table, rows=tuple(swapped)), decided=replace(run.decided, places=places))
+    order = ["Alder", "Birch", "Cedar", "Dogwood", "Gorse", "Fir", "Elm", "Hazel", "Equal weight", "60/40", "Cash"]
+    for season in (run, other):
+        table = pages(season, ["en"])["index.html"].partition('class="board bl season"')[2].partition("</table>")[0]
+        assert re.findall(r'<th scope="row">(?:<a [^>]*>)?([^<]+)', table) == order
+
+
+def test_what_may_not_be_said_is_named_and_cannot_be_copied():
+    run = made.made_season()
+    english = made.made_catalogue()
+    kept = {one.verdict.publication_level for one in run.decided.verdicts}
+    assert kept == {"headline", "qualified", "no-claim"}
+    page = site("eight")["claims.html"]
+    copies = re.findall(r'data-copy="([^"]*)"', page)
+    permitted = [one for one in run.decided.verdicts if one.verdict.publication_level != "no-claim"]
+    assert len(copies) == len(permitted)
+    for one, copied in zip(permitted, copies, strict=True):
+        assert english.render(one.statement).replace("'", "’") in copied
+        assert one.verdict.plan_hash in copied
+        assert all(english.render(sentence) in copied for sentence in one.condition)
+    silent = [one for one in run.decided.verdicts if one.kind == "beats"]
+    for html in (site("eight")["index.html"], page):
+        assert not any(one.verdict.claim.statement in words(html) for one in silent)
+        assert "That any agent invests better than equal weight." in words(html)
+
+
+def test_a_withheld_pair_is_named_without_its_direction():
+    run = made.made_season(6, 6)
+    pair = replace(run.decided.verdicts[-1], kind="above", withheld=said("made.behind", low="Fir", high="Alder", n=1))
+    claim = replace(pair.verdict.claim, subjects=("Fir", "Alder"), asserts_order=True)
+    contrast = replace(
+        run.measurements[0], name="season.contrast", labels={"high": "Fir", "low": "Alder"}, value=8.25, low=None
+    )
+    verdict = replace(pair.verdict, claim=claim, measurements=(contrast.id,))
+    decided = replace(run.decided, verdicts=(replace(pair, verdict=verdict),))
+    page = words(
+        pages(replace(run, decided=decided, measurements=(*run.measurements, contrast)), ["en"])["claims.html"]
+    )
+    assert "Any order of Alder and Fir." in page
+    assert "Fir scores" not in page
+    assert "8.2" not in page
+    assert "difference over periods (Alder and Fir): withheld" in page
+
+
+def test_every_state_has_its_word():
+    text = words(site("eight")["index.html"])
+    for word in (
+        "no timing",
+        "unresolved",
+        "not graded",
+        "mixed or strong: contested",
+        "not judged",
+        "single observation",
+    ):
+        assert word in text, word
+    german = words(site("eight")["de/index.html"])
+    for word in ("keine Zeit", "ungeklärt", "nicht bewertet", "gemischt oder stark: umstritten", "Einzelbeobachtung"):
+        assert word in german, word
+
+
+def test_returns_of_agents_and_baselines_are_always_shown():
+    run = made.made_season()
+    text = words(site("eight")["index.html"]).replace("\u00a0", " ")
+    for path in run.paths:
+        share = 100 * (path.nav[-1] / path.start - 1)
+        assert f"{share:+.1f} %".replace("-", "−") in text
+
+
+def test_a_plan_without_efficiency_has_no_column_of_it():
+    assert "Efficiency" in words(site("eight")["index.html"])
+    assert "Efficiency" not in words(site("single")["index.html"])
+
+
+# --- panel, rules and versions ----------------------------------------------------------------------------------------
+
+
+def test_the_panel_page_names_every_judge_its_datasheet_and_how_far_the_judges_agree():
+    run, page = made.made_season(), site("eight")["panel.html"]
+    text = words(page)
+    for judge in run.judges:
+        assert judge.name in text
+    assert 'href="judges/north-j.html"' in page
+    assert 'href="../judges/north-j.html"' in site("eight")["de/panel.html"]
+    assert text.count("no datasheet") == 2
+    assert "kappa 0.31 (0.18 to 0.44" in text
+    for row in run.table.rows:
+        if row.agreement is not None:
+            found = " ".join(f"{value:.1f}" for value in (row.agreement.low, row.agreement.median, row.agreement.high))
+            assert f"{row.contestant} {found}" in text
+
+
+@pytest.mark.parametrize("link", ["https://evil.example/x", "//evil.example", "javascript:alert(1)", "/etc/passwd"])
+def test_a_datasheet_is_linked_only_beside_the_site(link):
+    run = made.made_season(2, 3)
+    page = pages(replace(run, judges=tuple(replace(one, datasheet=link) for one in run.judges)), ["en"])["panel.html"]
+    assert "evil" not in page
+    assert "passwd" not in page
+
+
+def test_the_rules_page_is_made_from_the_file_and_the_plan():
+    run = made.made_season()
+    text = words(site("eight")["rules.html"])
+    for rule in run.rules:
+        assert f"{rule.name} {rule.value}" in text
+    for part in (*run.scoring.reasoning, *run.scoring.evidence):
+        assert f"{part.weight:g}" in text
+    assert run.plan_hash in text
+    assert "40 % reasoning, 35 % evidence, 15 % process and 10 % outcome" in text.replace("\u00a0", " ")
+    assert "45.33 %, 39.67 % and 15 % process" in text.replace("\u00a0", " ")
+
+
+def own_plan() -> str:
+    """A plan of one's own: other weights of the composite, another boundary, another part."""
+    shipped = load_scoring("v0.4")
+    lines = [
+        'version = "own"', 'title = "Ours"', 'grader = "ours_v1"', 'panel = "median"', "[composite]",
+        "reasoning = 50", "evidence = 30", "process = 10", "outcome = 10", 'without_outcome = ["evidence"]',
+        "[efficiency]", "weight = 20", "least_seconds = 2.5", "[bands]", "strong = 70", "mixed = 45",
+    ]  # fmt: skip
+    for axis in ("reasoning", "evidence"):
+        for part in getattr(shipped, axis):
+            lines += [f"[[{axis}]]", f'name = "{part.name}"', f'title = "{part.title}"', f"weight = {part.weight}"]
+    return "\n".join(lines)
+
+
+def test_another_plan_is_told_in_its_own_numbers_and_against_the_version_before():
+    plan = parse_scoring(own_plan())
+    made_site = pages(replace(made.made_season(2, 3), scoring=plan), ["en"])
+    rules = words(made_site["rules.html"]).replace("\u00a0", " ")
+    assert "50 % reasoning, 30 % evidence, 10 % process and 10 % outcome" in rules
+    assert "Total = 0.8 × median of the judges + 0.2 × efficiency" in rules
+    assert "at least 2.5 s" in rules
+    assert "70 to 100" in rules
+    changes = words(made_site["changelog.html"])
+    for field, old, new in (
+        ("composite.reasoning", "40", "50"), ("composite.without_outcome", "Reasoning and Evidence", "Evidence"),
+        ("efficiency.weight", "10", "20"), ("bands.strong", "67", "70"),
+    ):  # fmt: skip
+        assert re.search(rf"{re.escape(field)}\)? {old} {new}\b", changes), field
+    assert "ours_v1" in changes
+
+
+def test_versions_are_told_apart_by_the_plans_that_are_shipped():
+    text = words(site("eight")["changelog.html"])
+    assert "Percent of efficiency in the total (efficiency.weight) 0 10" in text
+    assert "one judge median of the judges" in text
+    assert "this season" in text.split("v0.3: ")[0]
+    for name in ("v0.3", "v0.4"):
+        assert load_scoring(name).digest in text
+
+
+# --- languages and folders --------------------------------------------------------------------------------------------
+
+
+def test_the_first_language_lies_at_the_root_and_one_of_ones_own_beside_it():
+    run = made.made_season(2, 3)
+    german = made.made_catalogue("de")
+    own = replace(german, language="xx", name="Unser", texts={**german.texts, "board.title": "Tafel"})
+    made_site = dict(site_pages(run, [german, own]))
+    assert read(made_site["index.html"]).lang == "de"
+    assert read(made_site["xx/index.html"]).lang == "xx"
+    assert "Tafel" in words(made_site["xx/index.html"])
+    assert not any(path.startswith(("en/", "de/")) for path in made_site)
+
+
+def test_one_language_needs_no_switch():
+    assert "hreflang" not in "".join(pages(made.made_season(1, 1), ["en"]).values())
+
+
+def test_a_site_is_written_to_a_folder_of_its_own(tmp_path):
+    run, languages = made.made_season(2, 3), [made.made_catalogue(code) for code in LANGUAGES]
+    found = write_site(run, tmp_path / "site", languages)
+    assert {str(path.relative_to(tmp_path / "site")): path.read_text(encoding="utf-8") for path in found} == pages(run)
+    with pytest.raises(InputError, match="holds something already"):
+        write_site(run, tmp_path / "site", languages)
+    with pytest.raises(InputError, match="each of one or more is named once"):
+        write_site(run, tmp_path / "other", [languages[0], languages[0]])
+    with pytest.raises(InputError, match="named once"):
+        list(site_pages(run, ()))
+    with pytest.raises(UnknownNameError, match="language"):
+        list(site_pages(run, ["xx"]))
+    assert not (tmp_path / "other").exists()
+
+
+# --- hostile input ----------------------------------------------------------------------------------------------------
+
+
+@cache
+def usual_tags() -> frozenset[str]:
+    return frozenset(tag for html in (*top("eight").values(), *top("one").values()) for tag in read(html).tags)
+
+
+def test_nothing_from_a_record_becomes_markup():
+    for path, html in site("hostile").items():
+        outline = read(html)
+        assert outline.tags.count("script") == 1, path
+        assert "img" not in outline.tags
+        assert not {name for name in outline.attributes if name.startswith("on")}, path
+        assert "\x1b" not in html
+        assert "\u202e" not in html
+        assert "\u2066" not in html
+
+
+@given(st.text(st.characters(codec=None), max_size=40))
+@settings(max_examples=15)
+def test_any_text_leaves_pages_that_can_be_written_and_have_only_our_markup(text):
+    run = made.made_season(2, 3, hostile=False)
+    odd: Catalogue = made.made_catalogue()
+    judges = tuple(replace(one, family=text, model=text, datasheet=text) for one in run.judges)
+    changed = replace(
+        run,
+        name=text, title=text, plan_hash=text, locked_at=text, software=text, first=text, last=text, currency=text,
+        prompt=text, source=text, judges=judges,
+        agents=tuple(replace(one, family=text, model=text) for one in run.agents),
+        rules=(SeasonRule(group=text, name=text, value=text, meaning=said("made.meaning", field=text)),),
+        notes=(said("made.meaning", field=text),),
+        blinding={"Alder": tuple(replace(line, name=text, why=text) for line in run.blinding["Alder"])},
+    )  # fmt: skip
+    for path, html in site_pages(changed, [odd]):
+        if path in TOP:
+            html.encode()
+            outline = read(html)
+            assert outline.tags.count("script") == 1
+            assert set(outline.tags) <= usual_tags()
+            assert not re.search(r'href="(?:[a-z]+:|//|/)', html)
+
+
+def test_agents_and_judges_that_are_ours_are_said_to_be():
+    run = made.made_season(2, 3)
+    agents = tuple(SeasonAgent(name=one.name, family=one.family, model="reference/momentum") for one in run.agents)
+    judges = tuple(
+        SeasonJudge(name=one.name, family=one.family, model="reference/season-auditor") for one in run.judges
+    )
+    for changed, start in (
+        (replace(run, agents=agents), "Reference agents."),
+        (replace(run, judges=judges), "Reference judges."),
+        (replace(run, agents=agents, judges=judges), "Reference season."),
+    ):
+        assert start in words(pages(changed, ["en"])["index.html"])
+    assert "Reference" not in words(pages(run, ["en"])["index.html"])
