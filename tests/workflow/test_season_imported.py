@@ -239,7 +239,7 @@ def test_the_families_of_the_log_come_from_the_names():
 
 def test_models_that_nobody_provides_are_named_with_the_rest(run):
     panel = '[[panel]]\nname = "reader"\nfamily = "north"\nmodel = "reference/season-readr"'
-    with pytest.raises(InputError, match=r"(?s)panel.reader: unknown model.*market.track: must be one") as found:
+    with pytest.raises(InputError, match=r"(?s)panel.reader.model: unknown model.*market.track: must be one") as found:
         locked(run, text("nowhere", tail=panel))
     assert len(found.value.problems) == 2
 

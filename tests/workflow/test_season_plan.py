@@ -10,10 +10,11 @@ from season_runs import season_text
 
 from assaymark.cli import models
 from assaymark.errors import InputError, PlanError
+from assaymark.workflow import season_plan
 from assaymark.workflow.folder import RunFolder, read_json
 from assaymark.workflow.locking import stored_lock
 from assaymark.workflow.season_file import parse_season
-from assaymark.workflow.season_plan import is_season, lock_season, open_season
+from assaymark.workflow.season_plan import is_season, lock_season, open_season, stored_season
 
 NOW = datetime(2024, 4, 1, tzinfo=UTC)
 
@@ -71,7 +72,7 @@ def test_all_problems_of_a_file_are_named_at_once_and_nothing_is_left(tmp_path):
         ({"last": "2031-01-01"}, "calendar.last: 2031-01-01 lies outside"),
         ({"last": "2020-01-01"}, "first must not be later than last"),
         ({"calendar": "decide_at = 09:30:00"}, "must be from 21:00 on"),
-        ({"model": "reference/nobody"}, "agents.one: unknown model 'reference/nobody'"),
+        ({"model": "reference/nobody"}, "agents.one.model: unknown model 'reference/nobody'"),
         ({"prompt": ""}, "one prompt or a strategy each"),
         ({"head": "[strategies]\none = 'x'"}, "one prompt or a strategy each"),
         ({"prompt": "", "head": "strategies = {one = 'x', three = 'y'}"}, r"agents: one, two; got one, three"),
@@ -88,6 +89,44 @@ def test_what_is_wrong_is_said_with_what_is_allowed(tmp_path, changes, words):
     with pytest.raises(InputError, match=f"(?s){words}"):
         locked(tmp_path / "run", season_text(**changes))
     assert not (tmp_path / "run").exists()
+
+
+def test_arguments_of_models_are_read_before_anything_is_written(tmp_path):
+    text = season_text().replace('"reference/momentum"', '"reference/momentum"\nargs = {style = "oak"}')
+    text += """
+[[panel]]
+name = "odd"
+family = "j"
+model = "reference/auditor"
+[[panel]]
+name = "sway"
+family = "j"
+model = "reference/season-reader"
+args = {preference = 15, halo = 1}
+[[panel]]
+name = "people"
+family = "human"
+model = "human/table"
+"""
+    with pytest.raises(InputError) as found:
+        locked(tmp_path / "run", text)
+    said = {one.where: one.what for one in found.value.problems}
+    assert set(said) == {"agents.one.args", "panel.odd.model", "panel.sway.args"}
+    assert said["panel.odd.model"].startswith("reference/auditor cannot read whole records; reference models that can")
+    assert len(found.value.problems) == 4
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_texts_of_judges_and_how_they_judge_are_in_the_plan_hash(tmp_path, monkeypatch):
+    plain = locked(tmp_path / "plain").plan_hash
+    assert locked(tmp_path / "months", season_text() + '\n[judging]\nperiod = "month"\n').plan_hash != plain
+    for name in ("horizon_texts", "outcome_texts", "author_texts"):
+        whole = getattr(season_plan, name)
+        monkeypatch.setattr(season_plan, name, lambda *given, of=whole: {**of(*given), "more": "words"})
+        with pytest.raises(PlanError, match="or the texts of this version differ"):
+            stored_season(RunFolder(tmp_path / "plain"))
+        monkeypatch.undo()
+    assert stored_season(RunFolder(tmp_path / "plain")).plan_hash == plain
 
 
 def test_an_agent_twice_or_with_a_slash_is_refused():

@@ -188,4 +188,6 @@ def _write(
 def _lines(season: Season, grades: Sequence[SeasonGrade], guesses: Sequence[SeasonGuess]) -> list[str]:
     last = max(one.last for one in grades)
     over = weekdays(date.fromisoformat(last[:10]) + timedelta(days=1), season.calendar.last).size == 0
-    return judged_lines(season.name, grades, guesses, last, over, season.judging.period)
+    lines = judged_lines(season.name, grades, guesses, last, over, season.judging.period)
+    people = ", ".join(one.name for one in season.panel if one.human)
+    return [*lines, *([f"people are not asked, and no grades of theirs are read: {people}"] if people else [])]

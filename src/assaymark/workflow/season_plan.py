@@ -20,9 +20,10 @@ from assaymark.judging.season.plans import load_scoring
 from assaymark.market import CLASSES, History, Listing, open_history, read_manifest, synthetic_history
 from assaymark.market.calendar import weekdays
 from assaymark.market.clock import Clock
-from assaymark.protocol import AgentSpec, JudgeSpec
+from assaymark.protocol import JudgeSpec
 from assaymark.records import canonical_json, content_id, parse, sha256_text, to_json
 from assaymark.workflow.folder import RunFolder, new_folder, read_json, read_text, write_atomic, write_json
+from assaymark.workflow.model_problems import agent_problems, season_judge_problems
 from assaymark.workflow.season_file import Season, parse_season, season_hash
 from assaymark.workflow.season_imported import FoundSeason, find_season, records_digest, write_season
 from assaymark.workflow.season_periods import period_preflight
@@ -105,7 +106,7 @@ def lock_season(
     found: FoundSeason | None = None
     if is_recorded(text, source=source):
         file = read_recorded(text, source=source)
-        unknown = () if file.panel is None else _model_problems(file.panel, models)
+        unknown = () if file.panel is None else _panel_problems(file.panel, models)
         found = find_season(folder, file, unknown, source=source)
         season = recorded_season(file, found.follows, source=source)
         data = SeasonData(None, found.digest, found.follows.universe)
@@ -324,24 +325,14 @@ def _day_problems(season: Season, history: History) -> list[Problem]:
 
 
 def _require_models(season: Season, source: str, models: Mapping[str, Model] | None) -> None:
-    """See that somebody provides every model, before anything is written."""
-    if problems := _model_problems(season.panel, models, season.agents):
+    """See that somebody provides every model and that their arguments are right, before anything is written."""
+    found = [one for agent in season.agents for one in agent_problems(f"agents.{agent.name}", agent, models)]
+    if problems := [*found, *_panel_problems(season.panel, models)]:
         raise InputError(source, problems)
 
 
-def _model_problems(
-    panel: Sequence[JudgeSpec], models: Mapping[str, Model] | None, agents: Sequence[AgentSpec] = ()
-) -> list[Problem]:
-    """The models that nobody provides."""
-    if models is None:
-        return []
-    wanted = [(f"agents.{one.name}", one.model) for one in agents]
-    wanted += [(f"panel.{one.name}", one.model) for one in panel if not one.human]
-    return [
-        Problem(where, str(UnknownNameError("model", model, tuple(models))))
-        for where, model in wanted
-        if model not in models
-    ]
+def _panel_problems(panel: Sequence[JudgeSpec], models: Mapping[str, Model] | None) -> list[Problem]:
+    return [one for judge in panel for one in season_judge_problems(f"panel.{judge.name}", judge, models)]
 
 
 def _stored(folder: RunFolder) -> dict[str, Any]:

@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from assaymark.agents import agent_argument_problems
 from assaymark.engine import Model
-from assaymark.engine.models import Models, is_outside, provider_argument_problems
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.judging import Rubric, argument_problems, left_out, load_rubric, rubric_names
+from assaymark.judging import Rubric, left_out, load_rubric, rubric_names
 from assaymark.protocol import Study
 from assaymark.records import AGGREGATE, Decision, DerivationKind
+from assaymark.workflow.model_problems import agent_problems, judge_problems, unknown_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,42 +87,16 @@ def _agent_problems(study: Study, decisions: Sequence[Decision]) -> Iterator[Pro
 def _own_agent_problems(study: Study, models: Mapping[str, Model] | None) -> Iterator[Problem]:
     """The agents that a study asks itself, and the model of its date probe."""
     for at, agent in enumerate(study.agents):
-        if (unknown := _unknown(agent.model, models)) is not None:
-            yield Problem(f"agents.{at}.model", unknown)
-            continue
-        found = (
-            *agent_argument_problems(agent.model, agent.args),
-            *provider_argument_problems(agent.model, agent.args),
-        )
-        yield from (Problem(f"agents.{at}.args", what) for what in found)
-        if is_outside(agent.model):
-            sent = ("seed", "temperature", "effort")
-            said = [name for name in sent if getattr(agent, name) is not None]
-            yield from (
-                Problem(f"agents.{at}.{name}", "is not sent to an agent of its own; leave it out") for name in said
-            )
+        yield from agent_problems(f"agents.{at}", agent, models)
     probe = None if study.substrate is None else study.substrate.date_probe.model
-    if probe is not None and (unknown := _unknown(probe, models)) is not None:
+    if probe is not None and (unknown := unknown_model(probe, models)) is not None:
         yield Problem("substrate.date_probe.model", unknown)
-
-
-def _unknown(name: str, models: Mapping[str, Model] | None) -> str | None:
-    """Why nobody provides a model, in words; None if somebody does, or nobody is to be asked."""
-    if isinstance(models, Models):
-        return models.problem(name)
-    return None if models is None or name in models else str(UnknownNameError("model", name, tuple(models)))
 
 
 def _judge_problems(study: Study, models: Mapping[str, Model] | None) -> Iterator[Problem]:
     probe = [] if study.stability.probe is None else [("stability.probe", study.stability.probe)]
     for place, judge in (*((f"judges.{at}", one) for at, one in enumerate(study.judges)), *probe):
-        if judge.human:
-            continue
-        if (unknown := _unknown(judge.model, models)) is not None:
-            yield Problem(f"{place}.model", unknown)
-        else:
-            found = (*argument_problems(judge.model, judge.args), *provider_argument_problems(judge.model, judge.args))
-            yield from (Problem(f"{place}.args", what) for what in found)
+        yield from judge_problems(place, judge, models)
 
 
 def _people_problems(study: Study, graders: Collection[str]) -> Iterator[Problem]:
