@@ -55,7 +55,8 @@ def _band(agent: str, known: SeasonIndex, panel: SeasonPanel, plan_hash: str) ->
 
 def _band_reason(known: SeasonIndex, agent: str, *, agreed: bool) -> Said:
     detail = known.totals[agent].detail
-    numbers = {name: known.detail(agent, name) for name in ("low", "high", "margin")} | {"total": known.total(agent)}
+    # The total itself is not named: whether it may be shown is for the orders to say.
+    numbers = {name: known.detail(agent, name) for name in ("low", "high", "margin")}
     if agreed:
         reach = detail.get("reach")
         if reach is None:
@@ -63,7 +64,7 @@ def _band_reason(known: SeasonIndex, agent: str, *, agreed: bool) -> Said:
         return said("claim.reason.band.agreed", reach=float(reach), **numbers)
     lowest, highest = detail["graded"]
     if lowest == highest:
-        return said("claim.reason.band.efficiency", **numbers)
+        return said("claim.reason.band.efficiency", band=said(f"claim.band.{detail['band']}"), **numbers)
     words = {"lowest": said(f"claim.band.{lowest}"), "highest": said(f"claim.band.{highest}")}
     return said("claim.reason.band.contested", **numbers, **words)
 
