@@ -240,9 +240,11 @@ def test_a_total_is_printed_only_where_it_may_be():
         head = Reader(html[html.index('<div class="head">') : html.index('id="earned"')]).words
         if place.shown:
             assert f"Total: {row.total:.1f} of 100." in head
+        elif row.total is None:
+            assert "Total" not in head
         else:
             assert "Total: withheld" in head
-            assert row.total is None or f"{row.total:.1f}" not in head
+            assert f"{row.total:.1f}" not in head
 
 
 @pytest.mark.parametrize(
@@ -264,6 +266,22 @@ def test_the_head_says_how_the_judges_stand(name, said):
         assert row.agreement.standing.state == "agreed"
         said = f"Judges: {', '.join(written[:-1])} and {written[-1]} of 100, all strong."
     assert said in words
+
+
+def test_a_page_begins_with_what_may_be_said_and_never_says_what_may_not():
+    run, text = made_season(), made_catalogue()
+    for agent in run.agents:
+        page = Reader(eight()[f"agents/{agent.name}.html"]).words
+        for one in run.decided.verdicts:
+            if agent.name not in one.verdict.claim.subjects:
+                continue
+            statement = text.render(one.statement).replace("'", "’")
+            if one.verdict.publication_level == "no-claim":
+                assert one.withheld == one.statement or statement not in page
+                assert text.render(one.withheld) in page
+            else:
+                assert f"“{statement}”" in page
+                assert not one.condition or f"Say also: {text.join(one.condition)}" in page
 
 
 def test_a_single_judge_neither_agrees_nor_disagrees():

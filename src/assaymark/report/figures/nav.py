@@ -14,7 +14,7 @@ import svg
 
 from assaymark.report.figures.canvas import NARROW, WIDE, Scale, apart, frame, label, line, num, path
 from assaymark.report.figures.nav_paths import Floats, drawn, falls, steps, thinned
-from assaymark.report.formats import fit, text_width
+from assaymark.report.formats import fit, shortened, text_width
 
 Role = Literal["own", "first", "other"]
 """Whose line it is: the one that the figure is about, the baseline it is held against first, or another baseline."""
@@ -133,9 +133,12 @@ def _ends(chart: NavChart, heights: Sequence[float], box: _Box) -> list[svg.Elem
     """
     order = sorted(range(len(heights)), key=lambda k: heights[k])
     bottom = box.nav[1] + _LINE / 2
-    wide = any(text_width(f"{one.name} {one.end}", 13) > box.room for one in chart.lines)
+    wide = any(text_width(f"{one.name} {one.end}", 13) > box.room - 6 for one in chart.lines)
     two = wide and 2 * _LINE * len(order) <= bottom
     places = apart([heights[k] for k in order], [_LINE * (1 + two)] * len(order), bottom)
+    beside = 0.0 if two else max(text_width(f" {one.end}", 13) for one in chart.lines)
+    # An ellipsis is wider than other characters are taken to be.
+    names = shortened([one.name for one in chart.lines], box.room - beside - 6, 13)
     found: list[svg.Element] = []
     for k, y in zip(order, places, strict=True):
         one = chart.lines[k]
@@ -143,11 +146,10 @@ def _ends(chart: NavChart, heights: Sequence[float], box: _Box) -> list[svg.Elem
         if abs(y - heights[k]) > 2:
             found.append(path(f"M{num(box.right + 1)} {num(heights[k])}L{num(box.right + 11)} {num(y)}", "hair lead"))
         if two:
-            found.append(label(box.right + 14, y - 3, fit(one.name, box.room, 13), kind))
+            found.append(label(box.right + 14, y - 3, names[k], kind))
             found.append(label(box.right + 14, y + 12, one.end, kind))
         else:
-            name = fit(one.name, box.room - text_width(f" {one.end}", 13), 13)
-            found.append(label(box.right + 14, y + 4.5, f"{name} {one.end}", kind))
+            found.append(label(box.right + 14, y + 4.5, f"{names[k]} {one.end}", kind))
     return found
 
 

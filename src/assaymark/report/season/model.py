@@ -27,6 +27,7 @@ from assaymark.report.season.model_earned import earned_view
 from assaymark.report.season.model_graded import graded_view
 from assaymark.report.season.model_head import head_view
 from assaymark.report.season.model_paths import further_path
+from assaymark.report.season.model_said import model_levels
 from assaymark.report.season.words import Words
 
 PART_BYTES: Final = 380_000
@@ -107,6 +108,7 @@ def _main(
         styles=_STYLES,
         t=book.say,
         head=head,
+        levels=model_levels(book),
         earned=earned_view(book),
         graded=graded_view(book),
         checks=checks_view(book, wrong),

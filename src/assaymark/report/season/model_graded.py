@@ -175,5 +175,6 @@ def _capped(book: ModelBook, usable: Sequence[SeasonGradeView]) -> list[str]:
 def _said(book: ModelBook, one: SeasonGradeView) -> SaidView:
     if one.state == "ok":
         return SaidView(clean(one.judge, 60), clean(one.verdict, _VERDICT), clean(one.summary, _SUMMARY), "")
-    missing = book.say("graded.missing", why=book.words.word("reply", one.state))
-    return SaidView(clean(one.judge, 60), "", "", f"{missing} {clean(one.reason, _REASON)}".strip())
+    why = book.words.word("reply", one.state)
+    reason = f"{why} ({clean(one.reason, _REASON)})" if one.reason else why
+    return SaidView(clean(one.judge, 60), "", "", book.say("graded.missing", why=reason))

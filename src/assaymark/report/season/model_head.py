@@ -18,7 +18,7 @@ _ROOM: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class HeadView:
-    """What stands above the first section. ``total`` is empty where the agent's total is withheld."""
+    """What stands above the first section. ``total`` is empty where it is withheld, or not there."""
 
     name: str
     level: Level
@@ -28,6 +28,7 @@ class HeadView:
     facts: str
     judged: str
     total: str
+    graded: bool
     strategy: str
     reference: bool
 
@@ -42,12 +43,13 @@ def head_view(book: ModelBook) -> HeadView:
     return HeadView(
         name=clean(book.agent.name, 120),
         level=place.level,
-        tag=book.words.word("level", place.level),
+        tag=book.words(f"level.{place.level}.tag"),
         place=_place(book, place.first, place.last),
         why=clean(book.words.text(place.why), 300),
         facts=_facts(book),
         judged=judged_sentence(book, row),
         total=total,
+        graded=row is not None and row.total is not None,
         strategy=clean(book.agent.strategy, _ROOM),
         reference=book.agent.reference,
     )
