@@ -17,7 +17,7 @@ from assaymark.judging.season.horizon_types import Horizon, HorizonStep
 from assaymark.judging.season.market_lines import NO_MARKET
 from assaymark.judging.season.plans import load_scoring
 from assaymark.judging.season.scores import judge_score
-from assaymark.records import Context, Evidence, EvidenceState, Fact, Rationale
+from assaymark.records import Context, Evidence, EvidenceState, Fact, Portfolio, Rationale, Series
 from assaymark.workflow.season_file import parse_season
 from assaymark.workflow.season_material import SeasonMaterial, season_material
 from assaymark.workflow.season_records import SeasonCheck, SeasonGrade, SeasonReplaced
@@ -141,6 +141,11 @@ CONTEXT = Context(
         Fact(id="f1", instrument="GLD", field="return_5d", value=0.0312, unit="ratio",
              available_at=datetime(2024, 3, 1, tzinfo=UTC)),
     ),
+    series=(
+        Series(instrument="GLD", interval_s=86_400, times=(datetime(2024, 2, 29, tzinfo=UTC),
+               datetime(2024, 3, 1, tzinfo=UTC)), close=(180.5, 186.1)),
+    ),
+    portfolio=Portfolio(currency="USD", cash=480.0, nav=1000.0, positions={"GLD": 2.5}),
 )  # fmt: skip
 NUMBERS = {"r1": [number("3.1%", "supported", "f1"), number("500", "contradicted"), number("20", "own_action")]}
 
@@ -155,6 +160,16 @@ def test_numbers_that_no_judge_quoted_stand_in_their_sentence():
     assert (second.quote, second.numbers) == ("Cash is 500, so 20 units fit.", "contradicted")
     assert second.saw == ""
     assert second.rule == "rule of 20, rule of 500"
+
+
+def test_what_an_agent_saw_of_closes_and_of_its_book_is_shown_with_its_numbers():
+    facts = ("series:GLD", "portfolio.cash", "portfolio.GLD", "f1", "own:quantity")
+    numbers = {"r1": [number("3.1%", "derivable", *facts[:3]), number("500", "derivable", *facts[3:])]}
+    first, second = ledger_view(Horizon((step(),)), numbers, {}, {"c1": CONTEXT})
+    assert first.saw == "GLD close 2024-02-29 … 2024-03-01: 180.5 … 186.1; cash 480; GLD 2.5"
+    assert second.saw == "GLD return_5d 0.0312; own:quantity"
+    both = {"r1": [number("3.1%", "derivable", *facts)]}
+    assert ledger_view(Horizon((step(),)), both, {}, {"c1": CONTEXT})[0].saw.endswith("; +2")
 
 
 def test_quotations_gather_the_judges_and_the_numbers_in_them():

@@ -6,12 +6,13 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from textwrap import shorten
 from typing import Final
 
 from assaymark.judging.season.horizon_ledger import quoted_spans
 from assaymark.judging.season.horizon_replies import HorizonClaim
 from assaymark.judging.season.horizon_types import Horizon, HorizonStep
-from assaymark.records import Context, Evidence, EvidenceState, Fact
+from assaymark.records import Context, Evidence, EvidenceState, Fact, Series
 from assaymark.report.season.inputs import SeasonClaimLine
 from assaymark.workflow.season_records import SeasonGrade
 
@@ -28,6 +29,7 @@ _WEAKEST_FIRST: Final[tuple[EvidenceState, ...]] = (
 )
 _MOST_FACTS: Final = 3
 _MOST_QUOTED: Final = 300
+_MOST_SHOWN: Final = 160
 _END = re.compile(r"(?<=[.!?;])\s+|\n+")
 
 _Span = tuple[int, int, int]
@@ -138,12 +140,26 @@ def _sentence(step: HorizonStep, number: Evidence) -> _Span:
 def _facts(context: Context, lines: Iterable[_Line]) -> dict[str, str]:
     """What the agent saw that decided some lines, in words by id."""
     wanted = {name for line in lines for one in line.numbers for name in one.facts}
-    return {one.id: _fact_text(one) for one in context.facts if one.id in wanted} if wanted else {}
+    if not wanted:
+        return {}
+    found = {one.id: _fact_text(one) for one in context.facts if one.id in wanted}
+    found |= {f"series:{one.instrument}": _series_text(one) for one in context.series if one.close}
+    if context.portfolio is not None:
+        book = {"cash": context.portfolio.cash, "nav": context.portfolio.nav, **context.portfolio.positions}
+        found |= {f"portfolio.{name}": f"{name} {value:.10g}" for name, value in book.items() if value is not None}
+    return found
 
 
 def _fact_text(fact: Fact) -> str:
-    value = fact.value if isinstance(fact.value, str) else f"{fact.value:.10g}"
+    value = shorten(fact.value, _MOST_SHOWN, placeholder="…") if isinstance(fact.value, str) else f"{fact.value:.10g}"
     return " ".join(word for word in (fact.instrument, fact.field, value) if word)
+
+
+def _series_text(series: Series) -> str:
+    """The closes that a number was worked out from, by their ends."""
+    ends = (0, -1) if len(series.close) > 1 else (0,)
+    days = " … ".join(series.times[at].date().isoformat() for at in ends)
+    return f"{series.instrument} close {days}: {' … '.join(f'{series.close[at]:.10g}' for at in ends)}"
 
 
 def _made(step: HorizonStep, line: _Line, facts: Mapping[str, str]) -> SeasonClaimLine:
