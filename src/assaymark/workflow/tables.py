@@ -281,8 +281,10 @@ MADE_BY: Final[Mapping[str, str]] = {
         "assaymark import, from the same files, or assaymark run, for a study that makes its own",
     ),
     "cycles": "assaymark run, with the same study",
-    **dict.fromkeys(("fills", "rejections", "navs", "times"), "assaymark season run (its journal holds them)"),
-    **dict.fromkeys(("baselines", "checks"), "assaymark season run, or the import, for records of somebody else"),
+    **dict.fromkeys(
+        ("fills", "rejections", "navs", "times", "baselines", "checks"),
+        "assaymark season run (its journal holds them), or assaymark season init, for imported records",
+    ),
     **dict.fromkeys(("grades", "guesses", "replaced"), "assaymark season judge (no reply is asked for twice)"),
     "human": "assaymark import human, from the same file",
     **dict.fromkeys(("judgments", "evidence", "anchor", "probe"), "assaymark judge (no reply is asked for twice)"),

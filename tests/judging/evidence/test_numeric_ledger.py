@@ -208,6 +208,25 @@ def test_the_reason_of_one_action_is_about_its_instrument():
     assert [e.state for e in numeric_ledger(shared, context())] == ["not_verifiable"]
 
 
+@pytest.mark.parametrize(
+    "text", ["GOLD: {n} shares", "买入黄金 IAU {n}股", "sold {n} share of IAU", "now {n} units of IAU"]
+)
+def test_a_number_of_shares_is_the_agents_own_if_it_is_that_of_its_book_or_order(text):
+    own = OwnNumbers.of([("GOLD", "holdings", 11.0, "count"), ("CHIPS", "holdings", 12.0, "count")])
+    found = only(text.format(n=11), PARTIAL, own)
+    assert (found.state, found.rule, found.subject) == ("own_action", "own-same-subject", "GOLD")
+    assert only(text.format(n=12), PARTIAL, own).state == "not_verifiable"
+    assert only("GOLD: 11 of these", PARTIAL, own).rule == "bare-integer"
+
+
+def test_units_that_were_held_before_are_the_agents_own():
+    held = Portfolio(currency="USD", cash=10.0, nav=100.0, positions={"GOLD": 20.0})
+    one = decision("Cut GOLD from 20 shares.")
+    assert [found.state for found in numeric_ledger(one, context(completeness="partial", portfolio=held))] == [
+        "own_action"
+    ]
+
+
 def test_owners_that_are_no_instruments_are_passed_over():
     assert audit_texts([("summary", "5.5%")], PARTIAL, owners={"5.5%": "NOBODY"})[0].subject == ""
 

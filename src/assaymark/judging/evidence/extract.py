@@ -84,6 +84,7 @@ _LINE_BEFORE = re.compile(r"(?:\A|\n)[ \t]{0,6}[(\[]?\Z")
 _ENUMERATOR_AFTER = re.compile(r"[.)\]](?=\s)")
 _VERSION_AFTER = re.compile(r"\.[0-9]")
 _LETTER_AFTER = re.compile(r"[A-Za-z_]|-[A-Z](?![a-z])")
+_SHARES_AFTER = re.compile(r"[ -]?(?:shares?|units|coins)(?![A-Za-z])|\s?股", re.IGNORECASE)
 _JOIN = re.compile(r"\s?(?:[\-–—/]|to)\s?\Z")
 _BETWEEN = re.compile(r"\b(?:between|from)\s\Z", re.IGNORECASE)
 
@@ -94,7 +95,7 @@ class Number:
 
     ``value`` carries the printed sign and scale (``115k`` is 115000.0); ``step`` is what its last printed digit is
     worth in the same unit, ``decimals`` the digits after the point. ``bare`` marks an integer without sign, unit or
-    separator, which could be a count of anything.
+    separator, which could be a count of anything; ``held`` one that the text calls a number of shares.
     """
 
     start: int
@@ -107,6 +108,7 @@ class Number:
     scale: float
     signed: bool
     bare: bool
+    held: bool = False
 
 
 def extract_numbers(text: str) -> list[Number]:
@@ -152,11 +154,13 @@ def _read(text: str, match: re.Match[str]) -> Number | None:
     if len(digits) > MAX_INTEGER_DIGITS or len(fraction) > MAX_FRACTION_DIGITS:
         return None
     # most tokens have a unit, and what has one is a number without a look at what stands around it
+    held = False
     if not (currency or (tail and letter != "M")):
         start, end = match.start("int" if whole else "frac"), match.end("frac" if fraction else "int")
         before, after = text[max(0, start - _WINDOW) : start], text[end : end + _WINDOW]
         if _masked(whole, fraction, letter, before, after):
             return None
+        held = bool(_SHARES_AFTER.match(after))
     sign = sign2 or sign
     unit, scale = _unit_of(match, whole, fraction)
     value = float(digits + fraction.replace(",", ".")) * scale
@@ -172,6 +176,7 @@ def _read(text: str, match: re.Match[str]) -> Number | None:
         scale=scale,
         signed=bool(sign),
         bare=not (sign or fraction or tail or currency or grouped),
+        held=held,
     )
 
 

@@ -241,7 +241,7 @@ def _own(bag: NumberBag, around: Around, material: Material, *, labelled: bool) 
     if labelled:
         words = around.words & _OWN_WORDS
         at = match_bag(bag, around, words, None) if words else None
-    elif not (around.number.bare or _is_coarse_threshold(around)):
+    elif around.number.held or not (around.number.bare or _is_coarse_threshold(around)):
         whose = frozenset(material.subjects.ids[row] for row in around.rows)
         at = match_bag(bag, around, around.words, whose)
     if at is None:

@@ -28,7 +28,7 @@ def own_numbers(decision: Decision, context: Context | None = None) -> OwnNumber
     """Every number of a decision's actions, stages and confidence, under the name it is stored by.
 
     Orders also put forward the book that they lead to: with ``context``, the weights, cash, exposure and leverage after
-    them are the decision's own, as target weights are (`portfolio.orders.settle`).
+    them are the decision's own, as target weights are (`portfolio.orders.settle`). So are the units that were held.
     """
     entries: list[Entry] = []
     if decision.confidence is not None:
@@ -39,6 +39,8 @@ def own_numbers(decision: Decision, context: Context | None = None) -> OwnNumber
         entries += _walk(decision.stages[name], name, "", 0)
     if context is not None:
         entries += _of_book(decision, context)
+        held = {} if context.portfolio is None else context.portfolio.positions
+        entries += [(name, "units held before", units, "count") for name, units in held.items()]
     return OwnNumbers.of(dict.fromkeys(entries))
 
 
