@@ -1,0 +1,130 @@
+"""The pages of a season in a real browser: silent, offline, in every width and light, labels apart, copies exact."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from browsing import APART
+from made_season import hostile_season, made_catalogue, made_season
+
+from assaymark.report.season import write_site
+
+pytestmark = pytest.mark.browser
+
+TOP = ("index.html", "claims.html", "panel.html", "rules.html", "changelog.html")
+CONTRAST = """() => {
+  const lum = c => { const m = c.match(/[\\d.]+/g).slice(0, 3).map(Number)
+      .map(x => x / 255).map(x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * m[0] + 0.7152 * m[1] + 0.0722 * m[2]; };
+  const base = lum(getComputedStyle(document.body).backgroundColor);
+  return [...document.querySelectorAll('main p, main td, main th, main li, main .wh, main .un, .switch *')]
+    .filter(e => e.getClientRects().length && !e.closest('.tag, pre, .tools'))
+    .map(e => { const a = lum(getComputedStyle(e).color);
+      return [(Math.max(a, base) + 0.05) / (Math.min(a, base) + 0.05), e.textContent.slice(0, 40)]; })
+    .filter(([ratio]) => ratio < 4.5);
+}"""
+CLIPPED = """() => [...document.querySelectorAll('main td, main th, main .wh, main p, main li, main dd')]
+  .filter(e => e.getClientRects().length && getComputedStyle(e).display !== 'inline' && !e.closest('.scroll, .scrolls'))
+  .filter(e => e.scrollWidth > e.clientWidth + 1 || e.getBoundingClientRect().right > innerWidth + 1)
+  .map(e => e.className + ': ' + e.textContent.slice(0, 60))"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("season")
+    languages = [made_catalogue(code) for code in ("en", "de")]
+    seasons = {"eight": made_season(), "single": made_season(3, 4, 1), "hostile": hostile_season()}
+    for name, run in seasons.items():
+        write_site(run, root / name, languages)
+    return root
+
+
+@pytest.mark.parametrize("path", TOP)
+def test_a_page_is_silent_offline_and_fits_in_every_width(visit, path):
+    for language in ("", "de/"):
+        page = visit(f"eight/{language}{path}")
+        for width in (1440, 900, 524, 390):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), (language, width)
+            assert page.evaluate(CLIPPED) == [], (language, width)
+            assert page.evaluate(APART) == [], (language, width)
+        assert page.noise == []
+        assert len(page.asked) == 1
+
+
+@pytest.mark.parametrize("path", ["eight/index.html", "eight/de/panel.html", "eight/claims.html"])
+def test_every_text_can_be_read_in_light_and_in_dark(visit, path):
+    page = visit(path)
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert page.evaluate(CONTRAST) == [], scheme
+
+
+def test_all_three_levels_start_on_the_first_screen(visit):
+    for path in ("eight/index.html", "eight/de/index.html", "single/index.html"):
+        tops = visit(path).evaluate("[...document.querySelectorAll('.lv')].map(e => e.getBoundingClientRect().top)")
+        assert len(tops) == 3
+        assert max(tops) < 900
+
+
+def test_no_script_of_a_record_runs(visit):
+    for path in TOP:
+        page = visit(f"hostile/{path}", 390)
+        assert page.title() != "pwned"
+        assert page.evaluate("document.scripts.length") == 1
+        assert page.evaluate("document.images.length") == 0
+        assert page.noise == []
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_switch_leads_to_the_same_page_and_back(visit):
+    for path in ("claims.html", "agents/Birch.html"):
+        page = visit(f"eight/{path}")
+        page.click(".switch a")
+        assert page.url.endswith(f"/eight/de/{path}")
+        assert page.evaluate("document.documentElement.lang") == "de"
+        page.click(".switch a")
+        assert page.url.endswith(f"/eight/{path}")
+
+
+def test_filters_and_copies_speak_the_language_of_the_page(visit):
+    page = visit("eight/de/claims.html", permissions=["clipboard-read", "clipboard-write"])
+    page.locator('[data-tools="claim-rows"] button[data-f="qualified"]').click()
+    shown = page.evaluate("[...document.querySelectorAll('#claim-rows > li')].filter(r => !r.hidden).length")
+    assert shown > 0
+    assert page.locator("output").text_content() == f"{shown} von 13 angezeigt"
+    button = page.locator("#claim-rows > li:not([hidden]) .copy").first
+    assert button.text_content() == "Kopieren"
+    button.click()
+    page.wait_for_function("[...document.querySelectorAll('.copy')].some(b => b.textContent === 'Kopiert')")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied.startswith("„")
+    assert "(assaymark, Plan a41f7c02" in copied
+
+
+def test_on_a_phone_every_number_has_its_name_beside_it(visit):
+    unnamed = visit("eight/index.html", 390).evaluate(
+        """() => [...document.querySelectorAll('.season tbody tr:not(.base) td.r')]
+          .filter(e => !getComputedStyle(e, '::before').content.includes(e.dataset.l)).length"""
+    )
+    assert unnamed == 0
+
+
+def test_without_colours_permissions_keep_their_shapes(visit):
+    page = visit("eight/index.html", forced_colors="active")
+    styles = page.evaluate(
+        """() => ['.qualified .claims', '.no-claim .claims', '.headline .claims']
+          .map(s => getComputedStyle(document.querySelector(s)).borderLeftStyle)"""
+    )
+    assert styles == ["double", "dashed", "solid"]
+
+
+def test_print_opens_what_is_folded_and_hides_the_controls(visit):
+    page = visit("eight/claims.html")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("[...document.querySelectorAll('details')].every(d => d.open)")
+    page.emulate_media(media="print")
+    assert page.locator(".copy").first.is_hidden()
+    assert page.locator(".tools").is_hidden()
+    assert page.locator(".switch").is_hidden()
