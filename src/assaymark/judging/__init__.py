@@ -1,8 +1,9 @@
 """Who grades: rubrics, blinding, prompts and replies, reference judges, and the evidence ledger.
 
 A judge is shown one rendered prompt: the rubric, the material of a context, a decision. `plan_calls` makes the calls of
-a study, `judgment` turns each reply into a record; `composite`, `total_score` and `band` turn the grades of a season
-into scores. Nothing here can reach what happened after a decision.
+a study, `judgment` turns each reply into a record. Of a season whole records are graded (`horizon_of`, `horizon_tasks`,
+`horizon_round`); `composite`, `total_score` and `band` turn their grades into scores. Nothing here can reach what
+happened after a decision.
 """
 
 from __future__ import annotations
@@ -24,7 +25,14 @@ from assaymark.judging.reference import (
 )
 from assaymark.judging.replies import Invalid, Parsed, judgment, parse_reply, reply_schema
 from assaymark.judging.rubric import Dimension, Rubric, load_rubric, rubric_names
+from assaymark.judging.season.author_probe import AuthorProbe, author_probe, probe_calls
+from assaymark.judging.season.horizon import Horizon, StepRecord, horizon_of
+from assaymark.judging.season.horizon_ledger import HorizonLedger, horizon_ledger
+from assaymark.judging.season.horizon_prompts import HorizonTask, horizon_tasks, next_call
+from assaymark.judging.season.horizon_rounds import horizon_round
+from assaymark.judging.season.horizon_scores import HorizonGrades, HorizonScore, horizon_grades, horizon_score
 from assaymark.judging.season.noise import NoiseFloor, noise_floor, tie_classes
+from assaymark.judging.season.outcome_prompts import outcome_calls
 from assaymark.judging.season.plans import ScoringPlan, load_scoring, parse_scoring, scoring_names
 from assaymark.judging.season.scores import (
     BandStanding,
@@ -38,6 +46,7 @@ from assaymark.judging.season.scores import (
     total_score,
     weighted_axis,
 )
+from assaymark.judging.season.season_judges import reference_season_judges
 from assaymark.judging.season.table import AgreementRow, Contestant, SeasonRow, SeasonTable, agreement_row, season_table
 from assaymark.judging.season.thrash import RoundTrip, Thrashing, thrashing
 from assaymark.judging.season.timing import DecisionTime, decision_time
@@ -48,11 +57,17 @@ __all__ = [
     "PLANTED",
     "AgreementRow",
     "Anonymised",
+    "AuthorProbe",
     "BandStanding",
     "ConstraintOracle",
     "Contestant",
     "DecisionTime",
     "Dimension",
+    "Horizon",
+    "HorizonGrades",
+    "HorizonLedger",
+    "HorizonScore",
+    "HorizonTask",
     "Invalid",
     "JudgeScore",
     "NoiseFloor",
@@ -66,11 +81,13 @@ __all__ = [
     "ScoringPlan",
     "SeasonRow",
     "SeasonTable",
+    "StepRecord",
     "Thrashing",
     "agreement_row",
     "anonymise",
     "argument_problems",
     "asked_alike",
+    "author_probe",
     "band",
     "blinding_names",
     "composite",
@@ -78,22 +95,32 @@ __all__ = [
     "decision_time",
     "efficiency",
     "eligible",
+    "horizon_grades",
+    "horizon_ledger",
+    "horizon_of",
+    "horizon_round",
+    "horizon_score",
+    "horizon_tasks",
     "judge_score",
     "judged_text",
     "judgment",
     "left_out",
     "load_rubric",
     "load_scoring",
+    "next_call",
     "noise_floor",
     "numeric_ledger",
     "oracle_scores",
+    "outcome_calls",
     "parse_reply",
     "parse_scoring",
     "plan_calls",
     "plan_texts",
+    "probe_calls",
     "process_score",
     "reconcile",
     "reference_judges",
+    "reference_season_judges",
     "reply_schema",
     "rubric_names",
     "scoring_names",
