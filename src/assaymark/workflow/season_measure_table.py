@@ -158,7 +158,7 @@ def _detail(totals: SeasonTotals, row: SeasonRow) -> dict[str, Any]:
         "median": agreement.median,
         "high": agreement.high,
         "judges": agreement.judges,
-        "absent": list(row.absent),
+        "absent": [judge for judge in totals.scores.judges if judge not in totals.scores.whole[row.contestant]],
         "efficiency": row.efficiency,
         "band": standing.band,
         "lowest": standing.lowest,

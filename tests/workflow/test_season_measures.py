@@ -1,0 +1,315 @@
+"""What is measured of a judged season: every number follows from its tables, and what is not there has a state."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from statistics import fmean, median
+
+import numpy as np
+import pytest
+from season_runs import NOW, begun, market, season_text, stored
+
+from assaymark.claims import SeasonGates, decide_season
+from assaymark.claims.messages import catalogue, languages
+from assaymark.claims.season_panel import MISSING, SINGLE
+from assaymark.cli import models
+from assaymark.protocol import DatasheetLimits
+from assaymark.records import Measurement, measurement_id
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.season_judging import judge_season
+from assaymark.workflow.season_material import SeasonMaterial, season_material
+from assaymark.workflow.season_measures import season_findings
+from assaymark.workflow.season_records import SeasonCheck, SeasonGrade, SeasonNav
+from assaymark.workflow.season_running import run_season
+from assaymark.workflow.season_view_run import SeasonJudgments
+from assaymark.workflow.tables import Store
+
+JUDGES = ("auditor", "reader", "allocator")
+PANEL = "".join(
+    f'\n[[panel]]\nname = "{name}"\nfamily = "j{name}"\nmodel = "reference/season-{name}"\ntrials = 2\n'
+    for name in JUDGES
+)
+Found = dict[str, Measurement]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> RunFolder:
+    """A judged season of two agents and eleven days in three weeks, with two replicates. Not to be changed."""
+    path = tmp_path_factory.mktemp("measured")
+    text = season_text(head="universe = 6\nreplicates = 2") + PANEL
+    found = begun(path / "run", f'{text}\n[market]\nsource = "{stored(path / "m", market())}"\n', models())
+    run_season(found, models(), now=NOW)
+    judge_season(found, models())
+    return found
+
+
+@pytest.fixture(scope="module")
+def material(folder: RunFolder) -> SeasonMaterial:
+    return season_material(folder)
+
+
+@pytest.fixture(scope="module")
+def judged(folder: RunFolder) -> SeasonJudgments:
+    return SeasonJudgments.read(Store(folder))
+
+
+def measured(material: SeasonMaterial, judged: SeasonJudgments) -> Found:
+    measurements, _ = season_findings(material, judged, rng=np.random.default_rng(5))
+    found = {one.id: one for one in measurements}
+    assert len(found) == len(measurements)
+    return found
+
+
+@pytest.fixture(scope="module")
+def found(material: SeasonMaterial, judged: SeasonJudgments) -> Found:
+    return measured(material, judged)
+
+
+def regraded(judged: SeasonJudgments, change: Callable[[SeasonGrade], SeasonGrade | None]) -> SeasonJudgments:
+    """The same judgments with grades that are changed or left out."""
+    grades = (change(one) for one in judged.grades)
+    return replace(judged, grades=tuple(one for one in grades if one is not None))
+
+
+def unusable(grade: SeasonGrade) -> SeasonGrade:
+    grades = replace(grade.score.grades, state="refused", reason="no", reasoning={}, evidence={})
+    return replace(grade, score=replace(grade.score, grades=grades, score=None, capped=(), disagreement=None))
+
+
+# --- what is there ----------------------------------------------------------------------------------------------------
+
+
+def test_every_quantity_is_measured_of_everybody(found: Found):
+    of_agents = ("total", "outcome", "efficiency", "reliability", "lookahead", "thrash", "decisions", "return",
+                 "drawdown", "ledger")  # fmt: skip
+    of_judges = ("self_preference", "alone", "verbosity", "judge_noise", "invalid", "author_probe")
+    wanted = [measurement_id(f"season.{name}", {"agent": agent}) for name in of_agents for agent in ("one", "two")]
+    wanted += [measurement_id(f"season.{name}", {"judge": judge}) for name in of_judges for judge in JUDGES]
+    wanted += [f"season.noise[of={name}]" for name in ("one", "two", "panel")]
+    wanted += [f"season.axis[agent=one,axis={axis}]" for axis in ("reasoning", "evidence", "process")]
+    assert set(wanted) <= found.keys()
+    assert "season.kappa[]" in found
+
+
+def test_a_number_has_a_denominator_and_what_is_none_has_a_state(found: Found):
+    for one in found.values():
+        assert (one.value is None) == (one.state != "ok"), one.id
+        assert one.n_of
+        assert (one.low is None) == (one.high is None) == (one.level is None)
+        if one.low is not None and one.high is not None and one.value is not None:
+            assert one.low <= one.value <= one.high
+
+
+def test_composites_and_totals_are_those_of_the_grades(material: SeasonMaterial, judged: SeasonJudgments):
+    found = measured(replace(material, seconds={}), judged)
+    given = {
+        judge: fmean(
+            one.score.score.composite
+            for one in judged.grades
+            if (one.agent, one.judge, one.scope) == ("one", judge, "whole") and one.score.score is not None
+        )
+        for judge in JUDGES
+    }
+    for judge, points in given.items():
+        assert found[f"season.composite[agent=one,judge={judge}]"].value == pytest.approx(points)
+        left = found[f"season.without[agent=one,judge={judge}]"]
+        assert left.n == 2
+        assert left.value == pytest.approx(median(value for name, value in given.items() if name != judge))
+    total = found["season.total[agent=one]"]
+    assert total.value == pytest.approx(median(given.values()))
+    assert (total.detail["low"], total.detail["high"]) == (
+        pytest.approx(min(given.values())),
+        pytest.approx(max(given.values())),
+    )
+
+
+def test_efficiency_is_a_tenth_of_a_total(found: Found):
+    total, quick = found["season.total[agent=one]"], found["season.efficiency[agent=one]"]
+    assert quick.value is not None
+    assert total.value == pytest.approx(0.9 * total.detail["median"] + 0.1 * quick.value)
+
+
+def test_the_contrast_goes_from_the_higher_total_and_is_over_weeks(found: Found):
+    (contrast,) = [one for one in found.values() if one.name == "season.contrast"]
+    high, low = (found[f"season.total[agent={contrast.labels[side]}]"].value or 0.0 for side in ("high", "low"))
+    assert contrast.detail["gap"] == pytest.approx(high - low)
+    assert contrast.n == 3
+    assert set(contrast.detail["without"]) == set(contrast.detail["totals_without"]) == set(JUDGES)
+
+
+def test_the_published_noise_of_the_panel_is_that_of_a_mean(found: Found):
+    noise = found["season.noise[of=panel]"]
+    assert noise.value is not None
+    assert noise.detail["trials"] == 2
+    assert noise.value == pytest.approx(noise.detail["one_grading"] / np.sqrt(2))
+
+
+def test_the_same_generator_makes_the_same_numbers(material: SeasonMaterial, judged: SeasonJudgments, found: Found):
+    assert measured(material, judged) == found
+
+
+# --- what is not there ------------------------------------------------------------------------------------------------
+
+
+def test_a_judge_that_refuses_everything_is_absent_and_counted(material: SeasonMaterial, judged: SeasonJudgments):
+    found = measured(material, regraded(judged, lambda one: unusable(one) if one.judge == "reader" else one))
+    assert found["season.composite[agent=one,judge=reader]"].state == "refused"
+    assert found["season.total[agent=one]"].detail["absent"] == ["reader"]
+    assert found["season.total[agent=one]"].detail["judges"] == 2
+    assert found["season.alone[judge=reader]"].state == "fewer than two agents"
+    assert found["season.self_preference[judge=reader]"].state == "no agent graded by all judges"
+    assert found["season.kappa[]"].detail["judges"] == ["allocator", "auditor"]
+    refused = found["season.invalid[judge=reader]"]
+    assert refused.detail["refused"] == sum(one.judge == "reader" for one in judged.grades)
+    assert refused.value is not None
+    assert 0.5 < refused.value < 1  # guesses at authors are replies too
+
+
+def test_an_agent_without_a_usable_grade_has_no_number_and_no_place(material: SeasonMaterial, judged: SeasonJudgments):
+    found = measured(material, regraded(judged, lambda one: unusable(one) if one.agent == "two" else one))
+    for name in ("total", "outcome", "efficiency"):
+        assert found[f"season.{name}[agent=two]"].state == "not graded"
+    assert not [one for one in found.values() if one.name == "season.contrast"]
+    decided = decide_season(list(found.values()), SeasonGates(), "plan")
+    assert decided.place("two").first is None
+
+
+def test_a_season_with_no_usable_grade_says_nothing(material: SeasonMaterial, judged: SeasonJudgments):
+    found = measured(material, regraded(judged, unusable))
+    assert found["season.kappa[]"].value is None
+    decided = decide_season(list(found.values()), SeasonGates(), "plan")
+    assert decided.groups == ()
+    assert {one.verdict.publication_level for one in decided.verdicts} == {"no-claim"}
+
+
+def test_one_judge_has_nobody_to_agree_with(material: SeasonMaterial, judged: SeasonJudgments):
+    found = measured(material, regraded(judged, lambda one: one if one.judge == "auditor" else None))
+    assert found["season.kappa[]"].state == SINGLE
+    for name in ("self_preference", "alone", "verbosity"):
+        assert found[f"season.{name}[judge=auditor]"].state == "one judge"
+    assert found["season.without[agent=one,judge=auditor]"].state == "no other judge"
+
+
+def test_without_periods_agreement_is_not_defined_and_nothing_is_tested(
+    material: SeasonMaterial, judged: SeasonJudgments
+):
+    found = measured(material, regraded(judged, lambda one: one if one.scope == "whole" else None))
+    assert found["season.kappa[]"].state in (SINGLE, MISSING)
+    (contrast,) = [one for one in found.values() if one.name == "season.contrast"]
+    assert (contrast.value, contrast.state, contrast.n) == (None, "too few periods", 0)
+    assert found["season.noise[of=one]"].state == "no replicates"
+    decided = decide_season(list(found.values()), SeasonGates(), "plan")
+    assert {one.verdict.publication_level for one in decided.verdicts if one.kind != "beats"} == {"no-claim"}
+
+
+def test_without_a_measured_time_the_total_is_the_median(material: SeasonMaterial, judged: SeasonJudgments):
+    found = measured(replace(material, seconds={}), judged)
+    total = found["season.total[agent=one]"]
+    assert found["season.efficiency[agent=one]"].state == "no timing"
+    assert total.value == total.detail["median"]
+
+
+def test_limits_of_datasheets_are_asked_of_every_judge(material: SeasonMaterial, judged: SeasonJudgments):
+    season = material.season.model_copy(update={"datasheets": DatasheetLimits(slope=0.2)})
+    found = measured(replace(material, season=season), judged)
+    gates = [one for one in found.values() if one.name == "datasheet.gate"]
+    assert {one.labels["judge"] for one in gates} == set(JUDGES)
+    assert all(one.state.startswith("not measured: no datasheet") for one in gates)
+
+
+# --- facts ------------------------------------------------------------------------------------------------------------
+
+
+def books(name: str, values: list[float], state: str = "ok") -> tuple[SeasonNav, ...]:
+    return tuple(
+        SeasonNav(day=f"2024-04-{at:02d}", agent=name, state=state, cash=0.0, nav=value, costs=0.0, positions={})
+        for at, value in enumerate(values, start=1)
+    )
+
+
+def path(seed: int, drift: float, days: int = 25) -> list[float]:
+    steps = np.random.default_rng(seed).normal(drift, 0.004, days)
+    return [float(value) for value in 100_000 * np.cumprod(1 + steps)]
+
+
+def test_returns_drawdowns_and_the_difference_from_a_baseline(material: SeasonMaterial, judged: SeasonJudgments):
+    own, base = path(1, 0.01), path(2, 0.0)
+    made = replace(
+        material,
+        navs={"one": books("one", own), "two": books("two", base)},
+        baselines={"equal weight": books("equal weight", base), "cash": books("cash", [100_000.0] * 25)},
+    )
+    found = measured(made, judged)
+    assert found["season.return[agent=one]"].value == pytest.approx(own[-1] / 100_000 - 1)
+    assert found["season.return[baseline=cash]"].value == 0.0
+    fall = found["season.drawdown[baseline=equal weight]"].value
+    assert fall is not None
+    assert fall < 0
+    excess = found["season.excess[agent=one,baseline=equal weight]"]
+    assert excess.detail["whole"] == pytest.approx((own[-1] - base[-1]) / 100_000)
+    assert excess.low is not None
+    assert excess.low > 0
+    assert found["season.excess[agent=two,baseline=equal weight]"].state == "the difference does not vary"
+    decided = decide_season(list(found.values()), SeasonGates(), "plan")
+    said = [one.verdict for one in decided.verdicts if one.kind == "beats"]
+    assert [(one.claim.statement, one.publication_level) for one in said] == [
+        ("one earned more than equal weight.", "qualified"),
+        ("Another agent earned more than equal weight.", "no-claim"),
+    ]
+
+
+def test_short_seasons_and_lost_books_have_no_difference(material: SeasonMaterial, judged: SeasonJudgments):
+    base = {"equal weight": books("equal weight", path(2, 0.0))}
+    short = replace(material, navs={"one": books("one", path(1, 0.0, 5)), "two": ()}, baselines=base)
+    found = measured(short, judged)
+    assert found["season.excess[agent=one,baseline=equal weight]"].state == "too few days"
+    assert found["season.excess[agent=two,baseline=equal weight]"].state == "no common days"
+    assert found["season.return[agent=two]"].state == "no days"
+    lost = replace(
+        material, navs={"one": books("one", [50_000.0, 0.0]), "two": books("two", base_of(25))}, baselines=base
+    )
+    ruined = measured(lost, judged)
+    assert ruined["season.return[agent=one]"].state == "its value fell to zero"
+    assert ruined["season.excess[agent=one,baseline=equal weight]"].state == "its value fell to zero"
+
+
+def test_data_reliability_is_the_share_of_checks_that_reconcile(material: SeasonMaterial, judged: SeasonJudgments):
+    checks = (
+        SeasonCheck(agent="one", kind="fill", checks=8, passed=6),
+        SeasonCheck(agent="one", kind="cash", checks=2, passed=2),
+        SeasonCheck(agent="one", kind="nav", checks=10, passed=0),
+    )
+    found = measured(replace(material, checks=checks), judged)
+    one = found["season.reliability[agent=one]"]
+    assert (one.value, one.n) == (80.0, 10)
+    assert found["season.reliability[agent=two]"].state == "nothing could be checked"
+
+
+def test_the_ledger_counts_numbers_and_silent_steps(found: Found, judged: SeasonJudgments, material: SeasonMaterial):
+    one = found["season.ledger[agent=one]"]
+    mine = {step.decision.record_id for step in material.steps["one"]}
+    rows = [row for row in judged.evidence if row.decision in mine]
+    assert sum(one.detail["counts"].values()) == len(rows)
+    assert one.n == sum(row.state != "own_action" for row in rows)
+    assert one.detail["silent"] == len(mine - {row.decision for row in rows})
+
+
+def test_a_name_is_a_label_and_changes_no_number(material: SeasonMaterial, judged: SeasonJudgments, found: Found):
+    """The grades of two agents swapped: the numbers swap, and nothing else happens."""
+    names = {"one": "two", "two": "one"}
+    again = measured(replace(material, seconds={}), regraded(judged, lambda one: replace(one, agent=names[one.agent])))
+    before = measured(replace(material, seconds={}), judged)
+    for agent, other in names.items():
+        for name in ("total", "outcome"):
+            assert again[f"season.{name}[agent={agent}]"].value == before[f"season.{name}[agent={other}]"].value
+    assert again["season.kappa[]"].value == before["season.kappa[]"].value
+
+
+@pytest.mark.parametrize("language", languages())
+def test_everything_that_is_said_of_a_played_season_has_words(found: Found, language: str):
+    decided = decide_season(list(found.values()), SeasonGates(), "plan")
+    words = catalogue(language)
+    for one in decided.verdicts:
+        assert words.render(one.statement)
+        assert all(words.render(reason) for reason in (*one.reasons, *one.condition))
