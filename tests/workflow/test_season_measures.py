@@ -162,8 +162,10 @@ def test_a_judge_that_refuses_everything_is_absent_and_counted(material: SeasonM
     assert found["season.kappa[]"].detail["judges"] == ["allocator", "auditor"]
     refused = found["season.invalid[judge=reader]"]
     assert refused.detail["refused"] == sum(one.judge == "reader" for one in judged.grades)
-    assert refused.value is not None
-    assert 0.5 < refused.value < 1  # guesses at authors are replies too
+    guesses = sum(one.judge == "reader" for one in judged.guesses)
+    outcomes = sum(one.judge == "reader" and one.score.outcome is not None for one in judged.grades)
+    assert refused.n == refused.detail["refused"] + guesses + outcomes
+    assert refused.value == refused.detail["refused"] / refused.n
 
 
 def test_an_agent_without_a_usable_grade_has_no_number_and_no_place(material: SeasonMaterial, judged: SeasonJudgments):
@@ -266,9 +268,8 @@ def test_short_seasons_and_lost_books_have_no_difference(material: SeasonMateria
     assert found["season.excess[agent=one,baseline=equal weight]"].state == "too few days"
     assert found["season.excess[agent=two,baseline=equal weight]"].state == "no common days"
     assert found["season.return[agent=two]"].state == "no days"
-    lost = replace(
-        material, navs={"one": books("one", [50_000.0, 0.0]), "two": books("two", base_of(25))}, baselines=base
-    )
+    navs = {"one": books("one", [50_000.0, 0.0]), "two": books("two", path(3, 0.0))}
+    lost = replace(material, navs=navs, baselines=base)
     ruined = measured(lost, judged)
     assert ruined["season.return[agent=one]"].state == "its value fell to zero"
     assert ruined["season.excess[agent=one,baseline=equal weight]"].state == "its value fell to zero"
