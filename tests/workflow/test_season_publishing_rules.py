@@ -95,7 +95,7 @@ def test_every_limit_of_a_datasheet_is_a_field():
 
 def test_what_only_our_broker_goes_by_is_not_said_of_records_of_others():
     season = parse_season(season_text())
-    records = season.market.model_copy(update={"source": "records", "format": "aitrader"})
+    records = season.market.model_copy(update={"source": "records", "format": "aitrader", "track": "us"})
     found = {(one.group, one.name) for one in season_rules(season.model_copy(update={"market": records}))}
     assert found < set(lines(season_text()))
     assert not {("rules", "fill"), ("season", "bars"), ("market", "live"), ("calendar", "decide_at")} & found

@@ -192,6 +192,11 @@ class Season(Frozen):
         """Whether somebody else ran it, and its records were imported."""
         return self.market.source == RECORDS
 
+    @property
+    def has_books(self) -> bool:
+        """Whether books are known: always, but for records without a track, which have neither prices nor capital."""
+        return not self.recorded or bool(self.market.track)
+
     def told(self, agent: str) -> str:
         """What an agent of that name is told: the prompt, or its own strategy."""
         return self.strategies.get(agent, self.prompt)

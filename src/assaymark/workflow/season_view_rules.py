@@ -29,6 +29,8 @@ _NOT_RECORDED: Final = frozenset(
 )
 """Fields that say nothing of a season that somebody else ran; so does the table of the broker's rules."""
 
+_OF_BOOKS: Final = frozenset({(OWN, "capital"), (OWN, "currency")})
+
 
 def season_rules(season: Season) -> tuple[SeasonRule, ...]:
     """The lines of the rules page, in the order of the file's fields.
@@ -59,12 +61,13 @@ def season_rules(season: Season) -> tuple[SeasonRule, ...]:
             tables += list(_table(name, value))
         else:
             own.append(SeasonRule(group=OWN, name=name, value=_of(name, value), meaning=said(f"field.{OWN}.{name}")))
-    return tuple(one for one in (*own, *tables) if not season.recorded or _holds(one))
+    return tuple(one for one in (*own, *tables) if not season.recorded or _holds(one, season.has_books))
 
 
-def _holds(one: SeasonRule) -> bool:
+def _holds(one: SeasonRule, books: bool) -> bool:
     """Whether a line says something of a season that somebody else ran."""
-    return one.group != "rules" and (one.group, one.name) not in _NOT_RECORDED
+    told = books or (one.group, one.name) not in _OF_BOOKS
+    return told and one.group != "rules" and (one.group, one.name) not in _NOT_RECORDED
 
 
 def _table(name: str, value: Any) -> Iterator[SeasonRule]:

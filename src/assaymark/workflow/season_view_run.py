@@ -76,7 +76,7 @@ def season_run(
         last=days[-1],
         days=len(days),
         currency=season.currency,
-        capital=season.capital,
+        capital=season.capital if season.has_books else None,
         universe=stored.universe,
         prompt=season.prompt,
         scoring=load_scoring(season.scoring),

@@ -179,6 +179,8 @@ class SeasonRun:
         What blinding replaced and kept.
     rules : tuple of SeasonRule
         From the locked file.
+    capital : float or None
+        What each agent began with; None for records that state no books.
     source : str
         Who ran it: empty for seasons that were run here, else where the records come from.
     notes : tuple of Said
@@ -194,7 +196,7 @@ class SeasonRun:
     last: str
     days: int
     currency: str
-    capital: float
+    capital: float | None
     universe: tuple[str, ...]
     prompt: str
     scoring: ScoringPlan

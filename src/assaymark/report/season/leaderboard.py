@@ -237,7 +237,7 @@ def _notes(book: SeasonLookup, agents: Sequence[str], words: Words) -> list[str]
         words("board.note.timing", agents=words.names(late), n=len(late)) if late else "",
         words("board.note.outcome", agents=words.names(open_outcomes), n=len(open_outcomes)) if open_outcomes else "",
         words("board.note.part", agents=words.names(part), n=len(part)) if part else "",
-        words("board.note.path"),
+        words("board.note.path") if book.run.paths else "",
     ]
 
 

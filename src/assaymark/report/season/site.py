@@ -111,13 +111,17 @@ def season_lede(edition: Edition) -> str:
     """Who took part, with what, for how long, and who graded it."""
     run, words = edition.book.run, edition.words
     agents, judges = len(run.agents), len(run.judges)
-    told = "index.prompt" if run.prompt else "index.strategies"
+    strategies = any(one.strategy for one in run.agents)
+    told = "index.prompt" if run.prompt else "index.strategies" if strategies else "index.untold"
+    capital = words("index.no_capital")
+    if run.capital is not None:
+        capital = words("index.capital", capital=words.money(run.capital), currency=clean(run.currency, 12))
     text = words(
         "index.lede",
         agents=words("index.agents", n=agents, few=words.few(agents)),
         told=words(told),
         universe=words("index.universe", n=len(run.universe), count=words.count(len(run.universe))),
-        capital=words("index.capital", capital=words.money(run.capital), currency=clean(run.currency, 12)),
+        capital=capital,
         days=words("index.days", n=run.days, count=words.count(run.days)),
         first=words.day(run.first),
         last=words.day(run.last),
