@@ -98,7 +98,7 @@ def test_the_reason_that_the_agent_was_shown_stands_in_quotation_marks():
     ("fill", "said"),
     [
         (FILL, "sold 4 NVX at 101.50, cost 0.40"),
-        (replace(FILL, quantity=1234.5678, cost=0.0), "bought 1234.57 NVX at 101.50<"),
+        (replace(FILL, quantity=1234.5678, cost=0.0), "bought 1,234.57 NVX at 101.50<"),
         (replace(FILL, price=None), "sold 4 NVX, price not recorded"),
         (replace(FILL, kind="delisted", quantity=-2), "paid out 2 NVX, which ended at 101.50"),
     ],

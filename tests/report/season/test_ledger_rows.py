@@ -97,10 +97,16 @@ def test_who_says_so_is_named_where_the_panel_is_not_of_one_mind():
 def test_what_nobody_looked_at_and_what_holds_no_number_is_said():
     assert "not looked at" in one()
     assert "no field seen" in one(saw="")
-    bare = one(numbers=None, rule="unmatched")
+    bare = one(numbers=None, rule="misquoted")
     assert f'data-k="{NO_NUMBER}"' in bare
     assert "no number" in bare
-    assert "nothing matches" not in bare
+    assert "quotation not found in the reasons" in bare
+
+
+def test_rules_and_own_figures_are_said_in_words():
+    html = one(rule="own-labelled, return-1w, one-cell-differs", saw="own:quantity; NVX close 18.4; own:<b>")
+    assert "its own order, return over 1 week, one cell differs" in html
+    assert "its own figure: quantity; NVX close 18.4; its own figure: &lt;b&gt;" in html
 
 
 def test_a_row_leads_to_its_decision_where_there_is_one():

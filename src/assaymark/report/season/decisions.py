@@ -186,13 +186,26 @@ def _listed(words: ModelWords, kind: str, items: Sequence[str]) -> str:
 
 def _fill(words: ModelWords, one: SeasonTrade) -> str:
     side = "paid_out" if one.kind != "order" else "bought" if one.quantity > 0 else "sold"
-    values = {"units": f"{abs(one.quantity):.6g}", "symbol": clean(one.symbol, 40)}
+    values = {"units": units(words, abs(one.quantity)), "symbol": clean(one.symbol, 40)}
     said = words.say(f"decisions.{side}", **values)
     if one.price is None:
         return f"{said}, {words.say('decisions.no_price')}"
     at = words.say("decisions.at", price=words.amount(one.price, 2))
     cost = f", {words.say('decisions.cost', cost=words.amount(one.cost, 2))}" if one.cost else ""
     return f"{said} {at}{cost}"
+
+
+def units(words: ModelWords, quantity: float) -> str:
+    """Units with as many decimals as they have, six digits at most where there are decimals.
+
+    >>> from assaymark.claims.messages import catalogue
+    >>> [units(ModelWords(catalogue("en")), number) for number in (10.0, 0.25, 1039.8771, 1234567.8)]
+    ['10', '0.25', '1,039.88', '1,234,568']
+    """
+    whole = len(str(int(quantity)))
+    written = words.amount(quantity, max(6 - whole, 0))
+    sign = words.catalogue.decimal
+    return written.rstrip("0").rstrip(sign) if sign in written and whole < 6 else written
 
 
 def _refusal(words: ModelWords, symbol: str, reason: str, text: str) -> str:

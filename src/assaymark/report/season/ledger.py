@@ -6,6 +6,7 @@ that comes from a record passes `clean` and `escape`.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,9 @@ NO_NUMBER: Final = "none"
 DIFFER: Final = "differ"
 _QUOTE, _SAW = 280, 160
 _ROW_BYTES: Final = 560
+_RULES: Final = 4
+_OWN: Final = "own:"
+_OVER: Final = re.compile(r"(?P<what>return|volatility|drawdown)-(?P<count>\d{1,4})(?P<unit>[dwmy])")
 _GLYPHS: Final = frozenset(STATES)
 
 
@@ -78,9 +82,33 @@ class LedgerWords:
         """How the numbers were matched, in small."""
         found = self._rules.get(name)
         if found is None:
-            word = escape(self.words.word("claim_rule", name)) if name else ""
+            word = escape(", ".join(rule_word(self.words, one) for one in name.split(", ")[:_RULES])) if name else ""
             found = self._rules[name] = f'<span class="sub">{word}</span>' if word else ""
         return found
+
+    def seen(self, text: str) -> Markup:
+        """What the agent saw, its own figures in words."""
+        return escape("; ".join(map(self._part, text.split("; "))))
+
+    def _part(self, text: str) -> str:
+        if not text.startswith(_OWN):
+            return text
+        return self.words.say("ledger.own", name=self.words.word("own", text.removeprefix(_OWN)))
+
+
+def rule_word(words: ModelWords, name: str) -> str:
+    """How a number was matched, in words; what was worked out from bars says over which time.
+
+    >>> from assaymark.claims.messages import english
+    >>> words = ModelWords(english())
+    >>> rule_word(words, "return-15d"), rule_word(words, "row-labelled"), rule_word(words, "unheard of")
+    ('return over 15 days', 'same row, field named', 'unheard of')
+    """
+    found = _OVER.fullmatch(name)
+    if found is None:
+        return words.word("claim_rule", name)
+    span = words.say(f"span.{found['unit']}", n=int(found["count"]))
+    return words.say(f"claim_over.{found['what']}", span=span)
 
 
 def ledger_lines(book: ModelBook, words: LedgerWords, places: Mapping[int, str]) -> tuple[LedgerLine, ...]:
@@ -94,13 +122,12 @@ def _line(one: SeasonClaimLine, words: LedgerWords, places: Mapping[int, str]) -
     page = places.get(one.number)
     number = f'<a href="{page}#d{one.number}">{one.number}</a>' if page else f"{one.number}"
     quote, saw = clean(one.quote, _QUOTE), clean(one.saw, _SAW)
-    rule = words.rule(one.rule) if one.numbers is not None else ""
     mark = f' data-x="{DIFFER}"' if differ else ""
     html = (
         f'<tr data-k="{key}"{mark}><th scope="row">{number}</th>'
         f'<td dir="auto">{words.open}{escape(quote)}{words.close}</td>'
-        f'<td dir="auto">{escape(saw) if saw else words.no_field}</td>'
-        f'<td class="st"><div>{words.state(key)}{rule}</div></td>'
+        f'<td dir="auto">{words.seen(saw) if saw else words.no_field}</td>'
+        f'<td class="st"><div>{words.state(key)}{words.rule(one.rule)}</div></td>'
         f'<td class="st{" diff" if differ else ""}"><div>{_judges(one.judges, words)}</div></td></tr>\n'
     )
     return LedgerLine(Markup(html), key, differ, row_bytes(_ROW_BYTES, (quote, saw, *one.judges)))

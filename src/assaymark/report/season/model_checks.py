@@ -112,7 +112,10 @@ def _reliability(book: ModelBook, found: int) -> str:
     if item.value is None:
         return book.say("reliability.none", why=book.words.state(item))
     value = book.words.number(item.value, 1)
-    return book.say("reliability.answer", value=value, n=item.n, failed=_failed(item))
+    failed = _failed(item)
+    if not failed:
+        return book.say("reliability.clear", value=value, n=item.n)
+    return book.say("reliability.answer", value=value, n=item.n, failed=failed)
 
 
 def _failed(item: Measurement) -> int:

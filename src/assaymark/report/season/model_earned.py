@@ -41,7 +41,8 @@ class _Path:
 
     @property
     def head(self) -> str:
-        return self.title[:1].upper() + self.title[1:]
+        """Its name at the head of a line; an agent is called as it is."""
+        return self.title if self.role == "own" else self.title[:1].upper() + self.title[1:]
 
     @property
     def gain(self) -> float:
