@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from season_runs import IDS, NOW, Scripted, begun, market, orders, season_text, stored
 
 from assaymark.judging.season.horizon import horizon_of
@@ -196,6 +199,34 @@ def test_no_number_of_a_record_is_lost_or_invented(played):
     assert sum(map(len, ledger.steps.values())) == len(found) == 2
     assert [(one.number, one.quote) for one in found] == [(1, "Bought 10 units."), (2, "Sold 5 units.")]
     assert all(one.numbers is not None for one in found)
+
+
+WORDS = st.lists(
+    st.sampled_from(["up 3", "7", "so.", "no! ", "\n", "\n\n", "a; b", "1.5", "ends?"]), min_size=1, max_size=12
+)
+
+
+@given(WORDS)
+def test_sentences_around_numbers_are_those_of_a_plain_search(words):
+    text = " ".join(words)
+    found = [
+        replace(number("3.1%", "supported"), start=at.start(), quote=at.group())
+        for at in re.finditer(r"\d+(\.\d+)?", text)
+    ]
+    lines = ledger_view(Horizon((step(text),)), {"r1": found}, {}, {})
+    wanted = []
+    for one in found:
+        start, stop = one.start, one.start + len(one.quote)
+        while (
+            start > 0
+            and text[start - 1] != "\n"
+            and not (text[start - 1].isspace() and text[start - 2 : start - 1] in ".!?;")
+        ):
+            start -= 1
+        while stop < len(text) and text[stop] != "\n" and not (text[stop].isspace() and text[stop - 1] in ".!?;"):
+            stop += 1
+        wanted.append(" ".join(text[start:stop].split()))
+    assert sorted({one.quote for one in lines}) == sorted(set(wanted))
 
 
 def test_a_text_without_an_end_is_cut_around_its_number():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -111,9 +112,11 @@ def _lines(step: HorizonStep, numbers: Sequence[Evidence], claims: Sequence[tupl
         else:
             line = lost.setdefault(claim.quote, _Line(claim.quote, rule=MISQUOTED))
         line.judges.setdefault(judge, claim.state)
+    quoted = tuple(placed)
+    gaps = [[gap.span() for gap in _END.finditer(one.text)] for one in step.texts]
     for number in numbers:
-        around = [span for span in placed if _within(number, span)]
-        for span in around or [_sentence(step, number)]:
+        around = [span for span in quoted if _within(number, span)]
+        for span in around or [_sentence(number, gaps[number.part], len(step.texts[number.part].text))]:
             part, start, end = span
             placed.setdefault(span, _Line(step.texts[part].text[start:end])).numbers.append(number)
     return [*(placed[span] for span in sorted(placed)), *lost.values()]
@@ -124,16 +127,12 @@ def _within(number: Evidence, span: _Span) -> bool:
     return part == number.part and start <= number.start and number.start + len(number.quote) <= end
 
 
-def _sentence(step: HorizonStep, number: Evidence) -> _Span:
+def _sentence(number: Evidence, gaps: Sequence[tuple[int, int]], size: int) -> _Span:
     """The sentence in which a number stands; of an endless one, what is near."""
-    text, stop = step.texts[number.part].text, number.start + len(number.quote)
-    start, end = 0, len(text)
-    for gap in _END.finditer(text):
-        if gap.end() <= number.start:
-            start = gap.end()
-        elif gap.start() >= stop:
-            end = gap.start()
-            break
+    stop = number.start + len(number.quote)
+    after = bisect_right(gaps, number.start, key=lambda gap: gap[1])
+    start = gaps[after - 1][1] if after else 0
+    end = next((gap[0] for gap in gaps[after:] if gap[0] >= stop), size)
     return number.part, max(start, number.start - _MOST_QUOTED), min(end, stop + _MOST_QUOTED)
 
 
