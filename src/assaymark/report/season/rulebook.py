@@ -51,7 +51,7 @@ def rules_view(book: SeasonLookup, words: Words) -> RulesView:
     run, plan = book.run, book.run.scoring
     groups: dict[str, list[tuple[str, str, str]]] = {}
     for rule in run.rules:
-        line = clean(rule.name, 80), clean(rule.value, 400), words.text(rule.meaning)
+        line = clean(rule.name, 80), clean(rule.value, 400) or words("rules.empty"), words.text(rule.meaning)
         groups.setdefault(rule.group, []).append(line)
     return RulesView(
         facts=(
