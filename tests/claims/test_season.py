@@ -93,6 +93,7 @@ def test_an_order_without_evidence_over_periods_is_withheld():
     assert pair.verdict.publication_level == "no-claim"
     assert "no evidence: p = 0.200 after Holm" in pair.verdict.reasons[0]
     assert pair.withheld is not None
+    assert catalogue("en").render(pair.withheld) == "Any order of alder and birch."
 
 
 def test_holm_counts_every_pair():
@@ -105,7 +106,10 @@ def test_totals_and_periods_that_point_in_opposite_directions_make_no_order():
     found = decided(measured(CLEAR, pairs={("alder", "birch"): {"value": -4.0}}))
     assert found.groups == (("alder", "birch"), ("cedar",))
     reason = of(found, "above", "alder", "birch").verdict.reasons[0]
-    assert reason == "alder has the higher total, and over 12 periods birch has the higher grades by 4.0 points."
+    assert reason == (
+        "Totals and periods point in opposite directions: 20.0 points between totals, "
+        "4.0 the other way over 12 periods."
+    )
 
 
 def test_an_agent_whose_order_turns_with_one_judge_has_no_place():
@@ -160,9 +164,10 @@ def test_a_kappa_is_not_rounded_over_the_cut_off_that_it_misses():
 @pytest.mark.parametrize(
     ("state", "words"), [(SINGLE, "neither agree nor disagree"), (CONSTANT, "gave one band to every period")]
 )
-def test_undefined_agreement_withholds(state: str, words: str):
+def test_undefined_agreement_withholds_and_is_the_first_reason(state: str, words: str):
     found = decided(measured(CLEAR, kappa=state))
     assert {one.verdict.publication_level for one in found.verdicts} == {"no-claim"}
+    assert words in of(found, "tie").verdict.reasons[0]
     assert words in " ".join(of(found, "tie").verdict.reasons)
 
 

@@ -40,7 +40,7 @@ def order_verdicts(season: SeasonCase) -> list[SeasonVerdict]:
 
 
 def pair_verdicts(season: SeasonCase) -> list[SeasonVerdict]:
-    """Every pair by name."""
+    """Every pair by name. What is withheld of one names no direction."""
     return [_above(season, season.order.between(*two)) for two in combinations(sorted(season.known.graded), 2)]
 
 
@@ -233,7 +233,7 @@ def _above(season: SeasonCase, pair: SeasonPair) -> SeasonVerdict:
         reasons=_pair_reasons(pair),
         rests=(pair.contrast.id,),
         reserves=_reserves(season.known, (pair.high, pair.low)),
-        withheld=said("claim.withheld.above", high=pair.high, low=pair.low),
+        withheld=said("claim.withheld.order", agents=tuple(sorted((pair.high, pair.low)))),
     )
 
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from assaymark.claims.messages import Said, english, said
 from assaymark.claims.season_panel import SeasonPanel
 from assaymark.claims.season_types import SeasonClaimKind, SeasonVerdict
-from assaymark.records import Claim, Level, Scope, StabilityStatus, Verdict, measurement_id
+from assaymark.records import AGGREGATE, Claim, Level, Scope, StabilityStatus, Verdict, measurement_id
 
-DIMENSION = "total"
-"""What orders and bands of a season are about."""
+DIMENSION = AGGREGATE
+"""What orders and bands of a season are about: its total."""
 
 _LARGEST_WORD = 12
 
@@ -89,7 +89,9 @@ def graded_verdict(
     if (reserved and level == "qualified") or not permitted:
         binding = (*binding, "score")
     said_also = (*reserved, *conditions, *panel.conditions) if level == "qualified" else ()
-    told = (*reasons, *panel.reasons)
+    # What closes every claim comes first, but for a claim that the judges themselves contradict.
+    gate_first = not panel.claimable and stability != "judge-dependent"
+    told = (*panel.reasons, *reasons) if gate_first else (*reasons, *panel.reasons)
     verdict = Verdict(
         claim=claim,
         agreement_status=panel.agreement,
