@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from assaymark.report.figures.nav import NavChart, NavLine, NavWords, day_ticks, fall_steps, nav_figure
 from assaymark.report.figures.nav_paths import falls, steps
+from assaymark.report.formats import text_width
 from assaymark.report.season.inputs import SeasonPath
 from assaymark.report.season.model_earned import on_days
 from assaymark.report.season.model_marks import PartAxis, PartRow, part_figure
@@ -110,6 +111,16 @@ def test_ticks_begin_at_the_start_end_on_the_last_day_and_rise(days):
     assert (ticks[0], ticks[-1]) == (0, days)
     assert list(ticks) == sorted(set(ticks))
     assert len(ticks) <= 7
+
+
+@given(st.integers(1, 400))
+def test_the_word_for_the_start_stands_clear_of_the_next_day(days):
+    words = NavWords(start="Beginn", fall="f", deepest="d", ticks=lambda value: f"{value:g}")
+    made = NavChart("n", (NavLine("a", np.linspace(1, 2, days + 1), "+1 %", "own"),), words)
+    for svg in nav_figure(made, "t", "d"):
+        found = re.findall(r'<text (?:text-anchor="middle" )?class="tk" x="([\d.]+)" y="(?:368|288)">(\w+)<', svg)
+        (start, _), (second, text), *_ = found
+        assert float(second) - text_width(text, 12) / 2 >= float(start) + text_width("Beginn", 12) + 7
 
 
 @given(st.data())

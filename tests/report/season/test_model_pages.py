@@ -314,6 +314,16 @@ def test_a_failed_look_ahead_check_is_named_with_its_reason():
     assert "“Day 3 speaks of the close of day 4.”" in words
 
 
+def test_what_nobody_here_could_prevent_is_not_promised():
+    run = made_season(1, 5)
+    own, other = (pages(one, ("en",))["agents/Alder.html"] for one in (run, replace(run, source="a venue")))
+    assert "cannot enter its prompt" in own
+    assert "after costs" in own
+    assert "cannot enter its prompt" not in other
+    assert "after costs" not in other
+    assert "This season was run by somebody else" in other
+
+
 def test_long_lists_of_what_does_not_reconcile_go_on_pages_of_their_own():
     run = made_season(1, 61)
     wrong = tuple(f"Cash {at} is stated." for at in range(9))

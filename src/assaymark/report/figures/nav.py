@@ -205,10 +205,13 @@ def day_ticks(days: int) -> tuple[int, ...]:
 
 def _days(chart: NavChart, box: _Box) -> list[svg.Element]:
     found: list[svg.Element] = []
+    taken = box.left + text_width(chart.words.start, 12) + 8
     for day in day_ticks(chart.days):
         x = box.left + day / max(chart.days, 1) * (box.right - box.left)
         found.append(line(x, box.fall[1], x, box.fall[1] + 4, "axis"))
         text = chart.words.ticks(day) if day else chart.words.start
+        if day and x - text_width(text, 12) / 2 < taken:
+            continue
         found.append(label(x, box.fall[1] + 20, text, "tk", "middle" if day else "start"))
     return found
 

@@ -89,10 +89,11 @@ def _day(book: ModelBook, number: int) -> Markup:
 def _lookahead(book: ModelBook, usable: list[SeasonGradeView]) -> str:
     checked = [one for one in usable if one.lookahead is not None]
     failed = sum(one.lookahead != "pass" for one in checked)
+    rule = book.say("lookahead.elsewhere" if book.run.source else "lookahead.rule")
     if not checked:
-        return f"{book.say('lookahead.rule')} {book.say('lookahead.nobody')}"
+        return f"{rule} {book.say('lookahead.nobody')}"
     key, count = "lookahead.found" if failed else "lookahead.clear", book.words.few(len(checked))
-    return f"{book.say('lookahead.rule')} {book.say(key, failed=failed, n=len(checked), count=count)}"
+    return f"{rule} {book.say(key, failed=failed, n=len(checked), count=count)}"
 
 
 def _line(book: ModelBook, one: SeasonGradeView) -> LookaheadLine:

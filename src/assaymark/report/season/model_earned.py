@@ -115,7 +115,7 @@ def _figure(book: ModelBook, own: SeasonPath, paths: Sequence[_Path]) -> Figure:
     desc = words.say("earned.desc", agent=lines[0].name, ends=ends, fall=deepest)
     wide, narrow = nav_figure(NavChart("nav", lines, beside), title, desc)
     caption = words.say(
-        "earned.caption",
+        "earned.caption_elsewhere" if book.run.source else "earned.caption",
         first=words.day(own.days[0]),
         last=words.day(own.days[-1]),
         start=words.amount(own.start),
