@@ -26,6 +26,12 @@ bench:
 # regenerate what the docs print from runs
 docs:
     python docs/generate.py
+    python docs/seeds_table.py
+    python docs/notebook.py
+
+# the documentation as a site in site/, while it is written: mkdocs serve
+site:
+    mkdocs build --strict
 
 demo:
     assaymark demo
