@@ -26,6 +26,7 @@ from assaymark.workflow.season_file import FEWEST_BARS, Season
 
 INTERVAL_S: Final = 86_400
 _CLOSE: Final = timedelta(hours=21)
+_digits = lru_cache(maxsize=1 << 16)(repr)  # a close is shown on as many days as there are bars
 _MOST_NEWS: Final = 30
 
 
@@ -67,7 +68,7 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
         missing=tuple(f"{one.id}: {one.state}" for one in macro if one.state != "ok"),
     )
     sections = {block[0]: fenced(block) for block in material_blocks(replace(context, series=()))}
-    closes = [list(map(repr, one.close)) for one in series]
+    closes = [list(map(_digits, one.close)) for one in series]
     if series:
         sections["series"] = fenced(("series", "\n".join(map(_series_text, series, closes))))
     return DayMaterial(
