@@ -39,6 +39,7 @@ class SeasonAsker:
     ) -> None:
         self.folder, self.ledger, self.models, self.engine, self.progress = folder, ledger, models, engine, progress
         self.replies: dict[str, Reply] = {}
+        self.heard: set[str] = set()
         self.silent: dict[str, str] = {}
         """Models of which no call brought a reply, and why: they are not asked further in this run."""
         self.made = 0
@@ -52,6 +53,7 @@ class SeasonAsker:
             The run was asked to stop, its budget is used up, or others gave calls up.
         """
         asked = {call.key: call for call in calls}
+        self.replies |= dict(self.ledger.replies([key for key in asked if key not in self.replies]))
         wanted = {key: call for key, call in asked.items() if key not in self.replies}
         self._lose({key: self.silent[call.model] for key, call in wanted.items() if call.model in self.silent}, wanted)
         wanted = {key: call for key, call in wanted.items() if key not in self.replies}
@@ -63,10 +65,11 @@ class SeasonAsker:
         self.made += summary.made
         self.replies |= dict(self.ledger.replies(list(wanted)))
         lost = {key: call for key, call in wanted.items() if key not in self.replies}
+        self.heard |= {call.model for key, call in wanted.items() if key not in lost}
         if lost:
             self._lose(self._reasons(summary, lost), lost)
-            there = {call.model for key, call in wanted.items() if key not in lost}
-            self.silent |= {call.model: self.replies[key].text for key, call in lost.items() if call.model not in there}
+            dumb = {key: call.model for key, call in lost.items() if call.model not in self.heard}
+            self.silent |= {model: self.replies[key].text for key, model in dumb.items()}
 
     def _lose(self, reasons: Mapping[str, str], calls: Mapping[str, CallSpec]) -> None:
         """Calls that have no reply, and why."""
@@ -75,9 +78,17 @@ class SeasonAsker:
 
     def grades(self, tasks: Sequence[HorizonTask]) -> tuple[HorizonGrades, ...]:
         """The grades of all tasks, asked for part by part; `HorizonGrades` also where a judge gave none."""
-        while not (found := horizon_round(tasks, self.replies.get)).finished:
-            self.ask([one.call for one in found.due])
-        return found.grades
+        found: dict[int, HorizonGrades] = {}
+        while len(found) < len(tasks):
+            due: list[CallSpec] = []
+            for at, task in enumerate(tasks):
+                if at not in found:  # what is graded is not read again in every round
+                    made = horizon_round([task], self.replies.get)
+                    due += [one.call for one in made.due]
+                    if made.finished:
+                        found[at] = made.grades[0]
+            self.ask(due)
+        return tuple(found[at] for at in range(len(tasks)))
 
     def guesses(self, probes: Sequence[Probe]) -> list[tuple[Probe, Read[AuthorGuess]]]:
         """What the probes of the blinding brought."""
