@@ -85,7 +85,7 @@ def board_view(book: SeasonLookup, words: Words) -> BoardView:
 
 def _in_order(places: Sequence[Place]) -> list[Place]:
     """By place; inside a class, and without a place, by name and nothing else."""
-    return sorted(places, key=lambda one: (one.first is None, one.first or 0, one.agent))
+    return sorted(places, key=lambda one: (one.first is None, one.first or 0, one.agent.casefold(), one.agent))
 
 
 def book_scale(book: SeasonLookup) -> Scale:
@@ -110,7 +110,7 @@ def _row(book: SeasonLookup, place: Place, scale: Scale, words: Words) -> BoardR
         link=book.pages[place.agent],
         graded=bool(grades),
         places=_places(place, words),
-        note=words("board.class") if place.first is not None and place.first != place.last else "",
+        note=words("board.class") if place.first != place.last else "",
         total=words.number(row.total) if place.shown and row is not None and row.total is not None else "",
         band=band_words(row, words, shown=place.shown),
         strip=band_strip(book.run.scoring.bands, scale, place.level, points),
@@ -141,7 +141,8 @@ def _cells(
 
 
 def _places(place: Place, words: Words) -> str:
-    if place.first is None or place.last is None:
+    """First and last place; empty where nothing may be said of it, and one class of all is no place."""
+    if place.first is None or place.last is None or place.level == "no-claim":
         return ""
     return str(place.first) if place.first == place.last else words("places.range", first=place.first, last=place.last)
 
@@ -217,8 +218,9 @@ def returned(book: SeasonLookup, name: str, words: Words) -> Cell:
 
 
 def baseline_name(name: str, words: Words) -> str:
-    """How the row of a baseline is called."""
-    return words.term("board.baseline", name.replace(" ", "_").replace("/", "_"))
+    """How the row of a baseline is called; one that is not known stays as it is."""
+    key = f"board.baseline.{name.replace(' ', '_').replace('/', '_')}"
+    return words(key) if words.has(key) else clean(name, 60)
 
 
 def _notes(book: SeasonLookup, agents: Sequence[str], words: Words) -> list[str]:
@@ -234,11 +236,18 @@ def _notes(book: SeasonLookup, agents: Sequence[str], words: Words) -> list[str]
     ]
     return [
         formula(book.run.scoring, words),
-        words("board.note.timing", agents=words.names(late), n=len(late)) if late else "",
+        _untimed(late, len(graded), words),
         words("board.note.outcome", agents=words.names(open_outcomes), n=len(open_outcomes)) if open_outcomes else "",
         words("board.note.part", agents=words.names(part), n=len(part)) if part else "",
         words("board.note.path") if book.run.paths else "",
     ]
+
+
+def _untimed(late: Sequence[str], graded: int, words: Words) -> str:
+    """Whose totals are the median alone, because no time was measured."""
+    if 1 < graded == len(late):
+        return words("board.note.untimed")
+    return words("board.note.timing", agents=words.names(late), n=len(late)) if late else ""
 
 
 def formula(plan: ScoringPlan, words: Words) -> str:

@@ -28,8 +28,8 @@ class ModelWords(Words):
 
         >>> from assaymark.claims.messages import english
         >>> words = ModelWords(english())
-        >>> words.word("band", "mixed"), words.word("flag", "no-answer"), words.word("flag", "unheard of")
-        ('mixed', 'no answer', 'unheard of')
+        >>> words.word("flag", "no-answer"), words.word("flag", "unheard of")
+        ('no answer', 'unheard of')
         """
         key = f"model.{group}.{name.replace('-', '_').replace(' ', '_').lower()}"
         return self(key) if self.has(key) else clean(name, 80)
@@ -57,7 +57,7 @@ class ModelWords(Words):
 
     def state(self, item: Measurement) -> str:
         """Why there is no number, in words."""
-        return self.word("state", item.state)
+        return self.term("state", item.state)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

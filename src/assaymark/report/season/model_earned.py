@@ -16,7 +16,8 @@ from assaymark.report.figures.nav_paths import Floats, falls
 from assaymark.report.formats import clean
 from assaymark.report.portbench.histories import EQUAL_WEIGHT
 from assaymark.report.season.inputs import SeasonPath
-from assaymark.report.season.model_book import ModelBook, ModelWords
+from assaymark.report.season.leaderboard import baseline_name
+from assaymark.report.season.model_book import ModelBook
 from assaymark.report.tables import Figure, Table
 
 
@@ -32,17 +33,13 @@ class EarnedView:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Path:
-    """A path on the days of the agent, from the start on."""
+    """A path on the days of the agent, from the start on: how a line is headed, and how a sentence calls it."""
 
     name: str
+    head: str
     title: str
     nav: Floats
     role: Role
-
-    @property
-    def head(self) -> str:
-        """Its name at the head of a line; an agent is called as it is."""
-        return self.title if self.role == "own" else self.title[:1].upper() + self.title[1:]
 
     @property
     def gain(self) -> float:
@@ -58,19 +55,17 @@ def earned_view(book: ModelBook) -> EarnedView:
     return EarnedView(_answer(book, paths), _figure(book, own, paths), _table(book, own, paths), _notes(book, paths))
 
 
-def baseline_words(words: ModelWords, name: str) -> str:
-    """How a sentence calls a baseline."""
-    return words.word("baseline", "equal weight" if name in EQUAL_WEIGHT else name)
-
-
 def _paths(book: ModelBook, own: SeasonPath) -> tuple[_Path, ...]:
     """The agent's path, equal weight, and the other baselines by name."""
     baselines = [path for path in book.run.paths if path.baseline and path.nav]
     ordered = sorted(baselines, key=lambda path: (path.name not in EQUAL_WEIGHT, path.name))
-    found = [_Path(own.name, clean(own.name, 60), np.array([own.start, *own.nav]), "own")]
+    name = clean(own.name, 60)
+    found = [_Path(own.name, name, name, np.array([own.start, *own.nav]), "own")]
     for at, path in enumerate(ordered):
         role: Role = "first" if not at and path.name in EQUAL_WEIGHT else "other"
-        found.append(_Path(path.name, baseline_words(book.words, path.name), on_days(path, own.days), role))
+        name = "equal weight" if path.name in EQUAL_WEIGHT else path.name
+        names = baseline_name(name, book.words), book.words.word("baseline", name)
+        found.append(_Path(path.name, *names, on_days(path, own.days), role))
     return tuple(found)
 
 

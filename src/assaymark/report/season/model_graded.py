@@ -80,7 +80,7 @@ def _points(one: SeasonGradeView, axis: Axis) -> Mapping[str, float]:
 def _figure(book: ModelBook, axis: Axis, usable: Sequence[SeasonGradeView]) -> Figure:
     words, plan = book.words, book.run.scoring
     rows = [_row(book, part, axis, usable) for part in _parts(book, axis)]
-    bands = (words.word("band", "weak"), words.word("band", "mixed"), words.word("band", "strong"))
+    bands = (words.term("claim.band", "weak"), words.term("claim.band", "mixed"), words.term("claim.band", "strong"))
     title = words.say(f"graded.title.{axis}", count=words.few(len(rows)))
     open_rows = sum(row.straddles for row in rows)
     desc = words.say("graded.desc", n=len(rows), contested=open_rows)
@@ -148,7 +148,7 @@ def _axes_table(book: ModelBook) -> Table:
             rows.append((clean(one.judge, 60), *([why] * 5)))
             continue
         axes = [_or_none(book, one.axes.get(name)) for name in ("reasoning", "evidence", "process")]
-        outcome = words.word("state", one.outcome_state) if one.outcome is None else _or_none(book, one.outcome)
+        outcome = words.term("state", one.outcome_state) if one.outcome is None else _or_none(book, one.outcome)
         rows.append((clean(one.judge, 60), _or_none(book, one.composite), *axes, outcome))
     names = ("judge", "composite", "reasoning", "evidence", "process", "outcome")
     return Table(tuple(words.say(f"graded.head.{name}") for name in names), tuple(rows), frozenset(range(1, 6)))

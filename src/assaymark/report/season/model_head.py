@@ -103,4 +103,4 @@ def _kind(agreement: AgreementRow) -> str:
 def _bands(book: ModelBook, agreement: AgreementRow) -> dict[str, str]:
     standing = agreement.standing
     names = {"band": standing.band, "low": standing.lowest, "high": standing.highest}
-    return {name: book.words.word("band", band) for name, band in names.items()}
+    return {name: book.words.term("claim.band", band) for name, band in names.items()}
