@@ -136,7 +136,7 @@ def test_no_order_without_repetitions():
     assert found.groups == (("alder", "birch", "cedar"),)
     tie = of(found, "tie").verdict
     assert tie.condition is not None
-    assert tie.condition.startswith("Nothing was repeated, so how far noise alone moves a total is unknown.")
+    assert tie.condition.startswith("Decisions and gradings were not both repeated, so how far")
     assert {(one.first, one.last, one.shown) for one in found.places} == {(1, 3, False)}
     band = of(found, "band", "alder").verdict
     assert band.publication_level == "qualified"

@@ -314,3 +314,15 @@ def test_everything_that_is_said_of_a_played_season_has_words(found: Found, lang
     for one in decided.verdicts:
         assert words.render(one.statement)
         assert all(words.render(reason) for reason in (*one.reasons, *one.condition))
+
+
+def test_an_agent_may_be_called_as_the_panel_is(material: SeasonMaterial, judged: SeasonJudgments):
+    agents = tuple(
+        one.model_copy(update={"name": "panel"}) if one.name == "two" else one for one in material.season.agents
+    )
+    called = replace(material, season=material.season.model_copy(update={"agents": agents}), steps={}, navs={})
+    found = measured(
+        called, regraded(judged, lambda one: replace(one, agent={"two": "panel"}.get(one.agent, one.agent)))
+    )
+    assert found["season.noise[kind=agent,of=panel]"].n_of == "replicates"
+    assert found["season.noise[of=panel]"].n_of == "gradings"

@@ -125,11 +125,16 @@ def table_measurements(totals: SeasonTotals) -> Iterator[Measurement]:
         yield from _axes(totals.scores, agent)
         yield _outcome(totals.scores, agent)
         yield _efficiency(totals, agent)
-        yield _noise(agent, totals.agents[agent], "replicates", {})
+        yield _noise(_of_agent(agent), totals.agents[agent], "replicates", {})
     yield from _without(totals)
     value = totals.panel.value
     once = None if value is None else value * math.sqrt(totals.trials)
-    yield _noise(PANEL, totals.panel, "gradings", {"trials": totals.trials, "one_grading": once})
+    yield _noise({"of": PANEL}, totals.panel, "gradings", {"trials": totals.trials, "one_grading": once})
+
+
+def _of_agent(agent: str) -> dict[str, str]:
+    """Whose noise it is; an agent may be called as the panel is."""
+    return {"of": agent, "kind": "agent"} if agent == PANEL else {"of": agent}
 
 
 def _total(totals: SeasonTotals, agent: str) -> Measurement:
@@ -261,10 +266,10 @@ def _without(totals: SeasonTotals) -> Iterator[Measurement]:
         )
 
 
-def _noise(of: str, floor: NoiseFloor, what: str, detail: Mapping[str, Any]) -> Measurement:
+def _noise(labels: Mapping[str, str], floor: NoiseFloor, what: str, detail: Mapping[str, Any]) -> Measurement:
     return Measurement(
         name="season.noise",
-        labels={"of": of},
+        labels=labels,
         value=floor.value,
         n=floor.replicates,
         n_of=what,
@@ -280,4 +285,4 @@ def judge_noise(scores: SeasonScores) -> Iterator[Measurement]:
     for judge in scores.judges:
         rows = [scores.whole[agent].get(judge, {}).values() for agent in scores.agents]
         floor = noise_floor([[one.composite for one in row] for row in rows])
-        yield replace(_noise(judge, floor, "gradings", {}), name="season.judge_noise", labels={"judge": judge})
+        yield replace(_noise({"judge": judge}, floor, "gradings", {}), name="season.judge_noise")
