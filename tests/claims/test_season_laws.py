@@ -1,0 +1,111 @@
+"""Laws of what may be said of a season, over seasons of any kind."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from season_measured import JUDGES, gate, measured
+
+from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season
+from assaymark.claims.messages import english
+from assaymark.records import Measurement
+
+NAMES = ("alder", "birch", "cedar", "elm", "fir")
+LEVELS = ("no-claim", "qualified", "headline")
+
+points = st.integers(0, 200).map(lambda half: half / 2)
+rows = st.tuples(points, points, points)
+seasons = st.lists(rows, min_size=1, max_size=5).map(lambda ones: dict(zip(NAMES, ones, strict=False)))
+tested = st.dictionaries(
+    st.sampled_from([(a, b) for a in NAMES for b in NAMES if a != b]),
+    st.fixed_dictionaries({}, optional={"p": st.floats(0.0001, 1.0), "floor": st.floats(0.0, 40.0)}),
+    max_size=6,
+)
+
+
+def decided(measurements: list[Measurement]) -> SeasonVerdicts:
+    kept = [gate(judge, []) for judge in JUDGES]
+    return decide_season([*measurements, *kept], SeasonGates(on_failure="qualified"), "plan")
+
+
+def claimed(found: SeasonVerdicts) -> set[tuple[str, str]]:
+    """Every pair whose order is claimed, by a boundary or on its own."""
+    pairs = {
+        one.verdict.claim.subjects
+        for one in found.verdicts
+        if one.kind == "above" and one.verdict.publication_level != "no-claim"
+    }
+    return {(high, low) for high, low in pairs}
+
+
+@given(seasons, tested)
+def test_groups_and_agents_without_a_place_are_all_there_is(given_, pairs):
+    found = decided(measured(given_, pairs=pairs))
+    grouped = [agent for group in found.groups for agent in group]
+    nowhere = [one.agent for one in found.places if one.first is None]
+    assert sorted([*grouped, *nowhere]) == sorted(given_)
+    assert [one.agent for one in found.places] == [*grouped, *nowhere]
+    assert all(list(group) == sorted(group) for group in found.groups)
+
+
+@given(seasons, tested)
+def test_a_total_is_shown_only_alone_on_one_place(given_, pairs):
+    found = decided(measured(given_, pairs=pairs))
+    size = {agent: len(group) for group in found.groups for agent in group}
+    for one in found.places:
+        if one.first is not None and one.last is not None:
+            assert 1 <= one.first <= one.last <= len(given_)
+        if one.shown:
+            assert one.first == one.last
+            assert size[one.agent] == 1
+            assert one.level != "no-claim"
+            assert len(given_) > 1
+
+
+@given(seasons, tested)
+def test_boundaries_claim_no_more_than_their_pairs(given_, pairs):
+    """Whoever stands in a higher group is claimed above each of those in lower ones, pair by pair."""
+    found = decided(measured(given_, pairs=pairs))
+    orders = claimed(found)
+    for upper, lower in combinations(found.groups, 2):
+        assert {(high, low) for high in upper for low in lower} <= orders
+
+
+@given(seasons, tested)
+def test_no_order_is_claimed_in_both_directions(given_, pairs):
+    orders = claimed(decided(measured(given_, pairs=pairs)))
+    assert not {(low, high) for high, low in orders} & orders
+
+
+@given(seasons, st.floats(0.0, 10.0), st.floats(0.0, 10.0))
+def test_more_noise_makes_no_order(given_, floor, more):
+    assert claimed(decided(measured(given_, floor=floor + more))) <= claimed(decided(measured(given_, floor=floor)))
+
+
+@given(seasons, st.floats(0.0001, 0.5), st.floats(1.0, 10.0))
+def test_less_evidence_makes_no_order(given_, p, times):
+    less = measured(given_, p=min(1.0, p * times))
+    assert claimed(decided(less)) <= claimed(decided(measured(given_, p=p)))
+
+
+@given(seasons, st.floats(-0.5, 1.0), st.floats(0.0, 1.0))
+def test_less_agreement_raises_no_level(given_, kappa, less):
+    better = {one.verdict.claim.id: one.verdict for one in decided(measured(given_, kappa=kappa)).verdicts}
+    for one in decided(measured(given_, kappa=kappa - less)).verdicts:
+        before = better.get(one.verdict.claim.id)
+        if before is not None:
+            assert LEVELS.index(one.verdict.publication_level) <= LEVELS.index(before.publication_level)
+
+
+@given(seasons, tested)
+def test_every_verdict_keeps_its_form(given_, pairs):
+    """What is withheld names what, what is qualified its condition, and each field that binds is one of the tuple."""
+    for one in decided(measured(given_, pairs=pairs)).verdicts:
+        level = one.verdict.publication_level
+        assert (one.withheld is None) == (level != "no-claim")
+        assert bool(one.condition) == (one.verdict.condition is not None) == (level == "qualified")
+        assert bool(one.verdict.binding) == (level != "headline")
+        assert one.verdict.reasons
+        assert one.verdict.claim.statement == english().render(one.statement)
