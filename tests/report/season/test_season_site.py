@@ -20,6 +20,9 @@ from assaymark.judging.season.plans import load_scoring, parse_scoring
 from assaymark.report.frame import asset
 from assaymark.report.season import SeasonRun, site_pages, write_site
 from assaymark.report.season.inputs import SeasonAgent, SeasonJudge, SeasonRule
+from assaymark.report.season.lookup import SeasonLookup
+from assaymark.report.season.said import said_levels
+from assaymark.report.season.words import Words
 
 LANGUAGES = ("en", "de")
 TOP = ("index.html", "claims.html", "panel.html", "rules.html", "changelog.html")
@@ -185,6 +188,27 @@ def test_a_withheld_pair_is_named_without_its_direction():
     assert "Fir scores" not in page
     assert "8.2" not in page
     assert "difference over periods (Alder and Fir): withheld" in page
+
+
+def test_every_claim_is_counted_once_on_the_first_page():
+    run = made.made_season(6, 6)
+    band = next(one for one in run.decided.verdicts if one.kind == "unplaced")
+    many = tuple(
+        replace(band, kind="band", withheld=said("made.any_place", agent=f"Agent {at}")) for at in range(60)
+    )  # fmt: skip
+    decided = replace(run.decided, verdicts=(*run.decided.verdicts, *many))
+    changed = replace(run, decided=decided)
+    for level in said_levels(SeasonLookup.of(changed), Words(made.made_catalogue())):
+        shown = len(level.shown) + len(level.more) + sum(g.covers for g in (*level.groups, *level.more_groups))
+        every = sum(one.verdict.publication_level == level.level for one in decided.verdicts)
+        assert shown + level.rest == every, level.level
+        assert len(level.groups) <= 5
+
+
+def test_a_class_of_everybody_is_no_place():
+    text = rows_of(site("single")["index.html"])[0]
+    assert text.startswith("withheld")
+    assert "1 to" not in text
 
 
 def test_every_state_has_its_word():

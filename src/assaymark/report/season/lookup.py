@@ -41,7 +41,7 @@ class SeasonLookup:
     @classmethod
     def of(cls, run: SeasonRun) -> SeasonLookup:
         """Index a season."""
-        agents = {one.name: one for one in sorted(run.agents, key=lambda one: one.name)}
+        agents = {one.name: one for one in sorted(run.agents, key=lambda one: (one.name.casefold(), one.name))}
         order = {judge.name: at for at, judge in enumerate(run.judges)}
         grades: dict[str, list[SeasonGradeView]] = {name: [] for name in agents}
         for grade in sorted(run.grades, key=lambda grade: order.get(grade.judge, len(order))):

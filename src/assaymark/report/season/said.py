@@ -90,7 +90,7 @@ def said_levels(book: SeasonLookup, words: Words) -> tuple[SaidLevel, ...]:
     for level in LEVELS:
         mine = [one for one in front if one.verdict.publication_level == level]
         said = [said_claim(one, words) for one in mine[:_SHOWN]] if level != "no-claim" else []
-        groups = _groups(mine, words) if level == "no-claim" else ()
+        groups = _groups(mine, words)[:_SHOWN] if level == "no-claim" else ()
         first = _fitting(said)
         covered = sum(group.covers for group in groups) or len(said)
         found.append(
@@ -102,7 +102,7 @@ def said_levels(book: SeasonLookup, words: Words) -> tuple[SaidLevel, ...]:
                 shown=tuple(said[:first]),
                 more=tuple(said[first:]),
                 groups=groups[:_GROUPS],
-                more_groups=groups[_GROUPS:_SHOWN],
+                more_groups=groups[_GROUPS:],
                 rest=seen[level] - covered,
             )
         )
