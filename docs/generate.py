@@ -6,6 +6,7 @@ python docs/generate.py valueblind RUN           the shipped study, from a finis
 python docs/generate.py judge-logs FULL REPEATED what two logs of real judges come to, from their CSV files
 python docs/generate.py benchmarks RESULTS.json  the measured ratios, from what bench/ wrote
 python docs/generate.py faults RESULTS.json      what became of each fault, from what tests/faults wrote
+python docs/generate.py aitrader RUN [RUN ...]   the worked result on real logs, one finished run folder a track
 python docs/generate.py portbench RUN            the benchmark's page and decision 0003, from a finished run folder
 """
 
@@ -450,6 +451,10 @@ def run(arguments: list[str]) -> None:
             (DOCS / "benchmarks.md").write_text(benchmarks(Path(results)))
         case ["faults", results]:
             (DOCS / "faults.md").write_text(faults(Path(results)))
+        case ["aitrader", *folders] if folders:
+            from aitrader_table import aitrader  # beside this file, so found where it is run and not where it is tested
+
+            (DOCS / "aitrader.md").write_text(aitrader([Path(folder) for folder in folders]))
         case ["portbench", folder]:
             from portbench_table import write  # beside this file, so found where it is run and not where it is tested
 
