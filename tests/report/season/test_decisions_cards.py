@@ -126,7 +126,7 @@ def test_lines_of_a_text_are_kept():
 
 def test_kinds_of_texts_are_named_where_there_are_several():
     assert "Risk" not in card(texts=(("risk", "a"),))
-    assert "<h4>Risk</h4>" in card(texts=(("risk", "a"), ("summary", "b")))
+    assert '<p class="hd">Risk</p>' in card(texts=(("risk", "a"), ("summary", "b")))
 
 
 def test_every_fixed_word_is_in_every_language():

@@ -136,7 +136,7 @@ def test_words_on_a_page_can_be_read(visit, scheme):
           .map(x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
         return 0.2126 * v[0] + 0.7152 * v[1] + 0.0722 * v[2]; };
       const back = lum(getComputedStyle(document.body).backgroundColor);
-      return [...document.querySelectorAll('main p, main td, main th, main li, main h4, main .sub, main .when span')]
+      return [...document.querySelectorAll('main p, main td, main th, main li, main .hd, main .sub, main .when span')]
         .filter(e => e.textContent.trim()).map(e => { const a = lum(getComputedStyle(e).color);
           return (Math.max(a, back) + 0.05) / (Math.min(a, back) + 0.05); }); }"""
     found = visit("eight/agents/Birch.html", color_scheme=scheme).evaluate(script)

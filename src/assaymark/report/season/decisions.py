@@ -143,7 +143,7 @@ def _texts(words: ModelWords, step: SeasonStep) -> Iterator[str]:
         yield f'<p class="sub">{escape(words.say("decisions.no_reason"))}</p>'
     several = len(step.texts) > 1
     for kind, text in step.texts:
-        head = f"<h4>{escape(words.word('text', kind))}</h4>" if several else ""
+        head = f'<p class="hd">{escape(words.word("text", kind))}</p>' if several else ""
         yield head + _folded(words, text)
 
 
@@ -181,7 +181,7 @@ def _listed(words: ModelWords, kind: str, items: Sequence[str]) -> str:
     if not items:
         return ""
     listed = "".join(f"<li>{item}</li>" for item in items)
-    return f'<h4>{escape(words.say(f"decisions.{kind}"))}</h4><ul dir="auto">{listed}</ul>'
+    return f'<p class="hd">{escape(words.say(f"decisions.{kind}"))}</p><ul dir="auto">{listed}</ul>'
 
 
 def _fill(words: ModelWords, one: SeasonTrade) -> str:

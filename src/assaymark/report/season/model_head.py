@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from assaymark.claims.messages import said
+from assaymark.claims.season_types import Place
 from assaymark.judging.season.table import AgreementRow, SeasonRow
 from assaymark.records import Level
 from assaymark.report.formats import clean
@@ -44,7 +45,7 @@ def head_view(book: ModelBook) -> HeadView:
         name=clean(book.agent.name, 120),
         level=place.level,
         tag=book.words(f"level.{place.level}.tag"),
-        place=_place(book, place.first, place.last),
+        place=_place(book, place),
         why=clean(book.words.text(place.why), 300),
         facts=_facts(book),
         judged=judged_sentence(book, row),
@@ -55,12 +56,13 @@ def head_view(book: ModelBook) -> HeadView:
     )
 
 
-def _place(book: ModelBook, first: int | None, last: int | None) -> str:
-    if first is None or last is None:
+def _place(book: ModelBook, place: Place) -> str:
+    """First and last place of its class; one class of all, of which nothing may be said, is no place."""
+    if place.first is None or place.last is None or place.level == "no-claim":
         return book.say("head.no_place")
-    if first == last:
-        return book.say("head.place", place=first)
-    return book.say("head.places", first=first, last=last)
+    if place.first == place.last:
+        return book.say("head.place", place=place.first)
+    return book.say("head.places", first=place.first, last=place.last)
 
 
 def _facts(book: ModelBook) -> str:
