@@ -296,6 +296,15 @@ def test_the_ledger_counts_numbers_and_silent_steps(found: Found, judged: Season
     assert one.detail["silent"] == len(mine - {row.decision for row in rows})
 
 
+def test_of_a_long_record_some_decisions_show_what_chance_reaches(
+    material: SeasonMaterial, judged: SeasonJudgments, found: Found, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("assaymark.workflow.season_measure_agents.SAMPLED", 4)
+    whole, some = found["season.ledger[agent=one]"], measured(material, judged)["season.ledger[agent=one]"]
+    assert (some.value, some.n, some.detail["counts"]) == (whole.value, whole.n, whole.detail["counts"])
+    assert 0 < some.detail["rows"] < whole.detail["rows"]
+
+
 def test_a_name_is_a_label_and_changes_no_number(material: SeasonMaterial, judged: SeasonJudgments, found: Found):
     """The grades of two agents swapped: the numbers swap, and nothing else happens."""
     names = {"one": "two", "two": "one"}

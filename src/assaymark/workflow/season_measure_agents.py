@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -23,6 +24,9 @@ from assaymark.workflow.season_records import SeasonCheck, SeasonGrade, SeasonNa
 
 WITHIN: Final = 5
 """Days within which a trade that takes back an earlier one is a round trip."""
+
+SAMPLED: Final = 60
+"""Decisions of one agent, at most, over which chance agreement is found: the material of each is read anew."""
 
 
 def agent_measurements(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> Iterator[Measurement]:
@@ -178,10 +182,10 @@ def ledger_measurements(
 ) -> Iterator[Measurement]:
     """``season.ledger`` of every agent: the share of its numbers that its own material bears out.
 
-    ``detail`` has the counts by state, agreement with the right asset's row (``observed``), what a permutation of the
-    rows within unit and decimals reaches (``chance``) and what is left of the one beyond the other (``corrected``), the
-    decisions without any number (``silent``), and how many claims of judges (``claims``) the numbers contradict where
-    the judge says supported or the other way round (``disagreements``).
+    ``detail`` has the counts by state, the decisions without any number (``silent``), and how many claims of judges
+    (``claims``) the numbers contradict where the judge says supported or the other way round (``disagreements``). Over
+    `SAMPLED` decisions at most it has agreement with the right asset's row (``observed``), what a permutation of rows
+    within unit and decimals reaches (``chance``), and what is left of the one beyond the other (``corrected``).
     """
     of = {step.decision.record_id: agent for agent, steps in material.steps.items() for step in steps}
     rows: dict[str, list[Evidence]] = defaultdict(list)
@@ -231,9 +235,13 @@ def _ledger(
 def _chance(
     steps: Sequence[StepRecord], rows: Sequence[Evidence], material: SeasonMaterial, rng: np.random.Generator
 ) -> dict[str, Any]:
-    """What of the agreement with the right row is more than chance; nothing where it is not defined."""
-    contexts = {step.decision.record_id: step.decision.context_id for step in steps}
-    wanted = {contexts[one.decision] for one in rows}
+    """What of the agreement with the right row is more than chance; nothing where it is not defined.
+
+    Of a long record decisions at equal distances are taken.
+    """
+    chosen = steps[:: math.ceil(len(steps) / SAMPLED)] if steps else steps
+    contexts = {step.decision.record_id: step.decision.context_id for step in chosen}
+    wanted = {contexts[one.decision] for one in rows if one.decision in contexts}
     known = {name: Material.of(material.contexts[name]) for name in sorted(wanted) if name in material.contexts}
     try:
         found = chance_corrected(rows, known, contexts, rng=rng)
