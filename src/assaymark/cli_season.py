@@ -75,14 +75,18 @@ def season_app(tools: Tools) -> typer.Typer:
         with tools.progress() as progress:
             done = judge_season(folder, who, progress=progress)
         tools.say_all([*done.lines, *costs.paid_lines(folder, prices_of(who))])
+        tools.say_all([f"next: assaymark season publish {season} --out SITE"])
 
     @app.command("publish")
-    def publish(season: SeasonFolder, out: Site, language: Language = None) -> None:
+    def publish(season: SeasonFolder, out: Site, language: Language = None, json: AsJson = False) -> None:
         """Measure and decide a judged season, and write its site: pages that need no server."""
         chosen = chosen_languages(language or ())
         with tools.progress() as progress:
             done = publish_season(RunFolder(season), out, languages=chosen, progress=progress)
-        tools.say_all(done.lines)
+        if json:
+            say_json({"page": str(out / "index.html"), "pages": len(done.pages), "verdicts": done.file})
+        else:
+            tools.say_all(done.lines)
 
     return app
 

@@ -7,10 +7,12 @@ import shutil
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from season_runs import NOW, begun, market, season_text, stored
 
 from assaymark.agents import reference_agents
@@ -23,6 +25,9 @@ from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.season_journal import alone, not_stepping
 from assaymark.workflow.season_judging import judge_season
 from assaymark.workflow.season_judging_costs import expect_season_judging
+from assaymark.workflow.season_judging_parts import asked_judges, period_of, season_parts, season_probes
+from assaymark.workflow.season_material import season_material
+from assaymark.workflow.season_plan import stored_season
 from assaymark.workflow.season_records import GRADES, GUESSES, REPLACED, SeasonGrade
 from assaymark.workflow.season_running import run_season, step_season
 from assaymark.workflow.tables import EVIDENCE, JUDGMENTS, Store
@@ -185,6 +190,32 @@ def test_a_long_record_is_graded_in_parts(tmp_path):
     assert sum(part.size for part in whole["one"].grades.parts) == 11
 
 
+def test_whose_record_it_is_is_asked_where_all_agents_decided(unjudged):
+    parts = season_parts(season_material(unjudged))
+    judges = asked_judges(stored_season(unjudged).season)
+    probes = season_probes(parts, judges, budget=120_000)
+    assert Counter(one.period for one in probes) == {"": 6, "2024-W09": 6, "2024-W10": 6, "2024-W11": 6}
+    fewer = [one for one in parts if (one.agent, one.period) != ("two", "2024-W10")]
+    assert {one.period for one in season_probes(fewer, judges, budget=120_000)} == {"", "2024-W09", "2024-W11"}
+    assert {one.planned.options for one in probes} == {("one", "two")}
+
+
+def test_a_season_of_one_week_is_asked_about_once(tmp_path):
+    folder = played(tmp_path, judges=panel("reader"), first="2024-03-04", last="2024-03-07")
+    done = judge_season(folder, WHO)
+    assert done.made == 2 + 2 + 2  # the week is the whole record: the same calls for both
+    assert Counter(one.scope for one in Store(folder).read(GRADES)) == {"whole": 2, "period": 2}
+    assert {one.period for one in Store(folder).read(GUESSES)} == {""}
+
+
+@given(st.dates(date(1990, 1, 1), date(2100, 1, 1)))
+def test_days_of_a_week_and_of_a_month_lie_together(day):
+    monday = day - timedelta(days=day.weekday())
+    assert period_of(str(monday), "week") == period_of(str(day), "week") == period_of(f"{day} 10:30", "week")
+    assert period_of(str(day), "week") < period_of(str(day + timedelta(days=7)), "week")
+    assert period_of(str(day), "month") == period_of(str(day.replace(day=1)), "month")
+
+
 def test_an_agent_alone_is_graded_and_nobody_guesses(tmp_path):
     text = season_text(head="universe = 6", last="2024-03-05").split('[[agents]]\nname = "two"')[0] + panel("reader")
     source = stored(tmp_path / "market", market())
@@ -246,7 +277,7 @@ def test_a_season_that_goes_on_is_graded_anew(tmp_path):
     seen = {call.key for call in spy.asked}
     run_season(folder, who, now=NOW)
     late = judge_season(folder, who)
-    assert late.lines[0] == "spring: 2 agents graded by 1 judges up to 2024-03-15"
+    assert late.lines[0] == "spring: 2 agents graded by 1 judge up to 2024-03-15"
     assert {one.last for one in Store(folder).read(GRADES) if one.scope == "whole"} == {"2024-03-15"}
     again = [call for call in spy.asked if call.key in seen]
     assert len(again) == len(seen)  # the first week is over and is not asked about again
@@ -359,9 +390,10 @@ def test_the_command_says_what_was_graded(unjudged, tmp_path, capsys):
     assert Store(folder).rows(GRADES) == 0
     assert main(["season", "judge", str(folder.path)]) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[:2] == [
+    assert said == [
         "spring: 2 agents graded by 3 judges up to 2024-03-15",
         "whole records 6 of 6, weeks 18 of 18, outcomes 6 of 6, guesses at authors 24 of 24",
+        f"next: assaymark season publish {folder.path} --out SITE",
     ]
 
 

@@ -9,6 +9,7 @@ from assaymark.judging.season.author_probe import AuthorGuess
 from assaymark.judging.season.horizon_replies import Read, ReplyState
 from assaymark.judging.season.horizon_scores import HorizonScore
 from assaymark.records import Evidence, Judgment, JudgmentStatus
+from assaymark.report.formats import counted
 from assaymark.workflow.season_judging_parts import Probe, SeasonPart
 from assaymark.workflow.season_records import SeasonGrade, SeasonGuess, SeasonReplaced
 
@@ -107,7 +108,7 @@ def judged_lines(
     """What was graded and what was not, for whoever called."""
     agents, judges = ({one.agent for one in grades}, {one.judge for one in grades})
     soon = "" if over else "; the season is not over, and is graded anew when it has gone on"
-    lines = [f"{name}: {len(agents)} agents graded by {len(judges)} judges up to {last}{soon}"]
+    lines = [f"{name}: {counted(len(agents), 'agent')} graded by {counted(len(judges), 'judge')} up to {last}{soon}"]
     counts = [
         _share(what, [one.score.grades.state for one in grades if one.scope == scope])
         for scope, what in (("whole", "whole records"), ("period", f"{period}s"), ("replicate", "replicates"))
