@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from assaymark.cli_tools import Budget, DryRun, Ledger, PriceFile, Tools
+from assaymark.cli_tools import AsJson, Budget, DryRun, Ledger, PriceFile, Tools, say_json
 from assaymark.errors import InputError
 from assaymark.workflow import costs
 from assaymark.workflow.asking import prices_of

@@ -117,6 +117,10 @@ def test_what_was_decided_is_what_the_file_the_tables_and_the_terminal_say(seaso
     assert f"{len(verdicts)} claims decided ({', '.join(counts)})" in said
     pages = sum(name.endswith(".html") for name in held(tmp_path / "again"))
     assert f"{pages} pages written" in said
+    assert main(["season", "publish", str(folder), "--out", str(tmp_path / "again"), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["verdicts"] == file
+    assert document["page"] == str(tmp_path / "again" / "index.html")
 
 
 def test_published_twice_everything_is_the_same_bytes(season, tmp_path):

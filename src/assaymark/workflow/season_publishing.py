@@ -70,9 +70,10 @@ class SeasonVerdictFile:
 
 @dataclass(frozen=True, slots=True)
 class SeasonPublished:
-    """What was published: the pages, and lines for whoever called."""
+    """What was published: the pages, ``verdicts.json``, and lines for whoever called."""
 
     pages: tuple[Path, ...]
+    file: SeasonVerdictFile
     lines: tuple[str, ...]
 
 
@@ -113,7 +114,7 @@ def publish_season(
     run = season_run(stored, material, judged, found, sheets=[sheet.judge for sheet in sheets])
     pages = publish_site(run, site, languages or shipped_languages(), sheets)
     progress("writing pages", 3, 3)
-    return SeasonPublished(pages, tuple(_lines(folder, site, pages, file, material, judged)))
+    return SeasonPublished(pages, file, tuple(_lines(folder, site, pages, file, material, judged)))
 
 
 def publish_site(
