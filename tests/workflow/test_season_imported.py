@@ -12,7 +12,7 @@ from season_runs import begun, season_text, table_bytes
 
 from assaymark.claims.messages import catalogue
 from assaymark.cli import main, models
-from assaymark.errors import InputError, PlanError
+from assaymark.errors import InputError, LedgerError, PlanError
 from assaymark.importers import import_aitrader
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.importing import import_records
@@ -341,3 +341,20 @@ def test_records_do_not_take_the_place_of_those_of_a_season_that_is_run_here(tmp
     with pytest.raises(PlanError, match="locked on other records; import these into a new run folder"):
         import_records("aitrader", log, folder)
     assert table_bytes(folder) == before
+
+
+def test_the_books_come_from_the_files_that_were_imported_last(tmp_path):
+    run = imported(tmp_path, made.line(), made.crypto())
+    again = tmp_path / "again"
+    again.mkdir()
+    for name, data in made.files(*made.honest(), packed=True).items():
+        (again / name).write_bytes(data)
+    import_records("aitrader", again, run)
+    locked(run)
+    assert len(Store(run).read(FILLS)) == 3
+    other = imported(tmp_path / "log", *made.honest())
+    import_records("aitrader", tmp_path / "log" / "log", other)
+    import_records("aitrader", tmp_path / "log", other)  # the log of one step, whose files are now the last
+    import_records("aitrader", tmp_path / "log" / "log", other)
+    with pytest.raises(LedgerError, match="source files are of another import than its decisions"):
+        locked(other)

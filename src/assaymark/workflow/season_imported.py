@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from assaymark.engine import Ledger
-from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
 from assaymark.importers import IMPORTERS, RecordedBook, RecordedTrack
 from assaymark.importers.capitalbench.decisions import CLOCK_CONFLICT
 from assaymark.portfolio.broker import Book
@@ -107,7 +107,7 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
     chosen = _of_agents(wanted, file, problems)
     if problems:
         raise InputError(source, problems)
-    track = _track(files, file.market)
+    track = _track(folder, files, chosen, file.market)
     follows = _follows([one.agent for one in wanted], chosen, store, track)
     named = {one.name for one in file.agents} or {one.agent.id for one in chosen}
     left = sum(one.agent.id in named and bool(_out(file.market) & {*one.flags}) for one in honest)
@@ -160,7 +160,8 @@ def _files(folder: RunFolder, market: SeasonMarket, problems: list[Problem]) -> 
             return {}
         if IMPORTERS[market.format].track is None:
             return {}
-        return {one.path: ledger.get_object(one.sha256) for one in sources if one.format == market.format}
+        newest = {one.path.removesuffix(".gz"): one for one in sources if one.format == market.format}
+        return {one.path: ledger.get_object(one.sha256) for one in newest.values()}
 
 
 def _of_track(decisions: Sequence[Decision], market: SeasonMarket, problems: list[Problem]) -> tuple[Decision, ...]:
@@ -220,9 +221,24 @@ def _order_problems(agent: str, decisions: Sequence[Decision]) -> list[Problem]:
     return [Problem(f"agents.{agent}", what)]
 
 
-def _track(files: Mapping[str, bytes], market: SeasonMarket) -> RecordedTrack | None:
+def _track(
+    folder: RunFolder, files: Mapping[str, bytes], decisions: Sequence[Decision], market: SeasonMarket
+) -> RecordedTrack | None:
+    """What the log states beside its decisions.
+
+    Raises
+    ------
+    LedgerError
+        The source files in the ledger are not those that the decisions were made from.
+    """
     read = IMPORTERS[market.format].track
-    return None if read is None else read(files, market.track)
+    if read is None:
+        return None
+    found = read(files, market.track)
+    if any(one.record_id not in found.days for one in decisions):
+        what = "its source files are of another import than its decisions; import the files into a new run folder"
+        raise LedgerError(f"{folder.path}: {what}")
+    return found
 
 
 def _follows(
