@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from posixpath import normpath
 
 import made_season as made
@@ -14,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from outline import read, words
 
+import assaymark.workflow
 from assaymark.claims.messages import Catalogue, catalogue, said
 from assaymark.errors import InputError, UnknownNameError
 from assaymark.judging.season.plans import load_scoring, parse_scoring
@@ -26,6 +29,8 @@ from assaymark.report.season.words import Words
 
 LANGUAGES = ("en", "de")
 TOP = ("index.html", "claims.html", "panel.html", "rules.html", "changelog.html")
+MEASURES = Path(assaymark.workflow.__file__).parent
+MEASURED = r"season\.[a-z_]+"
 SEASONS = {
     "eight": lambda: made.made_season(),
     "one": lambda: made.made_season(1, 1),
@@ -348,7 +353,29 @@ def test_a_site_is_written_to_a_folder_of_its_own(tmp_path):
         list(site_pages(run, ()))
     with pytest.raises(UnknownNameError, match="language"):
         list(site_pages(run, ["xx"]))
+    for code in ("../x", "agents", ""):
+        with pytest.raises(InputError, match="is no code of a language"):
+            write_site(run, tmp_path / "other", [languages[0], replace(languages[1], language=code)])
     assert not (tmp_path / "other").exists()
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def test_every_state_and_count_of_a_measurement_has_words():
+    """As they are written in the code that measures a season, and as the first page and the panel's look them up."""
+    terms = {"state": "state", "n_of": "of"}
+    found = set()
+    for path in sorted(MEASURES.glob("season_measure_*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.keyword) and node.arg in terms:
+                constants = [one.value for one in ast.walk(node.value) if isinstance(one, ast.Constant)]
+                found |= {(terms[node.arg], value) for value in constants if isinstance(value, str) and value}
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.fullmatch(MEASURED, node.value):
+                found.add(("measure", node.value.removeprefix("season.")))
+    assert len(found) > 40
+    known = catalogue("de").texts
+    assert {f"{group}.{name}" for group, name in found} <= set(known) | {"state.ok"}
 
 
 # --- hostile input ----------------------------------------------------------------------------------------------------

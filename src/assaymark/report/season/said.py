@@ -27,7 +27,10 @@ _SHARES: Final = (
     "season.return", "season.drawdown", "season.excess", "season.author_probe", "season.invalid", "season.ledger",
 )  # fmt: skip
 _SIGNED: Final = ("season.return", "season.excess", "season.contrast", "season.self_preference", "season.verbosity")
-_TWO_DIGITS: Final = ("season.kappa", "season.alone")
+_DIGITS: Final = {
+    "season.kappa": 2, "season.alone": 2,
+    "season.thrash": 0, "season.lookahead": 0, "season.decisions": 0, "datasheet.gate": 0,
+}  # fmt: skip
 _STATUS: Final = ("agreement", "stability", "adversarial")
 
 
@@ -211,4 +214,4 @@ def _value(item: Measurement, value: float, words: Words) -> str:
     sign = item.name in _SIGNED
     if item.name in _SHARES:
         return words.percent(value, 3 if item.name == "season.excess" else 1, sign=sign)
-    return words.number(value, 2 if item.name in _TWO_DIGITS else 1, sign=sign)
+    return words.number(value, _DIGITS.get(item.name, 1), sign=sign)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -19,6 +20,8 @@ from assaymark.report.season.model import model_pages
 from assaymark.report.season.panel import panel_view
 from assaymark.report.season.rulebook import rules_view, version_views
 from assaymark.report.season.said import claim_cards, said_levels, tally
+
+_CODE: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 
 CARDS: Final = 100
 """Claims on one page: so many in every language, so that a page has its translation."""
@@ -64,15 +67,26 @@ def site_pages(run: SeasonRun, languages: Sequence[str | Catalogue] = languages(
     Raises
     ------
     InputError
-        No language, or one twice.
+        No language, one twice, or a code that is none.
     """
     catalogues = [one if isinstance(one, Catalogue) else catalogue(one) for one in languages]
-    codes = [one.language for one in catalogues]
-    if not codes or len(set(codes)) < len(codes):
-        raise InputError("languages", [Problem("", f"each of one or more is named once (got {', '.join(codes)})")])
+    _check([one.language for one in catalogues])
     for edition in editions(run, catalogues):
         for path, html in edition_pages(edition):
             yield f"{edition.folder}{path}", html
+
+
+def _check(codes: Sequence[str]) -> None:
+    """Refuse codes that are no names for folders beside the pages, and one that is there twice."""
+    problems = [
+        Problem(repr(code), "is no code of a language, such as fr or pt-BR")
+        for code in codes
+        if not _CODE.fullmatch(code)
+    ]
+    if not codes or len({code.lower() for code in codes}) < len(codes):
+        problems.append(Problem("", f"each of one or more is named once (got {', '.join(codes) or 'none'})"))
+    if problems:
+        raise InputError("languages", problems)
 
 
 def edition_pages(edition: Edition) -> Iterator[tuple[str, str]]:
