@@ -131,6 +131,45 @@ def test_an_agent_whose_order_turns_with_one_judge_has_no_place():
     assert found.place("fir").shown
 
 
+def test_who_scores_highest_is_compared_with_everybody():
+    """Also with an agent that has no place, and with those further down."""
+    given = {"alder": (85, 86, 84), "birch": (60, 61, 59), "elm": (70, 68, 40), "fir": (30, 31, 29)}
+    found = decided(measured(given))
+    highest = next(one.verdict for one in found.verdicts if one.statement.key == "claim.says.highest")
+    compared = {name for name in highest.measurements if name.startswith("season.contrast")}
+    assert compared == {f"season.contrast[high=alder,low={name}]" for name in ("birch", "elm", "fir")}
+    assert highest.reasons[0].startswith("Each of the 3 differences")
+
+
+@pytest.mark.parametrize(
+    ("fir", "place", "words"),
+    [
+        ((10, 12, 11), 3, "fir scores lowest of the three agents."),
+        ((97, 99, 98), 1, "fir scores highest of the three agents."),
+    ],
+)
+def test_the_only_agent_with_a_place_may_stand_at_an_end(fir: tuple[int, ...], place: int, words: str):
+    """Between the other two it depends on the judges, whose spreads are equal, so that neither has a place."""
+    given = {"birch": (70, 68, 40), "elm": (45, 62, 75), "fir": fir}
+    found = decided(measured(given, pairs={("birch", "elm"): {"floor": 1.0}}))
+    assert found.groups == (("fir",),)
+    assert {one.agent for one in found.places if one.first is None} == {"birch", "elm"}
+    fir_place = found.place("fir")
+    assert (fir_place.first, fir_place.last, fir_place.shown) == (place, place, True)
+    assert words in said(found, "qualified")
+
+
+def test_of_many_pairs_that_turn_three_are_named():
+    given = {f"a{at}": (60 + at / 10, 61 + at / 10, 62 + at / 10) for at in range(6)} | {"elm": (75, 71, 30)}
+    elm = of(decided(measured(given)), "unplaced", "elm")
+    assert [one.key for one in elm.reasons[:5]] == [
+        "claim.reason.spread",
+        *["claim.reason.turns_against"] * 3,
+        "claim.reason.turns_more",
+    ]
+    assert elm.verdict.reasons[4] == "So it is with 3 other agents."
+
+
 def test_no_order_without_repetitions():
     found = decided(measured(CLEAR, floor=None, reach=None))
     assert found.groups == (("alder", "birch", "cedar"),)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise, product
 
 from assaymark.claims.messages import Said, said
 from assaymark.claims.season_index import COMPOSITE, EFFICIENCY, OUTCOME, SeasonIndex
@@ -18,6 +18,8 @@ from assaymark.records import StabilityStatus
 _STATES: tuple[PairState, ...] = (
     "untested", "noise_unknown", "within_noise", "opposite", "not_significant", "one_family", "turned",
 )  # fmt: skip
+
+_NAMED = 3  # pairs that are named where many turn
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,10 +35,9 @@ class SeasonCase:
 def order_verdicts(season: SeasonCase) -> list[SeasonVerdict]:
     """Boundaries from high to low, classes, and agents without a place."""
     order = season.order
-    cuts = [_cut(season, at) for at in range(len(order.groups) - 1)]
     ties = [_tie(season, group) for group in order.groups if len(group) > 1]
     unplaced = [_unplaced(season, agent) for agent in order.unplaced]
-    return [*cuts, *ties, *unplaced, *(_ungraded(season, agent) for agent in season.known.ungraded)]
+    return [*_cuts(season), *ties, *unplaced, *(_ungraded(season, agent) for agent in season.known.ungraded)]
 
 
 def pair_verdicts(season: SeasonCase) -> list[SeasonVerdict]:
@@ -47,11 +48,22 @@ def pair_verdicts(season: SeasonCase) -> list[SeasonVerdict]:
 # --- boundaries -----------------------------------------------------------------------------------------------------
 
 
-def _cut(season: SeasonCase, at: int) -> SeasonVerdict:
-    upper, lower = season.order.groups[at], season.order.groups[at + 1]
-    pairs = season.order.across(at)
+def _cuts(season: SeasonCase) -> Iterator[SeasonVerdict]:
+    """Between every two groups that follow each other; and where one agent alone has a place, its end of the table."""
+    order, n = season.order, len(season.known.graded)
+    for upper, lower in pairwise(order.groups):
+        yield _cut(season, upper, lower)
+    if len(order.groups) == 1 and len(order.groups[0]) == 1 and order.unplaced:
+        group, others = order.groups[0], tuple(sorted(order.unplaced))
+        if order.places(group) == (1, 1):
+            yield _cut(season, group, others)
+        elif order.places(group) == (n, n):
+            yield _cut(season, others, group)
+
+
+def _cut(season: SeasonCase, upper: tuple[str, ...], lower: tuple[str, ...]) -> SeasonVerdict:
+    statement, pairs = _cut_said(season, upper, lower)
     closest = max(pairs, key=lambda pair: (pair.p, -pair.gap, pair.high, pair.low))
-    statement = _cut_said(season, at)
     claim = claim_of(
         "cut",
         statement,
@@ -73,15 +85,15 @@ def _cut(season: SeasonCase, at: int) -> SeasonVerdict:
     )
 
 
-def _cut_said(season: SeasonCase, at: int) -> Said:
-    order = season.order
-    upper, lower, n = order.groups[at], order.groups[at + 1], len(season.known.graded)
-    whole = not order.unplaced and n > 2
-    if at == 0 and len(upper) == 1 and (whole or order.places(upper) == (1, 1)) and n > 2:
-        return said("claim.says.highest", agent=upper[0], count=count(n))
-    if at == len(order.groups) - 2 and len(lower) == 1 and n > 2 and order.places(lower) == (n, n):
-        return said("claim.says.lowest", agent=lower[0], count=count(n))
-    return said("claim.says.above", upper=upper, lower=lower, n=len(upper))
+def _cut_said(season: SeasonCase, upper: tuple[str, ...], lower: tuple[str, ...]) -> tuple[Said, list[SeasonPair]]:
+    """What a boundary says, and the pairs it rests on: who scores highest or lowest is compared with everybody."""
+    order, n = season.order, len(season.known.graded)
+    for key, group, ends in (("highest", upper, (1, 1)), ("lowest", lower, (n, n))):
+        if n > 2 and len(group) == 1 and group in order.groups and order.places(group) == ends:
+            pairs = [order.between(group[0], other) for other in season.known.graded if other != group[0]]
+            return said(f"claim.says.{key}", agent=group[0], count=count(n)), pairs
+    pairs = [order.between(*two) for two in product(upper, lower)]
+    return said("claim.says.above", upper=upper, lower=lower, n=len(upper)), pairs
 
 
 def _firm_said(pair: SeasonPair, n: int) -> Said:
@@ -172,8 +184,10 @@ def _unplaced(season: SeasonCase, agent: str) -> SeasonVerdict:
             gap=pair.gap,
             judges=pair.turned[0],
         )
-        for pair in pairs
+        for pair in sorted(pairs, key=lambda pair: (-pair.gap, pair.high, pair.low))[:_NAMED]
     ]
+    if more := len(pairs) - len(turns):
+        turns.append(said("claim.reason.turns_more", n=more))
     return _no_place(
         season,
         agent,

@@ -125,10 +125,6 @@ class SeasonOrder:
         """The pairs of a group."""
         return [self.between(*two) for two in combinations(group, 2)]
 
-    def across(self, at: int) -> list[SeasonPair]:
-        """The pairs between a group and the next one."""
-        return [self.between(*two) for two in product(self.groups[at], self.groups[at + 1])]
-
     def places(self, group: Sequence[str]) -> tuple[int, int]:
         """First and last place of a group. An agent without a place may stand on either side, unless that is firm."""
         at = self.groups.index(tuple(group))
