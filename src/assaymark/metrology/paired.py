@@ -65,7 +65,7 @@ def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str],
     Examples
     --------
     >>> items = ScoredItems(("a",), np.array([[0.4, 0.6, 0.5]]), ("x", "y", "z"), ("p", "p", "p"))
-    >>> (one,) = level_measurements("bench.ceps", items, {}, level=0.95)
+    >>> (one,) = level_measurements("bench.level", items, {}, level=0.95)
     >>> f"{one.value:.2f} ({one.low:.2f} to {one.high:.2f})"
     '0.50 (0.25 to 0.75)'
     """
