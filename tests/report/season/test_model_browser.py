@@ -96,7 +96,7 @@ def test_search_and_buttons_work_together_on_decisions(visit):
         button.click()
         assert cards.evaluate_all(SHOWN) == int(button.inner_text().split()[-1])
     page.locator("[data-tools] button").first.click()
-    page.locator("[data-tools] input").fill("tag 17")
+    page.locator("[data-tools] input").fill("entscheidung 17")
     assert cards.evaluate_all(SHOWN) == 1
     page.locator("[data-tools] input").fill("nowhere to be found")
     assert cards.evaluate_all(SHOWN) == 0

@@ -20,6 +20,7 @@ from assaymark.report.paging import row_bytes
 from assaymark.report.season.inputs import SeasonStep, SeasonTrade
 from assaymark.report.season.model_book import ModelBook, ModelWords
 from assaymark.report.season.model_head import order_count
+from assaymark.report.season.model_mismatches import mismatch_words
 
 TRADED: Final = "traded"
 REFUSED: Final = "rejected"
@@ -31,6 +32,7 @@ FILTERS: Final = (TRADED, REFUSED, SILENT, QUIET, WRONG)
 _TEXT, _LINES, _SHOWN = 6_000, 120, 420
 _ORDERS, _ORDER, _REASON = 40, 160, 400
 _CARD_BYTES, _ITEM_BYTES = 760, 110
+_NOTHING: Final = "no_trade"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,14 +169,15 @@ def _line(text: str, limit: int) -> Markup:
 
 def _done(words: ModelWords, step: SeasonStep) -> Iterator[str]:
     """Orders, fills, what was not carried out with the reason the agent was shown, flags, and mismatches."""
-    orders = [f"<code>{_line(order, _ORDER)}</code>" for order in step.orders[:_ORDERS]]
+    orders = [f"<code>{_line(order, _ORDER)}</code>" for order in step.orders[:_ORDERS] if order != _NOTHING]
     if len(step.orders) > _ORDERS:
         orders.append(str(escape(words.say("decisions.more", n=len(step.orders) - _ORDERS))))
-    yield _listed(words, "orders" if order_count(step) or not step.orders else "no_orders", orders)
+    none = f'<p class="hd">{escape(words.say("decisions.no_orders"))}</p>'
+    yield _listed(words, "orders" if order_count(step) else "no_orders", orders) or none
     yield _listed(words, "fills", [str(escape(_fill(words, one))) for one in step.fills])
     yield _listed(words, "refused", [_refusal(words, one.symbol, one.reason, one.text) for one in step.refusals])
     yield _listed(words, "flags", [str(escape(words.word("flag", flag))) for flag in step.flags])
-    yield _listed(words, "mismatches", [str(_line(text, _REASON)) for text in step.mismatches])
+    yield _listed(words, "mismatches", [str(escape(mismatch_words(words, text))) for text in step.mismatches])
 
 
 def _listed(words: ModelWords, kind: str, items: Sequence[str]) -> str:

@@ -22,10 +22,11 @@ from assaymark.report.season.ledger import (
 )
 from assaymark.report.season.lookup import SeasonLookup
 from assaymark.report.season.model_book import ModelBook, ModelWords
-from assaymark.report.season.model_checks import FIRST_MISMATCHES, Mismatch, checks_view, mismatches
+from assaymark.report.season.model_checks import FIRST_MISMATCHES, checks_view
 from assaymark.report.season.model_earned import earned_view
 from assaymark.report.season.model_graded import graded_view
 from assaymark.report.season.model_head import head_view
+from assaymark.report.season.model_mismatches import MismatchRow, mismatch_rows
 from assaymark.report.season.model_paths import further_path
 from assaymark.report.season.model_said import model_levels
 from assaymark.report.season.words import Words
@@ -79,7 +80,7 @@ def _agent(book: ModelBook, rows: LedgerWords, frame: Frame) -> Iterator[tuple[s
     lines = ledger_lines(book, rows, places)
     first = _first(lines)
     further = paged(lines[len(first) :], PART_BYTES) if len(first) < len(lines) else ()
-    wrong = mismatches(book, places)
+    wrong = mismatch_rows(book, places)
     yield book.path, _main(book, frame, first, (len(lines), len(further)), cards, wrong)
     yield from _ledger(book, frame, further, (len(first), len(lines)))
     yield from _decisions(book, frame, cards)
@@ -96,7 +97,7 @@ def _main(
     first: Sequence[LedgerLine],
     ledger: tuple[int, int],
     cards: Sequence[Sequence[DecisionCard]],
-    wrong: tuple[Mismatch, ...],
+    wrong: tuple[MismatchRow, ...],
 ) -> str:
     lines, further = ledger
     latest = _latest([card for part in cards for card in part])
@@ -171,7 +172,7 @@ def _decisions(book: ModelBook, frame: Frame, parts: Sequence[Sequence[DecisionC
         )
 
 
-def _checks(book: ModelBook, frame: Frame, wrong: Sequence[Mismatch]) -> Iterator[tuple[str, str]]:
+def _checks(book: ModelBook, frame: Frame, wrong: Sequence[MismatchRow]) -> Iterator[tuple[str, str]]:
     parts = paged(wrong, PART_BYTES)
     for at, part in enumerate(parts, 1):
         path = further_path(book.path, "checks", at)

@@ -6,19 +6,17 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
-from markupsafe import Markup, escape
-
 from assaymark.judging.season.plans import TEMPORAL
 from assaymark.records import Measurement
 from assaymark.report.formats import clean
-from assaymark.report.paging import row_bytes
 from assaymark.report.season.inputs import SeasonGradeView
 from assaymark.report.season.model_book import ModelBook
+from assaymark.report.season.model_mismatches import MismatchRow
 
 FIRST_MISMATCHES: Final = 20
 """Mismatches on the agent's page; where there are more, pages of their own hold all of them."""
 
-_REASON, _MISMATCH, _MARKUP, _SYMBOLS = 400, 400, 80, 5
+_REASON, _SYMBOLS = 400, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +30,6 @@ class LookaheadLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Mismatch:
-    """A statement that does not follow from the others, with the day and the link to its decision.
-
-    ``size`` is about how many bytes its row takes, the same in every language.
-    """
-
-    number: int
-    html: Markup
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
 class ChecksView:
     """The section: three answers, each with what it rests on."""
 
@@ -51,12 +37,12 @@ class ChecksView:
     lookahead_lines: tuple[LookaheadLine, ...]
     reliability: str
     judged_reliability: str
-    mismatches: tuple[Mismatch, ...]
+    mismatches: tuple[MismatchRow, ...]
     total: int
     thrash: str
 
 
-def checks_view(book: ModelBook, found: tuple[Mismatch, ...]) -> ChecksView:
+def checks_view(book: ModelBook, found: tuple[MismatchRow, ...]) -> ChecksView:
     """The section of one agent; ``found`` are all its mismatches."""
     usable = [one for one in book.grades if one.state == "ok"]
     return ChecksView(
@@ -68,22 +54,6 @@ def checks_view(book: ModelBook, found: tuple[Mismatch, ...]) -> ChecksView:
         total=len(found),
         thrash=_thrash(book, usable),
     )
-
-
-def mismatches(book: ModelBook, places: dict[int, str]) -> tuple[Mismatch, ...]:
-    """Every mismatch in the order of the days; ``places`` says on which page a decision stands."""
-    found = []
-    for step in book.steps:
-        for text in step.mismatches:
-            link = Markup('<a href="{}#d{}">{}</a>').format(places[step.number], step.number, _day(book, step.number))
-            words = Markup('<td dir="auto">{}</td>').format(clean(text, _MISMATCH))
-            row = Markup('<tr><th scope="row">{}</th><td>{}</td>{}</tr>').format(link, clean(step.day, 24), words)
-            found.append(Mismatch(step.number, row, row_bytes(_MARKUP, [link, step.day, text[:_MISMATCH]])))
-    return tuple(found)
-
-
-def _day(book: ModelBook, number: int) -> Markup:
-    return escape(book.words.count(number))
 
 
 def _lookahead(book: ModelBook, usable: list[SeasonGradeView]) -> str:

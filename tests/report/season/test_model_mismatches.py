@@ -1,0 +1,58 @@
+"""What does not reconcile is said in the language of the page, whatever the record holds."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_season import made_catalogue
+
+from assaymark.claims.messages import languages
+from assaymark.portfolio.broker import Mismatch
+from assaymark.portfolio.broker.reconciling import MismatchKind, Where
+from assaymark.report.formats import clean
+from assaymark.report.season.model_book import ModelWords
+from assaymark.report.season.model_mismatches import mismatch_words
+
+KINDS, PLACES = get_args(MismatchKind), get_args(Where)
+NUMBERS = st.floats(-1e9, 1e9).map(lambda value: round(value, 4) + 0.0)
+MISMATCHES = st.builds(
+    Mismatch,
+    step=st.just("day 2"),
+    kind=st.sampled_from(KINDS),
+    symbol=st.from_regex(r"[A-Z0-9.: -]{0,8}", fullmatch=True).map(str.strip),
+    stated=NUMBERS,
+    recomputed=NUMBERS,
+    where=st.sampled_from(PLACES),
+)
+
+
+def sentence(one: Mismatch) -> str:
+    return str(one).removeprefix(f"{one.step}: ")
+
+
+@given(MISMATCHES)
+def test_every_sentence_of_a_reconciliation_is_understood(one):
+    english = mismatch_words(ModelWords(made_catalogue()), sentence(one))
+    german = mismatch_words(ModelWords(made_catalogue("de")), sentence(one))
+    assert clean(sentence(one)) not in (english, german)
+    assert "angegeben" in german
+    assert " ".join(one.symbol.split()) in german
+    for value in (one.stated, one.recomputed):
+        written = f"{value:.10g}".replace("-", "\N{MINUS SIGN}")
+        assert written in english
+        assert written.replace(".", ",") in german
+
+
+@given(st.text(max_size=60))
+def test_any_other_text_is_shown_as_it_is_and_safe(text):
+    assert mismatch_words(ModelWords(made_catalogue()), f"odd: {text}") == clean(f"odd: {text}")
+
+
+@pytest.mark.parametrize("language", languages())
+def test_every_kind_has_a_word_in_every_language(language):
+    words = ModelWords(made_catalogue(language))
+    assert all(words.has(f"model.mismatch.{kind.replace('-', '_')}") for kind in KINDS)
+    assert all(words.has(f"model.mismatch.where.{where.replace(' ', '_')}") for where in PLACES if where)
