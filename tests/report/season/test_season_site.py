@@ -179,7 +179,7 @@ def test_what_may_not_be_said_is_named_and_cannot_be_copied():
 
 def test_a_withheld_pair_is_named_without_its_direction():
     run = made.made_season(6, 6)
-    pair = replace(run.decided.verdicts[-1], kind="above", withheld=said("made.behind", low="Fir", high="Alder", n=1))
+    pair = replace(run.decided.verdicts[-1], kind="above", withheld=said("made.any_order", agents=("Alder", "Fir")))
     claim = replace(pair.verdict.claim, subjects=("Fir", "Alder"), asserts_order=True)
     contrast = replace(
         run.measurements[0], name="season.contrast", labels={"high": "Fir", "low": "Alder"}, value=8.25, low=None

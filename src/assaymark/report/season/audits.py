@@ -91,7 +91,7 @@ def _reading(
     if gap is None:
         return words("preference.none")
     if bounds is None:
-        size = words("preference.large") if abs(gap) >= LARGE else ""
+        size = words("preference.large", points=LARGE) if abs(gap) >= LARGE else ""
         return " ".join(filter(None, (size, words("preference.open", n=n), *_moved(book, judge, words))))
     low, high = bounds
     if low > 0:

@@ -131,9 +131,7 @@ def _groups(verdicts: Sequence[SeasonVerdict], words: Words) -> tuple[WithheldGr
 
 
 def withheld_text(one: SeasonVerdict, words: Words) -> str:
-    """What a claim that may not be made is about; never which of two agents it would have set above the other."""
-    if one.kind == "above":
-        return words("claims.order", agents=words.names(sorted(one.verdict.claim.subjects)))
+    """What a claim that may not be made is about."""
     if one.withheld is not None:
         return words.text(one.withheld)
     return words("claims.about", agents=words.names(sorted(one.verdict.claim.subjects)))

@@ -1,0 +1,167 @@
+"""What stands in single cells of a season's pages."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+
+import made_season as made
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assaymark.judging.season.plans import load_scoring
+from assaymark.judging.season.scores import band
+from assaymark.records import Measurement
+from assaymark.report.season.audits import blinding_view, preference_rows, probe_words
+from assaymark.report.season.leaderboard import band_words, board_view, lowest_to_highest, whole
+from assaymark.report.season.lookup import SeasonLookup
+from assaymark.report.season.rulebook import differences, weight_tables
+from assaymark.report.season.said import measured
+from assaymark.report.season.strip import WIDTH, band_head, band_scale, band_strip
+from assaymark.report.season.words import Words
+
+ENGLISH, GERMAN = Words(made.made_catalogue("en")), Words(made.made_catalogue("de"))
+BANDS = load_scoring().bands
+POINTS = st.lists(st.floats(0, 100), min_size=1, max_size=9)
+
+
+def measurement(name: str, value: float | None, **more) -> Measurement:
+    return Measurement(name=name, labels={"judge": "North-J"}, value=value, n=5, n_of="agents", method="", **more)
+
+
+@given(POINTS)
+def test_every_judge_and_both_boundaries_lie_on_the_axis(points):
+    scale = band_scale(BANDS, points)
+    for value in (*points, BANDS.mixed, BANDS.strong):
+        assert 0 <= scale.low <= value <= scale.high <= 100
+        assert 0 < scale(value) < WIDTH
+    ordered = sorted(points)
+    assert [scale(value) for value in ordered] == sorted(scale(value) for value in points)
+    svg = band_strip(BANDS, scale, "headline", points)
+    assert svg.count("<circle") == len(points)
+    assert band_head(BANDS, scale, ("weak", "mixed", "strong")).count("<text") == 5
+
+
+@given(POINTS)
+def test_a_range_holds_every_judge_and_is_rounded_as_bands_are(points):
+    ends = [int(end) for end in lowest_to_highest(points).split("–")]
+    assert ends == sorted(set(ends))
+    assert ends[0] <= min(points) + 0.5
+    assert ends[-1] >= max(points) - 0.5
+    for value in points:
+        assert band(value) == band(float(whole(value)))
+
+
+@pytest.mark.parametrize("level", ["headline", "qualified", "no-claim"])
+def test_only_a_permitted_row_has_filled_dots(level):
+    svg = band_strip(BANDS, band_scale(BANDS, [50.0, 60.0]), level, [50.0, 60.0])
+    assert ('class="open' in svg) == (level == "no-claim")
+    empty = band_strip(BANDS, band_scale(BANDS, []), level, [])
+    assert "<circle" not in empty
+    assert "void" in empty
+
+
+@given(st.floats(-1e7, 1e7))
+def test_a_number_reads_back_in_every_language(value):
+    for words in (ENGLISH, GERMAN):
+        text = words.number(value, 2, sign=True)
+        back = float(text.replace(words.catalogue.minus, "-").replace(words.catalogue.decimal, "."))
+        assert math.isclose(back, value, abs_tol=0.0051)
+        assert not re.match(r"[+−]0[.,]00$", text)
+
+
+def test_a_count_and_a_share_are_set_as_each_language_does():
+    assert (ENGLISH.count(14500), GERMAN.count(14500)) == ("14,500", "14\u202f500")
+    assert (ENGLISH.percent(0.0424), GERMAN.percent(-0.0424, sign=True)) == ("4.2\u00a0%", "−4,2\u00a0%")
+    assert GERMAN.day("2026-03-01") == "1. März 2026"
+    assert GERMAN.quoted("x") == "„x“"
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "reading"),
+    [
+        (5.0, 2.0, 8.0, "It favours its family, by 2.0 points or more."),
+        (-5.0, -8.0, -2.0, "It is harder on its family, by 2.0 points or more."),
+        (0.9, -24.0, 26.0, "No difference shown; one agent cannot rule out 26 points."),
+        (17.2, None, None, "Large: 10 points or more. One agent; no interval exists."),
+        (-17.2, None, None, "Large: 10 points or more. One agent; no interval exists."),
+        (9.9, None, None, "One agent; no interval exists."),
+    ],
+)  # fmt: skip
+def test_a_gap_is_read_with_its_interval_and_a_large_one_is_called_large(value, low, high, reading):
+    run = made.made_season(2, 3)
+    detail = {"own": 1.0, "others": 0.0, "n_own": 1, "n_others": 1}
+    item = measurement("season.self_preference", value, low=low, high=high, detail=detail)
+    rows = preference_rows(SeasonLookup.of(replace(run, measurements=(item,))), ENGLISH)
+    assert [row.reading for row in rows] == [reading]
+    assert rows[0].large == reading.startswith("Large")
+    assert rows[0].single == (low is None)
+
+
+def test_without_any_gap_there_is_no_table():
+    run = made.made_season(2, 3)
+    item = measurement("season.self_preference", None, state="no agent of its family")
+    assert preference_rows(SeasonLookup.of(replace(run, measurements=(item,))), ENGLISH) == ()
+
+
+@pytest.mark.parametrize(("low", "said"), [(0.11, "not told apart from chance"), (0.6, "more than chance")])
+def test_a_probe_is_held_against_chance(low, said):
+    item = measurement("season.author_probe", 0.8, low=low, high=0.9, detail={"chance": 0.5, "hits": 4})
+    text = probe_words(SeasonLookup.of(replace(made.made_season(2, 3), measurements=(item,))), "North-J", ENGLISH)
+    assert "4 of 5 guesses" in text
+    assert said in text
+    assert probe_words(SeasonLookup.of(made.made_season(2, 3)), "nobody", ENGLISH) == ""
+
+
+def test_blinding_is_counted_over_all_records():
+    run = made.made_season(3, 3)
+    view = blinding_view(SeasonLookup.of(run), ENGLISH)
+    replaced = sum(line.count for lines in run.blinding.values() for line in lines if line.state == "replaced")
+    assert f"replaced {replaced} names" in view.sentences[0]
+    assert ("NVX", "kept", "36", "a holding") in view.names
+
+
+def test_a_band_that_efficiency_moved_is_named_only_where_the_total_is_shown():
+    run = made.made_season()
+    row = next(row for row in run.table.rows if row.contestant == "Dogwood")
+    moved = replace(row, standing=replace(row.standing, band="strong"))
+    assert band_words(moved, ENGLISH) == "mixed, all judges"
+    assert band_words(moved, ENGLISH, shown=True) == "strong with efficiency, mixed without"
+    assert band_words(None, ENGLISH) == "not graded"
+
+
+def test_a_measurement_reads_with_its_interval_and_n_or_says_why_there_is_none():
+    assert measured(measurement("season.kappa", 0.314, low=0.2, high=0.4), ENGLISH) == (
+        "0.31 (0.20 to 0.40), n = 5 agents"
+    )
+    assert measured(measurement("season.return", 0.0424), GERMAN) == "+4,2\u00a0%, n = 5 Agenten"
+    assert measured(measurement("season.kappa", None, state="not defined: one judge"), GERMAN) == (
+        "nicht definiert: ein einziger Richter"
+    )
+    assert measured(measurement("season.thrash", 3.0), ENGLISH) == "3, n = 5 agents"
+
+
+@pytest.mark.parametrize("words", [ENGLISH, GERMAN])
+def test_weights_of_each_list_sum_to_100(words):
+    for table in weight_tables(load_scoring(), words):
+        assert sum(float(weight.replace(",", ".")) for _, weight, _ in table.rows) == pytest.approx(100)
+
+
+def test_a_plan_does_not_differ_from_itself():
+    plan = load_scoring()
+    changed, same = differences(plan, plan)
+    assert changed == []
+    assert {"grader", "panel", "reasoning"} <= set(same)
+
+
+def test_the_board_names_whose_totals_lack_a_part():
+    notes = " ".join(board_view(SeasonLookup.of(made.made_season()), ENGLISH).notes)
+    assert "No time was measured for Cedar" in notes
+    assert "The outcome of Fir could not be resolved" in notes
+    assert "no usable grade for Gorse" in notes
+    run = made.made_season(4, 3)
+    rows = tuple(replace(row, efficiency=None) for row in run.table.rows)
+    untimed = replace(run, table=replace(run.table, rows=rows))
+    assert "for any agent" in " ".join(board_view(SeasonLookup.of(untimed), ENGLISH).notes)
