@@ -174,7 +174,11 @@ def test_records_and_file_cannot_change_after_the_lock(run, tmp_path):
 
 def test_everything_wrong_is_said_at_once_and_nothing_is_written(run):
     before = sorted(path.name for path in run.tables.iterdir())
-    wrong = text("nowhere", head='capital = 5.0\nscoring = "v9"', tail='[[agents]]\nname = "gpt-6"\nmodel = "a/b"')
+    wrong = text(
+        "nowhere",
+        head='capital = 5.0\nscoring = "v9"',
+        tail='[[agents]]\nname = "gpt-6"\nmodel = "a/b"\n[[agents]]\nname = "gpt-7"',
+    )
     with pytest.raises(InputError) as found:
         locked(run, wrong)
     said = str(found.value)
@@ -182,6 +186,7 @@ def test_everything_wrong_is_said_at_once_and_nothing_is_written(run):
     assert "scoring: " in said
     assert "agents.0.model: extra inputs" in said
     assert "market.track: must be one of cn-hourly, crypto (got 'nowhere')" in said
+    assert "agents: unknown agent 'gpt-7'. Did you mean 'gpt-5'? Known: claude-3.7-sonnet, gpt-5" in said
     assert sorted(path.name for path in run.tables.iterdir()) == before
     assert not run.lock.exists()
 

@@ -102,8 +102,10 @@ def find_season(folder: RunFolder, file: RecordedFile, wrong: Sequence[Problem] 
     if file.market is None:
         raise InputError(source, problems)
     files = _files(folder, file.market, problems)
-    honest = _of_track(store.read(DECISIONS), file.market, problems)
+    every = store.read(DECISIONS)
+    honest = _of_track(every, file.market, problems)
     wanted = _wanted(honest, file.market, problems)
+    problems += _unknown(file, {one.agent.id for one in wanted or every})
     chosen = _of_agents(wanted, file, problems)
     if problems:
         raise InputError(source, problems)
@@ -194,12 +196,7 @@ def _wanted(decisions: Sequence[Decision], market: SeasonMarket, problems: list[
 
 def _of_agents(decisions: Sequence[Decision], file: RecordedFile, problems: list[Problem]) -> tuple[Decision, ...]:
     """The decisions of the agents that the file names, or of all."""
-    there = sorted({one.agent.id for one in decisions})
-    named = [one.name for one in file.agents] or there
-    if there:
-        problems += [
-            Problem("agents", f"{UnknownNameError('agent', name, tuple(there))}") for name in named if name not in there
-        ]
+    named = [one.name for one in file.agents] or sorted({one.agent.id for one in decisions})
     chosen = tuple(one for one in decisions if one.agent.id in named)
     for agent in named:
         own = [one for one in chosen if one.agent.id == agent]
@@ -208,6 +205,13 @@ def _of_agents(decisions: Sequence[Decision], file: RecordedFile, problems: list
             problems.append(Problem(f"agents.{agent}", "has replicates only, and no first decision"))
         problems += _order_problems(agent, first)
     return chosen
+
+
+def _unknown(file: RecordedFile, there: set[str]) -> list[Problem]:
+    """The agents of the file that are not there, each with those that are."""
+    known = tuple(sorted(there))
+    names = [one.name for one in file.agents if one.name not in there]
+    return [Problem("agents", str(UnknownNameError("agent", name, known))) for name in names]
 
 
 def _order_problems(agent: str, decisions: Sequence[Decision]) -> list[Problem]:
