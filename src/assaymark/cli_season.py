@@ -42,7 +42,7 @@ def season_app(tools: Tools) -> typer.Typer:
 
     @app.command("init")
     def init(file: SeasonFile, out: Out, ledger: Ledger = None) -> None:
-        """Lock a season in a new run folder: its file, its texts and its market."""
+        """Lock a season in a new run folder, or in that of imported records: its file, its texts and its market."""
         folder = RunFolder(out)
         locked = lock_season(folder, read_text(file, "season"), str(file), tools.models(), now=datetime.now(UTC))
         if ledger is not None:
