@@ -126,7 +126,17 @@ def test_lines_of_a_text_are_kept():
 
 def test_kinds_of_texts_are_named_where_there_are_several():
     assert "Risk" not in card(texts=(("risk", "a"),))
-    assert '<p class="hd">Risk</p>' in card(texts=(("risk", "a"), ("summary", "b")))
+    html = card(texts=(("risk", "a"), ("risk", "b"), ("summary", "c"), ("risk", "d")))
+    assert html.count('<p class="hd">Risk</p>') == 2
+    assert html.count('<p class="hd">Summary</p>') == 1
+
+
+def test_holding_is_no_order_and_an_order_is_none_beside_it():
+    assert "No order" in card(orders=("no_trade",))
+    assert "no_trade" not in card(orders=("no_trade",))
+    assert "No order" in card(orders=("hold NVX",))
+    assert "hold NVX" in card(orders=("hold NVX",))
+    assert "No order" not in card(orders=("hold NVX", "buy ORL"))
 
 
 def test_every_fixed_word_is_in_every_language():
@@ -143,4 +153,4 @@ def test_the_section_counts_days():
     run = made_season(1, 61)
     book = ModelBook(SeasonLookup.of(run), ModelWords(made_catalogue()), run.agents[0], "agents/Alder.html")
     silent = sum(bool(step.problem) for step in run.steps["Alder"])
-    assert decisions_answer(book) == f"61 decisions. Days with a trade: 61. Days without a usable answer: {silent}."
+    assert decisions_answer(book) == f"61 decisions. With a trade: 61. Without a usable answer: {silent}."

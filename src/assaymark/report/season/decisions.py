@@ -143,9 +143,10 @@ def _texts(words: ModelWords, step: SeasonStep) -> Iterator[str]:
         yield f'<p class="state"><b>{escape(words.say("decisions.unread"))}</b> {_line(step.problem, _REASON)}</p>'
     if not step.texts and not unanswered(step):
         yield f'<p class="sub">{escape(words.say("decisions.no_reason"))}</p>'
-    several = len(step.texts) > 1
+    last = None if len(step.texts) > 1 else step.texts[0][0] if step.texts else None
     for kind, text in step.texts:
-        head = f'<p class="hd">{escape(words.word("text", kind))}</p>' if several else ""
+        head = f'<p class="hd">{escape(words.word("text", kind))}</p>' if kind != last else ""
+        last = kind
         yield head + _folded(words, text)
 
 

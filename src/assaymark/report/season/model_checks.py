@@ -109,6 +109,8 @@ def _thrash(book: ModelBook, usable: list[SeasonGradeView]) -> str:
         said = book.say("thrash.uncounted")
     elif item.value is None:
         said = book.say("thrash.none", why=book.words.state(item))
+    elif item.detail.get("trades") == 0:
+        return book.say("thrash.no_trade")
     else:
         said = book.say("thrash.answer", n=round(item.value))
     detail = {} if item is None or item.value is None else item.detail
