@@ -224,7 +224,7 @@ def _ledger(tracks: Sequence[Track]) -> Iterator[str]:
     for track in tracks:
         n = track.states.total()
         shares = [
-            f"{100 * track.states[state] / n:.1f} %"
+            f"{100 * track.states[state] / n:.1f} %" if n else "none"
             for state in ("supported", "own_action", "not_verifiable", "contradicted")
         ]
         yield f"| {track.name} | {n:,} | {' | '.join(shares)} |\n"

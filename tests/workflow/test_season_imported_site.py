@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+import importlib.util
 import re
+import sys
 from pathlib import Path
 
 import made_aitrader as made
@@ -39,10 +41,15 @@ def plain(page: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory):
+def folder(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("log")
+
+
+@pytest.fixture(scope="module")
+def log(folder):
     lines = made.honest()
     lines[1]["positions_after"]["CASH"] = 74000.0
-    return published(tmp_path_factory.mktemp("log"), made.files(*lines), "aitrader", 'track = "cn-hourly"')
+    return published(folder, made.files(*lines), "aitrader", 'track = "cn-hourly"')
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +72,8 @@ def test_the_first_page_says_whose_season_it_is_and_what_its_records_lack(log):
 
 def test_every_mismatch_stands_on_the_page_of_its_agent(log):
     page = log["agents/gpt-5.html"]
-    assert "cash: stated 74000, recomputed 74800, outside the bar" in page
-    assert "cash: stated 74800, recomputed 74000" in page
+    assert "Cash: stated 74000, recomputed 74800, which no price of the step explains." in page
+    assert "Cash: stated 74800, recomputed 74000." in page
     assert "recomputed" not in log["agents/claude-3.7-sonnet.html"]
     assert "75.0 of 100: of 8 checks of fills, cash and positions, 2 do not reconcile." in page
 
@@ -96,3 +103,18 @@ def test_both_languages_have_the_same_pages(log, rounds):
         assert {f"de/{name}" for name in english} == set(pages) - english
     assert "Diese Saison hat jemand anderes gespielt." in log["de/index.html"]
     assert "kein Kapital aufgezeichnet" in rounds["de/index.html"]
+
+
+@pytest.mark.usefixtures("log")
+def test_the_worked_result_is_made_from_run_folders_alone(folder):
+    where = Path(__file__).resolve().parents[2] / "docs" / "aitrader_table.py"
+    spec = importlib.util.spec_from_file_location("aitrader_table", where)
+    table = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = table  # dataclasses look their module up there
+    spec.loader.exec_module(table)
+    page = table.aitrader([folder / "run"])
+    assert "| cn-hourly | 2 | 2 | 5 | 1 | 2025-10-09 to 2025-10-09 | 5 |" in page
+    assert "| gpt-5 | 100,300.00 | +0.3 % |" in page
+    assert "| cn-hourly | 0 | 2 | 0 | 1 |" in page
+    assert "Every fill that does not follow from the rest of its log (0):" in page
+    assert "nan" not in page.lower().replace("finance", "")
