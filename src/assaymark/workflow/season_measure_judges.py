@@ -18,8 +18,8 @@ from assaymark.workflow.season_measure_scores import SeasonScores
 from assaymark.workflow.season_measure_table import POINTS, SeasonTotals
 from assaymark.workflow.season_records import SeasonGrade, SeasonGuess
 
-Tokens = Mapping[tuple[str, str], int]
-"""How much an agent wrote in a period: by agent and period."""
+Tokens = Mapping[tuple[str, str], float]
+"""How much an agent wrote for each decision of a period: by agent and period."""
 
 
 def judge_measurements(
@@ -101,7 +101,7 @@ def _verbosity(scores: SeasonScores, judge: str, tokens: Tokens, level: float) -
         (agent, period, row[judge], median(points for name, points in row.items() if name != judge))
         for period, agents in scores.periods.items()
         for agent, row in agents.items()
-        if judge in row and len(row) > 1 and tokens.get((agent, period), 0) > 0
+        if judge in row and len(row) > 1 and tokens.get((agent, period), 0) >= 1
     ]
     name, what = "season.verbosity", "agents' periods"
     if not items:

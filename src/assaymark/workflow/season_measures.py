@@ -7,9 +7,10 @@ these.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Final, Protocol
 
 import numpy as np
@@ -117,10 +118,10 @@ def _time(material: SeasonMaterial, agent: str) -> DecisionTime:
 
 
 def written(material: SeasonMaterial) -> Tokens:
-    """How many tokens of reasons every agent wrote in each period."""
-    found: Counter[tuple[str, str]] = Counter()
+    """How many tokens of reasons every agent wrote in each period, per decision: a short week is no terse one."""
+    found: dict[tuple[str, str], list[int]] = defaultdict(list)
     for agent, steps in material.steps.items():
         for step in steps:
             period = period_of(step.day, material.season.judging.period)
-            found[agent, period] += sum(token_count(one.text) for one in step.decision.rationales)
-    return found
+            found[agent, period].append(sum(token_count(one.text) for one in step.decision.rationales))
+    return {key: fmean(counts) for key, counts in found.items()}
