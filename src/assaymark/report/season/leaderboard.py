@@ -33,7 +33,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """One agent. ``places`` and ``total`` are empty where they are withheld."""
+    """One agent. ``places`` and ``total`` are empty where they are withheld; ``drawn`` says what ``strip`` draws."""
 
     agent: str
     family: str
@@ -44,6 +44,7 @@ class BoardRow:
     total: str
     band: str
     strip: str
+    drawn: str
     cells: tuple[tuple[str, Cell], ...]
     returned: Cell
     level: Level
@@ -114,12 +115,20 @@ def _row(book: SeasonLookup, place: Place, scale: Scale, words: Words) -> BoardR
         total=words.number(row.total) if place.shown and row is not None and row.total is not None else "",
         band=band_words(row, words, shown=place.shown),
         strip=band_strip(book.run.scoring.bands, scale, place.level, points),
+        drawn=drawn_words(points, words),
         cells=_cells(book, place, grades, words),
         returned=returned(book, place.agent, words),
         level=place.level,
         tag=words(f"level.{place.level}.tag"),
         why=words.text(place.why),
     )
+
+
+def drawn_words(points: Sequence[float], words: Words) -> str:
+    """What a strip draws, for those who cannot see it."""
+    if not points:
+        return words("board.ungraded")
+    return words("board.points", points=words.catalogue.names([words.number(value) for value in points]))
 
 
 def _columns(plan: ScoringPlan) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from assaymark.report.figures.canvas import Scale
 from assaymark.report.formats import clean
 from assaymark.report.season.audits import change_without, detail_number
 from assaymark.report.season.inputs import SeasonJudge
-from assaymark.report.season.leaderboard import band_words, book_scale
+from assaymark.report.season.leaderboard import band_words, book_scale, drawn_words
 from assaymark.report.season.lookup import SeasonLookup
 from assaymark.report.season.said import measured
 from assaymark.report.season.strip import band_head, band_strip
@@ -43,6 +43,7 @@ class AgreementLine:
     spread: str
     band: str
     strip: str
+    drawn: str
     absent: str
 
 
@@ -156,6 +157,7 @@ def _agreement(book: SeasonLookup, agent: str, scale: Scale, words: Words) -> Ag
         spread=texts[3],
         band=band_words(row, words),
         strip=band_strip(book.run.scoring.bands, scale, book.run.decided.place(agent).level, points),
+        drawn=drawn_words(points, words),
         absent=absent,
     )
 
