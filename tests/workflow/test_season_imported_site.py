@@ -114,7 +114,7 @@ def test_the_worked_result_is_made_from_run_folders_alone(folder):
     spec.loader.exec_module(table)
     page = table.aitrader([folder / "run"])
     assert "| cn-hourly | 2 | 2 | 5 | 1 | 2025-10-09 to 2025-10-09 | 5 |" in page
-    assert "| gpt-5 | 100,300.00 | +0.3 % |" in page
+    assert "| gpt-5 | 101,100.00 | +1.1 % |" in page
     assert "| cn-hourly | 0 | 2 | 0 | 1 |" in page
     assert "Every fill that does not follow from the rest of its log (0):" in page
     assert "nan" not in page.lower().replace("finance", "")
