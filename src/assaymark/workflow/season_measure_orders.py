@@ -106,9 +106,9 @@ def kappa_measurement(
         state=MISSING,
     )  # fmt: skip
     method = "mean pairwise quadratic-weighted kappa on bands"
-    if len(judges) < 2:
+    if len(scores.judges) < 2:
         return replace(found, method=method, state=SINGLE)
-    if not items:
+    if len(judges) < 2 or not items:
         return replace(found, method=method, state=MISSING)
     ratings = np.array([codes for _, codes in items])
     try:
