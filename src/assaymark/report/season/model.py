@@ -225,7 +225,7 @@ def ledger_labels(words: ModelWords) -> Mapping[str, str]:
     heads = {name: words.say(f"ledger.head.{name}") for name in ("day", "claim", "saw", "numbers", "judges")}
     plain = (re.sub(r'[\\"<>;]', "", head) for head in heads.values())
     style = ";".join(f'--l{at}:"{head}"' for at, head in enumerate(plain, 1) if at > 1)
-    return {**heads, "style": style}
+    return {**heads, "title": words.say("ledger.section"), "style": style}
 
 
 def _pager(book: ModelBook, kind: str, parts: int, at: int) -> str:
