@@ -15,7 +15,7 @@ from assaymark.judging.season.plans import load_scoring
 from assaymark.judging.season.scores import band
 from assaymark.records import Measurement
 from assaymark.report.season.audits import blinding_view, preference_rows, probe_words
-from assaymark.report.season.leaderboard import band_words, board_view, lowest_to_highest, whole
+from assaymark.report.season.leaderboard import band_words, board_view, lowest_to_highest, returned, whole
 from assaymark.report.season.lookup import SeasonLookup
 from assaymark.report.season.rulebook import differences, weight_tables
 from assaymark.report.season.said import measured
@@ -154,6 +154,17 @@ def test_a_plan_does_not_differ_from_itself():
     changed, same = differences(plan, plan)
     assert changed == []
     assert {"grader", "panel", "reasoning"} <= set(same)
+
+
+def test_an_agent_that_is_called_like_a_baseline_keeps_its_own_return():
+    run = made.made_season(2, 5)
+    called = replace(run, paths=tuple(replace(one, name="cash") if one.name == "Alder" else one for one in run.paths))
+    book = SeasonLookup.of(replace(called, measurements=()))
+    own, baseline = returned(book, "cash", ENGLISH).text, returned(book, "cash", ENGLISH, baseline=True).text
+    assert own == ENGLISH.percent(run.paths[0].nav[-1] / run.paths[0].start - 1, sign=True)
+    assert baseline == "+0.9\u00a0%"
+    assert own != baseline
+    assert returned(book, "nobody", ENGLISH).missing
 
 
 def test_the_board_names_whose_totals_lack_a_part():

@@ -76,7 +76,7 @@ def board_view(book: SeasonLookup, words: Words) -> BoardView:
         columns=tuple(words(f"axis.{name}") for name in _columns(run.scoring)),
         rows=tuple(_row(book, place, scale, words) for place in _in_order(run.decided.places)),
         baselines=tuple(
-            (baseline_name(path.name, words), returned(book, path.name, words).text)
+            (baseline_name(path.name, words), returned(book, path.name, words, baseline=True).text)
             for path in run.paths
             if path.baseline
         ),
@@ -216,11 +216,10 @@ def _efficiency(row: SeasonRow | None, place: Place, words: Words) -> Cell:
     return Cell("", withheld=True) if place.first is None else Cell(str(whole(row.efficiency)))
 
 
-def returned(book: SeasonLookup, name: str, words: Words) -> Cell:
+def returned(book: SeasonLookup, name: str, words: Words, *, baseline: bool = False) -> Cell:
     """The return over the season; a fact, always shown."""
-    path = book.paths.get(name)
-    key = "baseline" if path is not None and path.baseline else "agent"
-    value = book.value("season.return", **{key: name})
+    value = book.value("season.return", **{"baseline" if baseline else "agent": name})
+    path = book.path(name, baseline=baseline)
     if value is None and path is not None and path.nav and path.start:
         value = path.nav[-1] / path.start - 1
     return Cell(words("board.no_days"), missing=True) if value is None else Cell(words.percent(value, sign=True))

@@ -23,8 +23,6 @@ class SeasonLookup:
     grades : mapping of agent to grades
         In the order of the judges.
     rows : mapping of agent to SeasonRow
-    paths : mapping of name to SeasonPath
-        Agents and baselines.
     pages : mapping of agent to str
         Where its page lies below the folder of a language: ``agents/Alder.html``.
     by_id : mapping of id to Measurement
@@ -34,7 +32,6 @@ class SeasonLookup:
     agents: Mapping[str, SeasonAgent]
     grades: Mapping[str, tuple[SeasonGradeView, ...]]
     rows: Mapping[str, SeasonRow]
-    paths: Mapping[str, SeasonPath]
     pages: Mapping[str, str]
     by_id: Mapping[str, Measurement]
 
@@ -51,7 +48,6 @@ class SeasonLookup:
             agents=agents,
             grades={name: tuple(found) for name, found in grades.items()},
             rows={row.contestant: row for row in run.table.rows},
-            paths={path.name: path for path in run.paths},
             pages=agent_paths(agents),
             by_id={one.id: one for one in run.measurements},
         )
@@ -64,3 +60,7 @@ class SeasonLookup:
         """The value of a measurement, None where there is none."""
         found = self.one(name, **labels)
         return None if found is None else found.value
+
+    def path(self, name: str, *, baseline: bool = False) -> SeasonPath | None:
+        """The path of an agent, or of a baseline, which may be called the same; None without one."""
+        return next((one for one in self.run.paths if one.name == name and one.baseline == baseline), None)
