@@ -227,6 +227,15 @@ def test_units_that_were_held_before_are_the_agents_own():
     ]
 
 
+def test_the_value_of_a_position_after_the_orders_is_the_decisions_own():
+    facts = (Fact(id="p", instrument="GOLD", field="price", value=40.25, unit="price", available_at=AT),)
+    held = Portfolio(currency="USD", cash=1000.0, nav=1402.5, positions={"GOLD": 10.0})
+    bought = (Action(instrument="GOLD", kind="buy", quantity=3.0),)
+    seen = context(completeness="partial", portfolio=held, facts=facts, series=())
+    one = decision("GOLD now stands at $523.25.", "GOLD stood at $402.51.", actions=bought)
+    assert [found.state for found in numeric_ledger(one, seen)] == ["own_action", "not_verifiable"]
+
+
 def test_owners_that_are_no_instruments_are_passed_over():
     assert audit_texts([("summary", "5.5%")], PARTIAL, owners={"5.5%": "NOBODY"})[0].subject == ""
 

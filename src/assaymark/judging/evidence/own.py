@@ -27,8 +27,9 @@ Entry = tuple[str, str, float, str]
 def own_numbers(decision: Decision, context: Context | None = None) -> OwnNumbers:
     """Every number of a decision's actions, stages and confidence, under the name it is stored by.
 
-    Orders also put forward the book that they lead to: with ``context``, the weights, cash, exposure and leverage after
-    them are the decision's own, as target weights are (`portfolio.orders.settle`). So are the units that were held.
+    Orders also put forward the book that they lead to: with ``context``, the weights, values, cash, exposure and
+    leverage after them are the decision's own, as target weights are (`portfolio.orders.settle`). So are the units that
+    were held.
     """
     entries: list[Entry] = []
     if decision.confidence is not None:
@@ -52,6 +53,7 @@ def _of_book(decision: Decision, context: Context) -> Iterator[Entry]:
     after = book.after
     for name, weight in after.weights.items():
         yield name, "weight allocation position share", weight, "ratio"
+        yield name, "value", weight * after.equity, "usd"
     yield "", "exposure over equity", after.leverage, "ratio"
     yield "", "leverage", after.leverage, "multiple"
     yield "", "cash share of equity", after.residual / after.equity, "ratio"
