@@ -247,7 +247,7 @@ def _notes(book: SeasonLookup, agents: Sequence[str], words: Words) -> list[str]
         _untimed(late, len(graded), words),
         words("board.note.outcome", agents=words.names(open_outcomes), n=len(open_outcomes)) if open_outcomes else "",
         words("board.note.part", agents=words.names(part), n=len(part)) if part else "",
-        words("board.note.path") if book.run.paths else "",
+        words("board.note.recorded" if book.run.source else "board.note.path") if book.run.paths else "",
     ]
 
 
