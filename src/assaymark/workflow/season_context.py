@@ -21,11 +21,12 @@ from assaymark.market.clock import Day, shown_prices
 from assaymark.portfolio.broker import Book
 from assaymark.prompting.fences import row
 from assaymark.prompting.material import material_blocks, moment
-from assaymark.records import Constraint, Context, Fact, Portfolio, Series, canonical_json
+from assaymark.records import Constraint, Context, Fact, Instrument, Portfolio, Series, canonical_json
 from assaymark.workflow.season_file import FEWEST_BARS, Season
 
 INTERVAL_S: Final = 86_400
 _CLOSE: Final = timedelta(hours=21)
+_ANY_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _digits = lru_cache(maxsize=1 << 16)(repr)  # a close is shown on as many days as there are bars
 _MOST_NEWS: Final = 30
 
@@ -49,33 +50,35 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
 
     An instrument without a bar of the day, or with fewer than `FEWEST_BARS` closes, is not offered.
     """
-    columns = {name: column for column, name in enumerate(day.universe)}
-    shown = shown_prices(day.closes)
-    lines = {name: found for name, at in columns.items() if (found := _line(season, day, shown[:, at], name, held))}
+    lines = _closes(season, day, held)
     series = tuple(lines.values())
     known = {one.id: one for one in day.view.instruments}
     macro = day.view.all_macro()
-    facts = (*_prices(day, series), *_macro(macro), *_news(season, day, frozenset(columns)))
+    prices, others = tuple(_prices(day, series)), (*_macro(macro), *_news(season, day, frozenset(day.universe)))
     context = Context(
         completeness="complete",
         cutoff=day.moment,
         cutoff_source="the season's clock",
         prompt="",
-        facts=facts,
+        facts=(*prices, *others),
         series=series,
         instruments=tuple(known[name].as_record() for name in lines),
         constraints=limits_of(season),
         missing=tuple(f"{one.id}: {one.state}" for one in macro if one.state != "ok"),
     )
-    sections = {block[0]: fenced(block) for block in material_blocks(replace(context, series=()))}
+    offered = _offered(context.instruments)
+    sections = {
+        label: fenced((label, text)) for label, text in material_blocks(replace(context, series=(), instruments=()))
+    }
+    sections |= offered.sections
     closes = [list(map(_digits, one.close)) for one in series]
     if series:
         sections["series"] = fenced(("series", "\n".join(map(_series_text, series, closes))))
     return DayMaterial(
         context,
-        canonical_json(facts),
+        "[" + ",".join(filter(None, [*map(_price_json, prices), canonical_json(others)[1:-1]])) + "]",
         "[" + ",".join(map(_series_json, series, closes)) + "]",
-        canonical_json(context.instruments),
+        offered.text,
         sections,
     )
 
@@ -125,14 +128,40 @@ def told(season: Season, agent: str, notes: Sequence[str]) -> str:
 # --- parts ------------------------------------------------------------------------------------------------------------
 
 
-def _line(season: Season, day: Day, values: np.ndarray, name: str, held: Collection[str]) -> Series | None:
-    """The last closes of one instrument; None where it is not shown."""
-    rows = np.flatnonzero(np.isfinite(values))[-season.bars :]
-    offered = name in day.quotes and rows.size >= FEWEST_BARS
-    if not rows.size or not (offered or name in held):
-        return None
-    times = _closes_of(day.days[rows].tobytes(), rows.size)
-    return Series(instrument=name, interval_s=INTERVAL_S, times=times, close=tuple(values[rows].tolist()))
+@dataclass(frozen=True, slots=True)
+class _Offered:
+    """The instruments of a day as JSON and as a prompt section: hardly ever others than on the day before."""
+
+    text: str
+    sections: dict[str, Text]
+
+
+@lru_cache(maxsize=8)
+def _offered(instruments: tuple[Instrument, ...]) -> _Offered:
+    alone = Context(completeness="complete", cutoff=_ANY_TIME, cutoff_source="", prompt="", instruments=instruments)
+    blocks = {label: text for label, text in material_blocks(alone) if label == "instruments"}
+    return _Offered(canonical_json(instruments), {label: fenced((label, text)) for label, text in blocks.items()})
+
+
+def _closes(season: Season, day: Day, held: Collection[str]) -> dict[str, Series]:
+    """The last closes of the instruments that are shown, by name."""
+    shown = shown_prices(day.closes)
+    there = np.isfinite(shown)
+    # Of most instruments there is a close on every day: those are cut out together.
+    whole = there[-season.bars :].all(axis=0) & (shown.shape[0] >= season.bars)
+    last = shown[-season.bars :].T.tolist()
+    times = _closes_of(day.days[-season.bars :].tobytes(), min(season.bars, day.days.size))
+    found = {}
+    for at, name in enumerate(day.universe):
+        if whole[at]:
+            own, close = times, tuple(last[at])
+        else:
+            rows = np.flatnonzero(there[:, at])[-season.bars :]
+            own, close = _closes_of(day.days[rows].tobytes(), rows.size), tuple(shown[rows, at].tolist())
+        offered = name in day.quotes and len(close) >= FEWEST_BARS
+        if close and (offered or name in held):
+            found[name] = Series(instrument=name, interval_s=INTERVAL_S, times=own, close=close)
+    return found
 
 
 @lru_cache(maxsize=64)
@@ -210,6 +239,19 @@ def limits_of(season: Season) -> tuple[Constraint, ...]:
     )
 
 
+@lru_cache(maxsize=4096)
+def _json(value: str | datetime | None) -> str:
+    return canonical_json(value)
+
+
+def _price_json(fact: Fact) -> str:
+    """As `canonical_json`, for a fact of `_prices`."""
+    return (
+        f'{{"as_of":{_json(fact.as_of)},"available_at":{_json(fact.available_at)},"field":"price","id":{_json(fact.id)},'
+        f'"instrument":{_json(fact.instrument)},"note":"","source":"close","unit":"price","value":{fact.value!r}}}'
+    )
+
+
 @lru_cache(maxsize=64)
 def _times_json(times: tuple[datetime, ...]) -> str:
     return canonical_json(times)
@@ -223,7 +265,7 @@ def _times_text(times: tuple[datetime, ...]) -> tuple[str, ...]:
 def _series_json(series: Series, closes: Sequence[str]) -> str:
     """As `canonical_json`, for a series of closes alone, which are given as texts."""
     return (
-        f'{{"close":[{",".join(closes)}],"high":[],"instrument":{canonical_json(series.instrument)},"interval_s":'
+        f'{{"close":[{",".join(closes)}],"high":[],"instrument":{_json(series.instrument)},"interval_s":'
         f'{series.interval_s},"low":[],"open":[],"times":{_times_json(series.times)},"volume":[]}}'
     )
 
