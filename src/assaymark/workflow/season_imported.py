@@ -14,6 +14,7 @@ from assaymark.engine import Ledger
 from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
 from assaymark.importers import IMPORTERS, RecordedBook, RecordedTrack
 from assaymark.importers.capitalbench.decisions import CLOCK_CONFLICT
+from assaymark.judging.season.horizon_types import BOOK_STAGES
 from assaymark.portfolio.broker import Book
 from assaymark.records import Agent, Context, Decision, content_id
 from assaymark.workflow.folder import RunFolder
@@ -80,7 +81,7 @@ def _digests(store: Store) -> dict[str, str | None]:
 
 def stated_book(decision: Decision) -> Book | None:
     """The book that a log states after a decision; None where it states none."""
-    held, cash = decision.stages.get("holdings"), decision.stages.get("cash_after")
+    held, cash = (decision.stages.get(name) for name in BOOK_STAGES)
     if not isinstance(held, Mapping) or not isinstance(cash, (int, float)):
         return None
     return Book(float(cash), {name: float(units) for name, units in held.items() if isinstance(units, (int, float))})

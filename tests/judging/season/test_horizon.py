@@ -66,6 +66,17 @@ def test_a_record_without_books_is_a_horizon_too():
     assert [line[0] for line in found.steps[0].market.rows] == ["GOOGL", "S001"]
 
 
+def test_a_book_that_the_decision_states_is_shown_once():
+    stages = {"holdings": {"GOOGL": 2.0}, "cash_after": 10.0, "rank": 3}
+    of = context()
+    shown = [step(0, of, stages=stages), step(0, of, stages=stages, book=None)]
+    once, alone = (horizon_of([one], {content_id(of): of}, agents=AGENTS).steps[0] for one in shown)
+    assert once.book is not None
+    assert ("rank" in once.stated, "holdings" in once.stated, "cash_after" in once.stated) == (True, False, False)
+    assert "holdings" in alone.stated
+    assert "cash_after" in alone.stated
+
+
 def test_names_become_tokens_and_what_is_traded_stays():
     said = "As Claude I hold Google and envy zephyr-9b; GOOGL is in run season-1/run7/0000."
     found = horizon(2, text=said)

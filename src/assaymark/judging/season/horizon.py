@@ -19,6 +19,7 @@ from assaymark.judging.prompts import hidden, kept_names
 from assaymark.judging.rendering import decision_blocks
 from assaymark.judging.season.horizon_blinding import HorizonBlinding
 from assaymark.judging.season.horizon_types import (
+    BOOK_STAGES,
     Horizon,
     HorizonBook,
     HorizonFill,
@@ -111,7 +112,7 @@ def _before(one: StepRecord, contexts: Mapping[str, Context]) -> HorizonBook | N
 def _step(number: int, one: StepRecord, context: Context, wanted: _Wanted, kept: frozenset[str]) -> HorizonStep:
     """One step as it is recorded; `HorizonBlinding` takes the names out afterwards, for the whole horizon at once."""
     decision = one.decision
-    blocks = dict(decision_blocks(decision, kept))
+    blocks = dict(decision_blocks(_without_book(one), kept))
     symbols = wanted.at(number, one, context)
     book = None if one.book is None else HorizonBook(one.book.cash, tuple(sorted(one.book.positions.items())))
     return HorizonStep(
@@ -129,6 +130,14 @@ def _step(number: int, one: StepRecord, context: Context, wanted: _Wanted, kept:
         market=market_lines(context, symbols) if symbols else NO_MARKET,
         constraints=context.constraints,
     )
+
+
+def _without_book(one: StepRecord) -> Decision:
+    """The decision without the book that it states, where the step shows that book anyway."""
+    if one.book is None:
+        return one.decision
+    stages = {name: part for name, part in one.decision.stages.items() if name not in BOOK_STAGES}
+    return replace(one.decision, stages=stages)
 
 
 class _Wanted:

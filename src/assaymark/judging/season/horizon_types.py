@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
 from assaymark.errors import InputError, Problem
 from assaymark.judging.season.market_lines import MarketLines
 from assaymark.records import Action, Constraint, Decision, Rationale, sha256_text
 
 AuditState = Literal["replaced", "kept"]
+
+BOOK_STAGES: Final = ("holdings", "cash_after")
+"""The parts of a decision in which a log states the book after it: units by symbol, and cash."""
 
 
 class Filled(Protocol):
