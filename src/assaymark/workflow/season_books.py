@@ -83,6 +83,9 @@ def settle_orders(
     """Settle orders as `settle_account` does. ``source`` is the decision that they are due to."""
     now = str(day.date)
     book, paid = _paid_out(book, agent, day, marks)
+    if not orders:  # nothing for the broker to do
+        nav = valued(agent, now, "ok", book, marks_after(marks, day), 0.0)
+        return Settlement(book, nav, tuple(paid), tuple(refused))
     settled = settle_day(book, orders, _bars(season, book, day, marks), season.rules.broker, universe=day.universe)
     fills = [
         SeasonFill(

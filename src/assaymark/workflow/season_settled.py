@@ -35,18 +35,13 @@ class Baseline:
     wanted: Mapping[str, float] = field(default_factory=dict)
 
     def to_json(self, nav: SeasonNav) -> dict[str, Any]:
-        """As the journal keeps it."""
-        return {
-            "cash": self.book.cash,
-            "positions": dict(self.book.positions),
-            "wanted": dict(self.wanted),
-            "nav": to_json(nav),
-        }
+        """As the journal keeps it, with the row that holds its book."""
+        return {"wanted": dict(self.wanted), "nav": to_json(nav)}
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Baseline:
         """From the journal."""
-        return cls(Book(float(raw["cash"]), dict(raw["positions"])), dict(raw["wanted"]))
+        return cls(Book(float(raw["nav"]["cash"]), dict(raw["nav"]["positions"])), dict(raw["wanted"]))
 
 
 def new_baselines(season: Season, classes: Mapping[str, str]) -> dict[str, Baseline]:
