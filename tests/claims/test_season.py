@@ -9,6 +9,7 @@ from season_measured import JUDGES, gate, measured, probe
 
 from assaymark.claims import SeasonGates, decide_season
 from assaymark.claims.messages import catalogue, languages
+from assaymark.claims.messages import said as message
 from assaymark.claims.season_panel import CONSTANT, SINGLE
 from assaymark.claims.season_types import SeasonVerdict, SeasonVerdicts
 from assaymark.errors import NotMeasurableError
@@ -200,6 +201,16 @@ def test_a_kappa_is_not_rounded_over_the_cut_off_that_it_misses():
     assert "kappa 0.398, below 0.40" in " ".join(of(found, "band", "alder").verdict.reasons)
 
 
+def test_a_kappa_is_said_with_its_interval():
+    measurements = [
+        replace(one, low=0.21, high=0.48, level=0.95) if one.name == "season.kappa" else one
+        for one in measured(CLEAR, kappa=0.35)
+    ]
+    band = of(decided(measurements), "band", "alder")
+    assert "kappa 0.35 (0.21 to 0.48), below 0.40" in " ".join(band.verdict.reasons)
+    assert "Kappa 0,35 (0,21 bis 0,48)" in catalogue("de").join(band.reasons)
+
+
 @pytest.mark.parametrize(
     ("state", "words"), [(SINGLE, "neither agree nor disagree"), (CONSTANT, "gave one band to every period")]
 )
@@ -341,6 +352,20 @@ def test_returns_are_compared_with_equal_weight_after_holm_and_never_a_headline(
     assert rest.verdict.publication_level == "no-claim"
     assert rest.withheld is not None
     assert catalogue("en").render(rest.withheld) == "That any other agent invests better than equal weight."
+
+
+def test_of_records_that_were_written_down_late_no_claim_is_a_headline_and_each_says_so():
+    late = message("note.records.replayed", n=203, of=210)
+    words = "203 of 210 decisions were written down more than a day after their steps."
+    made = [*measured(CLEAR, excess={"alder": (0.004, 0.0001)}), *KEPT]
+    assert said(decided(made, on_failure="no-claim"), "headline")
+    found = decided(made, on_failure="no-claim", hindsight=(late,))
+    assert said(found, "headline") == []
+    assert {one.verdict.claim.statement for one in found.verdicts if one.kind == "beats"} & {*said(found, "qualified")}
+    for one in found.verdicts:
+        stands = one.verdict.publication_level == "qualified"
+        assert (words in (one.verdict.condition or "")) == stands
+    assert {one.level for one in found.places} == {"qualified"}
 
 
 def test_returns_do_not_depend_on_the_grades():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from statistics import fmean, median
 
 import numpy as np
@@ -15,7 +17,7 @@ from assaymark.claims.messages import catalogue, languages
 from assaymark.claims.season_panel import MISSING, SINGLE
 from assaymark.cli import models
 from assaymark.protocol import DatasheetLimits
-from assaymark.records import Measurement, measurement_id
+from assaymark.records import Measurement, Rationale, measurement_id
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.season_judging import judge_season
 from assaymark.workflow.season_material import SeasonMaterial, season_material
@@ -212,6 +214,21 @@ def test_without_a_measured_time_the_total_is_the_median(material: SeasonMateria
     assert total.value == total.detail["median"]
 
 
+def test_agents_that_write_nothing_or_always_as_much_show_no_verbosity(
+    material: SeasonMaterial, judged: SeasonJudgments
+):
+    for text in ("", "The same words every day."):
+        steps = {
+            agent: tuple(
+                replace(one, decision=replace(one.decision, rationales=(Rationale(text=text, kind="summary"),)))
+                for one in ones
+            )
+            for agent, ones in material.steps.items()
+        }
+        found = measured(replace(material, steps=steps), judged)
+        assert found["season.verbosity[judge=reader]"].state == "lengths do not differ"
+
+
 def test_limits_of_datasheets_are_asked_of_every_judge(material: SeasonMaterial, judged: SeasonJudgments):
     season = material.season.model_copy(update={"datasheets": DatasheetLimits(slope=0.2)})
     found = measured(replace(material, season=season), judged)
@@ -335,3 +352,10 @@ def test_an_agent_may_be_called_as_the_panel_is(material: SeasonMaterial, judged
     )
     assert found["season.noise[kind=agent,of=panel]"].n_of == "replicates"
     assert found["season.noise[of=panel]"].n_of == "gradings"
+
+
+def test_the_page_names_what_is_measured(found: Found):
+    page = (Path(__file__).parents[2] / "docs" / "scoring.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `season.")]
+    named = {name for row in rows for name in re.findall(r"`(?:season)?\.([a-z_]+)`", row.split("|")[1])}
+    assert named == {one.name.removeprefix("season.") for one in found.values()}

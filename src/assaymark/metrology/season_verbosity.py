@@ -127,8 +127,6 @@ def _interval(
         if without is None:
             return None, None
         left.append(without)
-    if periods < 3:
-        return None, None
     spread = np.array(left) - np.mean(left)
     error = float(np.sqrt((periods - 1) / periods * (spread @ spread)))
     half = t_quantile(0.5 + level / 2, periods - 1) * error

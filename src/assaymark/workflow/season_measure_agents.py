@@ -75,10 +75,7 @@ def _lookahead(agent: str, grades: Sequence[SeasonGrade]) -> Measurement:
 
 def _thrash(agent: str, steps: Sequence[StepRecord]) -> Measurement:
     days = [[fill for fill in step.fills if fill.quantity] for step in steps]
-    try:
-        found = thrashing(days, within=WITHIN)
-    except InputError:
-        return _of("season.thrash", agent, None, len(days), "decisions", state="fills without units")
+    found = thrashing(days, within=WITHIN)
     detail = {"within": WITHIN, "trades": found.trades, "by_symbol": found.by_symbol}
     method = "trades that take back earlier ones of the same name within some decisions, the latest first"
     return _of("season.thrash", agent, float(len(found.trips)), len(days), "decisions", detail, method=method)

@@ -101,17 +101,20 @@ def _verbosity(scores: SeasonScores, judge: str, tokens: Tokens, level: float) -
         (agent, period, row[judge], median(points for name, points in row.items() if name != judge))
         for period, agents in scores.periods.items()
         for agent, row in agents.items()
-        if judge in row and len(row) > 1 and tokens.get((agent, period), 0) >= 1
+        if judge in row and len(row) > 1
     ]
     name, what = "season.verbosity", "agents' periods"
     if not items:
         return _of(judge, name, None, 0, what, state="one judge" if len(scores.judges) < 2 else "not graded")
-    agents, periods, own, others = zip(*items, strict=True)
-    length = [tokens[agent, period] for agent, period, _, _ in items]
+    spoken = [one for one in items if tokens.get(one[:2], 0) >= 1]
+    if not spoken:
+        return _of(judge, name, None, len(items), what, state="lengths do not differ")
+    agents, periods, own, others = zip(*spoken, strict=True)
+    length = [tokens[one[:2]] for one in spoken]
     try:
         found = season_verbosity(own, others, length, agents, periods, level=level)
     except NotMeasurableError:
-        return _of(judge, name, None, len(items), what, state="lengths do not differ")
+        return _of(judge, name, None, len(spoken), what, state="lengths do not differ")
     return Measurement(
         name=name,
         labels={"judge": judge},
