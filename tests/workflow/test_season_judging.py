@@ -6,7 +6,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from assaymark.engine import CallSpec, Model, Reply
 from assaymark.engine.models.prices import load_prices
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError
 from assaymark.judging.season.season_judges import reference_season_judges
+from assaymark.workflow.costs import paid_models
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.season_journal import alone, not_stepping
 from assaymark.workflow.season_judging import judge_season
@@ -381,6 +382,40 @@ def test_what_it_will_cost_is_what_is_asked_then(unjudged, judged):
         assert lines[0].startswith(said)
         assert lines[-2].startswith(f"in all 54 calls, {3 * answered} answered already")
     assert {path.name for path in unjudged.path.rglob("*")} == there
+
+
+PRICES = """
+format = "assaymark prices 1"
+currency = "USD"
+
+[[model]]
+pattern = "paid/*"
+input = 100.0
+output = 1.0
+as_of = 2026-01-01
+source = "tests"
+"""
+
+
+def test_a_budget_ends_the_asking_and_a_higher_one_goes_on(tmp_path):
+    prices = tmp_path / "prices.toml"
+    prices.write_text(PRICES)
+    spy = Spy()
+    spy.instead = lambda call: replace(answered(spy.of, call), input_tokens=5_000, output_tokens=0)
+    who = WHO | {"paid/judge": spy}
+    few = panel("reader", sworn="paid/judge").replace('"paid/judge"', '"paid/judge"\nargs = {max_tokens = 10}')
+    folder = played(tmp_path, judges=few, who=who, last="2024-03-05")
+    with pytest.raises(ModelError, match=r"budget of 4\.00 USD would be passed"):
+        judge_season(folder, paid_models(who, 4.0, prices))
+    assert Store(folder).rows(GRADES) == 0
+    assert 0 < len(spy.asked) < 10
+    assert judge_season(folder, paid_models(who, 400.0, prices)).made > 0
+    assert states(folder, "sworn") == {"ok"}
+    assert len(spy.asked) == len({call.key for call in spy.asked})
+
+
+def answered(model: Model, call: CallSpec) -> Reply:
+    return Reply(text=model.answer(replace(call, args={})), model="paid")
 
 
 def test_the_command_says_what_was_graded(unjudged, tmp_path, capsys):
