@@ -19,9 +19,12 @@ from outline import read, words
 import assaymark.workflow
 from assaymark.claims.messages import Catalogue, catalogue, said
 from assaymark.errors import InputError, UnknownNameError
+from assaymark.judging.season import horizon_blinding
+from assaymark.judging.season.horizon_types import AuditLine
 from assaymark.judging.season.plans import load_scoring, parse_scoring
 from assaymark.report.frame import asset
 from assaymark.report.season import SeasonRun, site_pages, write_site
+from assaymark.report.season.audits import blinding_view
 from assaymark.report.season.inputs import SeasonAgent, SeasonJudge, SeasonRule
 from assaymark.report.season.lookup import SeasonLookup
 from assaymark.report.season.said import said_levels
@@ -376,6 +379,21 @@ def test_every_state_and_count_of_a_measurement_has_words():
     assert len(found) > 40
     known = catalogue("de").texts
     assert {f"{group}.{name}" for group, name in found} <= set(known) | {"state.ok"}
+
+
+def test_every_reason_of_the_blinding_is_said_in_german():
+    source = ast.parse(Path(horizon_blinding.__file__).read_text(encoding="utf-8"))
+    whys = {
+        node.args[3].value
+        for node in ast.walk(source)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "AuditLine"
+        if isinstance(node.args[3], ast.Constant)
+    }
+    assert len(whys) == 3
+    run = made.made_season(1, 2)
+    lines = tuple(AuditLine("x", "kept", 1, why) for why in whys)
+    view = blinding_view(SeasonLookup.of(replace(run, blinding={"Alder": lines})), Words(catalogue("de")))
+    assert not whys & {why for _, _, _, why in view.names}
 
 
 # --- hostile input ----------------------------------------------------------------------------------------------------
