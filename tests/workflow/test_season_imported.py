@@ -19,6 +19,7 @@ from assaymark.workflow.importing import import_records
 from assaymark.workflow.season_imported import stated_book
 from assaymark.workflow.season_material import season_material
 from assaymark.workflow.season_plan import LockedSeason, lock_season, open_season
+from assaymark.workflow.season_publishing import gates_of
 from assaymark.workflow.season_records import BASELINES, CHECKS, FILLS, NAVS, REJECTIONS, TIMES
 from assaymark.workflow.season_running import run_season
 from assaymark.workflow.season_view_records import record_notes
@@ -277,6 +278,7 @@ def test_what_records_lack_is_said(tmp_path):
     ]
     words = catalogue("en")
     said = [words.render(one) for one in record_notes(season_material(run))]
+    assert [one.key for one in gates_of(season_material(run)).hindsight] == ["note.records.replayed"]
     assert said[1].startswith("5 of 5 decisions were written down more than a day after their steps.")
     assert said[3].startswith("After 1 of 5 steps the records state no book.")
 

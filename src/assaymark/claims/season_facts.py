@@ -102,12 +102,12 @@ def return_verdicts(known: SeasonIndex, gates: SeasonGates, alpha: float, plan_h
     ]
     chosen = {one.id for one, _ in cleared}
     rest = [one for one in items if one.id not in chosen]
-    found = [_beats(one, p, gates.baseline, plan_hash) for one, p in cleared]
+    found = [_beats(one, p, gates, plan_hash) for one, p in cleared]
     return [*found, *([_none_beats(rest, gates.baseline, plan_hash, other=bool(found))] if rest else [])]
 
 
-def _beats(item: Measurement, p: float, baseline: str, plan_hash: str) -> SeasonVerdict:
-    agent = item.labels["agent"]
+def _beats(item: Measurement, p: float, gates: SeasonGates, plan_hash: str) -> SeasonVerdict:
+    agent, baseline = item.labels["agent"], gates.baseline
     statement = said("claim.says.beats", agent=agent, baseline=_baseline(baseline))
     reason = said(
         "claim.reason.beats.cleared",
@@ -117,9 +117,9 @@ def _beats(item: Measurement, p: float, baseline: str, plan_hash: str) -> Season
         p=p_said(p),
         whole=100 * float(item.detail["whole"]),
     )
-    condition = said("claim.condition.path", days=item.n)
+    conditions = (said("claim.condition.path", days=item.n), *gates.hindsight)
     return _fact(
-        statement, (agent,), baseline, (reason,), [item.id], plan_hash, level="qualified", conditions=(condition,)
+        statement, (agent,), baseline, (reason,), [item.id], plan_hash, level="qualified", conditions=conditions
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from assaymark.claims.instruments import OnFailure
+from assaymark.claims.messages import Said
 from assaymark.errors import NotMeasurableError
 from assaymark.records import Measurement
 
@@ -35,6 +36,9 @@ class SeasonGates:
         What a claim may be at most while a judge does not keep its limits; None where no datasheets are demanded.
     baseline : str
         The baseline that agents are compared with.
+    hindsight : tuple of Said
+        Why the authors of the records may have known what came next. With any of it no claim is a headline, and it is
+        said with each.
     """
 
     alpha: float = 0.05
@@ -42,6 +46,7 @@ class SeasonGates:
     halt: float = 0.2
     on_failure: OnFailure | None = None
     baseline: str = "equal weight"
+    hindsight: tuple[Said, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,7 +22,8 @@ _UNDEFINED = {SINGLE: "single", CONSTANT: "constant", MISSING: "missing"}
 class SeasonPanel:
     """Two of the three fields of every verdict that rests on grades, with their reasons and conditions.
 
-    ``conditions`` have to be said with a qualified claim; the first of ``reasons`` is about agreement.
+    ``conditions`` have to be said with a qualified claim; the first of ``reasons`` is about agreement. With any of
+    ``reserves`` no claim is a headline.
     """
 
     agreement: AgreementStatus
@@ -31,6 +32,7 @@ class SeasonPanel:
     reasons: tuple[Said, ...]
     conditions: tuple[Said, ...]
     measurements: tuple[str, ...]
+    reserves: tuple[Said, ...] = ()
 
     def level(self, stability: StabilityStatus, *, asserts_order: bool) -> Level:
         """The level of a claim of that stability, capped by what the datasheets permit."""
@@ -85,6 +87,7 @@ def season_panel(known: SeasonIndex, gates: SeasonGates) -> SeasonPanel:
         reasons=(told, *more),
         conditions=(*weak, *conditions),
         measurements=(*kappa, *instruments.measurements, *probes),
+        reserves=gates.hindsight,
     )
 
 

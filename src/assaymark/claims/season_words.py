@@ -79,7 +79,7 @@ def graded_verdict(
     permitted : bool
         False for a claim that nothing in the three fields forbids and that is not to be made all the same.
     """
-    reserved = tuple(reserves)
+    reserved = (*reserves, *panel.reserves)
     level = panel.level(stability, asserts_order=claim.asserts_order) if permitted else "no-claim"
     if level == "headline" and reserved:
         level = "qualified"

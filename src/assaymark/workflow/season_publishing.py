@@ -21,13 +21,13 @@ from assaymark.workflow.claiming import Panel, tally_of
 from assaymark.workflow.datasheets import datasheet_pages, stored_datasheets
 from assaymark.workflow.folder import RunFolder, read_text, write_atomic, write_json
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.season_file import Season
 from assaymark.workflow.season_material import SeasonMaterial, material_of
 from assaymark.workflow.season_measures import season_findings
 from assaymark.workflow.season_plan import StoredSeason, stored_season
 from assaymark.workflow.season_records import CHECKS, GRADES, GUESSES, NAVS, TIMES
 from assaymark.workflow.season_site import replace_site, site_files
 from assaymark.workflow.season_view_notes import behind, judged_to
+from assaymark.workflow.season_view_records import hindsight
 from assaymark.workflow.season_view_run import SeasonFindings, SeasonJudgments, season_run
 from assaymark.workflow.tables import EVIDENCE, MEASUREMENTS, VERDICTS, Store
 
@@ -180,14 +180,15 @@ def _require_judged(folder: RunFolder, store: Store) -> None:
         raise LedgerError(f"{folder.path} was not judged yet; run: assaymark season judge {folder.path}")
 
 
-def gates_of(season: Season) -> SeasonGates:
-    """What the verdicts of a season go by, from its file."""
-    judging, limits = season.judging, season.datasheets
+def gates_of(material: SeasonMaterial) -> SeasonGates:
+    """What the verdicts of a season go by: its file, and whether its records may be of those who knew better."""
+    judging, limits = material.season.judging, material.season.datasheets
     return SeasonGates(
         alpha=judging.alpha,
         publish=judging.publish,
         halt=judging.halt,
         on_failure=None if limits is None else limits.on_failure,
+        hindsight=tuple(hindsight(material)),
     )
 
 
@@ -203,7 +204,7 @@ def _findings(
     rng = np.random.default_rng([material.season.seed, 8])
     measurements, table = season_findings(material, judged, sheets, rng=rng)
     store.write(MEASUREMENTS, measurements, basis)
-    decided = decide_season(measurements, gates_of(material.season), material.plan_hash)
+    decided = decide_season(measurements, gates_of(material), material.plan_hash)
     store.write(
         VERDICTS, (one.verdict for one in decided.verdicts), {**basis, "measurements": store.digest(MEASUREMENTS)}
     )

@@ -20,14 +20,20 @@ def record_notes(material: SeasonMaterial) -> Iterator[Said]:
         return
     yield said("note.records.not_ours")
     steps = [one for ones in material.steps.values() for one in ones]
-    yield from _hindsight(material, steps)
+    yield from hindsight(material)
     yield from _books(material, steps)
     yield from _mismatches(material)
     yield from _apart(material)
 
 
-def _hindsight(material: SeasonMaterial, steps: Sequence[StepRecord]) -> Iterator[Said]:
-    """Decisions that were written down late, and those of which a log of steps does not say when."""
+def hindsight(material: SeasonMaterial) -> Iterator[Said]:
+    """Decisions that were written down late, and those of which a log of steps does not say when.
+
+    Nothing of a season that was run here: it knows what its agents could see.
+    """
+    if not material.season.recorded:
+        return
+    steps = [one for ones in material.steps.values() for one in ones]
     replayed = sum(REPLAYED in one.decision.flags for one in steps)
     if replayed:
         yield said("note.records.replayed", n=replayed, of=len(steps))
