@@ -37,6 +37,7 @@ from assaymark.workflow.datasheets import Made, measure_log, read_datasheet
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import open_locked
 from assaymark.workflow.reporting import report
+from assaymark.workflow.season_publishing import SeasonVerdictFile
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
 
 DOCS = Path(__file__).resolve().parent
@@ -48,6 +49,12 @@ def schema() -> str:
     """The JSON Schema of ``verdicts.json``."""
     found = TypeAdapter(VerdictFile).json_schema()
     return _titled(found, "verdicts.json of an assaymark run")
+
+
+def season_schema() -> str:
+    """The JSON Schema of ``verdicts.json`` of a season."""
+    found = TypeAdapter(SeasonVerdictFile).json_schema()
+    return _titled(found, "verdicts.json of an assaymark season")
 
 
 def context_schema() -> str:
@@ -437,6 +444,7 @@ def run(arguments: list[str]) -> None:
     match arguments:
         case []:
             (DOCS / "verdicts.schema.json").write_text(schema())
+            (DOCS / "season-verdicts.schema.json").write_text(season_schema())
             (DOCS / "context.schema.json").write_text(context_schema())
             (DOCS / "agent-reply.schema.json").write_text(agent_reply_schema())
             (DOCS / "cli.md").write_text(manual())

@@ -207,8 +207,9 @@ def test_every_command_is_in_the_manual():
     assert [name for name in commands if f"\n## `assaymark {name}`\n" not in page("cli")] == []
 
 
-def test_the_schema_is_as_generated(generate):
+def test_the_schemas_of_verdicts_are_as_generated(generate):
     assert (DOCS / "verdicts.schema.json").read_text(encoding="utf-8") == generate.schema()
+    assert (DOCS / "season-verdicts.schema.json").read_text(encoding="utf-8") == generate.season_schema()
 
 
 def test_the_screen_in_the_readme_is_the_demos(generate, demo):

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 from season_runs import IDS, market, season_text, stored
 
 from assaymark.claims.messages import english
@@ -100,6 +101,8 @@ def test_every_page_is_there_in_both_languages_and_every_link_leads_somewhere(se
 def test_what_was_decided_is_what_the_file_the_tables_and_the_terminal_say(season, tmp_path, capsys):
     folder, _ = season
     file = json.loads((folder / "verdicts.json").read_text())
+    schema = json.loads((Path(__file__).parents[2] / "docs" / "season-verdicts.schema.json").read_text())
+    Draft202012Validator(schema).validate(file)
     store = Store(RunFolder(folder))
     verdicts = store.read(VERDICTS)
     assert {one["claim"]["id"] for one in file["verdicts"]} == {one.claim.id for one in verdicts}
