@@ -10,14 +10,13 @@ from collections.abc import Mapping
 from datetime import date, time
 from typing import Annotated, Final, Literal
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from assaymark.errors import InputError
 from assaymark.judging.season.horizon_split import BUDGET, LEAST_BUDGET
 from assaymark.judging.season.plans import DEFAULT_SCORING, scoring_names
 from assaymark.portfolio.broker import Rules
-from assaymark.protocol import AgentSpec, DatasheetLimits, EngineChoice, Frozen, JudgeSpec, Name, read_toml
-from assaymark.records import content_id, problems_of
+from assaymark.protocol import AgentSpec, DatasheetLimits, EngineChoice, Frozen, JudgeSpec, Name, read_model
+from assaymark.records import content_id
 
 FEWEST_BARS = 20
 """An instrument with fewer known closes is not offered yet."""
@@ -226,11 +225,7 @@ def parse_season(text: str, *, source: str = "season.toml") -> Season:
     >>> season.capital, season.rules.fill, season.scoring
     (100000.0, 'next_open', 'v0.4')
     """
-    raw = read_toml(text, source=source)
-    try:
-        return Season.model_validate(raw)
-    except ValidationError as exc:
-        raise InputError(source, problems_of(exc)) from None
+    return read_model(Season, text, source=source)
 
 
 def season_hash(season: Season, texts: Mapping[str, str], inputs: Mapping[str, str]) -> str:
