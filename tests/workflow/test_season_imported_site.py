@@ -75,6 +75,7 @@ def test_every_mismatch_stands_on_the_page_of_its_agent(log):
     assert "Cash: stated 74000, recomputed 74800, which no price of the step explains." in page
     assert "Cash: stated 74800, recomputed 74000." in page
     assert "recomputed" not in log["agents/claude-3.7-sonnet.html"]
+    assert "Family openai, model gpt-5." in page
     assert "75.0 of 100: of 8 checks of fills, cash and positions, 2 do not reconcile." in page
 
 

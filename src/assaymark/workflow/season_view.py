@@ -17,7 +17,7 @@ from assaymark.report.season.inputs import (
     SeasonStep,
     SeasonTrade,
 )
-from assaymark.workflow.season_file import Season
+from assaymark.workflow.season_file import RECORDS, Season
 from assaymark.workflow.season_material import SeasonMaterial
 from assaymark.workflow.season_records import SeasonCheck, SeasonNav, SeasonRejection
 
@@ -25,9 +25,14 @@ _NUMBERS = ("quantity", "weight", "price", "leverage", "stop", "target", "confid
 
 
 def season_agents(season: Season) -> tuple[SeasonAgent, ...]:
-    """Who traded, in the order of the season file."""
+    """Who traded, in the order of the season file; a model of records is called what they call it."""
     return tuple(
-        SeasonAgent(name=one.name, family=one.family, model=one.model, strategy=season.strategies.get(one.name, ""))
+        SeasonAgent(
+            name=one.name,
+            family=one.family,
+            model=one.model.removeprefix(f"{RECORDS}/") if season.recorded else one.model,
+            strategy=season.strategies.get(one.name, ""),
+        )
         for one in season.agents
     )
 
