@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -250,10 +251,19 @@ def _lines(
     judged: SeasonJudgments,
 ) -> Iterable[str]:
     """What a person is told."""
-    html = [page for page in pages if page.suffix == ".html"]
-    size = max(page.stat().st_size for page in html) / 1024
     tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
     yield f"{file.season}: {len(file.verdicts)} claims decided ({tally}); plan {file.plan_hash[:12]}..."
     if late := behind(material, judged.grades):
         yield f"{english().render(late)} Run: assaymark season judge {folder.path}"
-    yield f"{len(html)} pages written, the largest of {size:,.0f} kB; begin at {site / 'index.html'}"
+    yield f"{_pages_words(site, pages)}; begin at {site / 'index.html'}"
+
+
+def _pages_words(site: Path, pages: Sequence[Path]) -> str:
+    """Which pages were written, those of a folder as their number."""
+    html = [page for page in pages if page.suffix == ".html"]
+    size = max(page.stat().st_size for page in html) / 1024
+    parts = [page.relative_to(site).parts for page in html]
+    tops = sorted(one[0].removesuffix(".html") for one in parts if len(one) == 1)
+    below = Counter(one[0] for one in parts if len(one) > 1)
+    named = ", ".join([*tops, *(f"{name}/ ({count})" for name, count in sorted(below.items()))])
+    return f"{len(html)} pages written: {named}; the largest of {size:,.0f} kB"
