@@ -92,6 +92,7 @@ def season_run(
         blinding=blinding_of(judged.replaced),
         rules=season_rules(season),
         source=_source(material),
+        partial=material.partial,
         notes=season_notes(material, judged.grades),
     )
 

@@ -183,6 +183,8 @@ class SeasonRun:
         What each agent began with; None for records that state no books.
     source : str
         Who ran it: empty for seasons that were run here, else where the records come from.
+    partial : bool
+        Whether some of what the agents could see is not kept.
     notes : tuple of Said
         What a reader has to know of this season beside its claims.
     """
@@ -212,4 +214,5 @@ class SeasonRun:
     blinding: Mapping[str, tuple[AuditLine, ...]]
     rules: tuple[SeasonRule, ...]
     source: str = ""
+    partial: bool = False
     notes: tuple[Said, ...] = ()

@@ -199,7 +199,8 @@ def ledger_notes(book: ModelBook) -> tuple[str, ...]:
     item = book.one("season.ledger")
     differ = book.say("ledger.differ", differ=sum(line.disagree for line in lines), n=len(lines))
     measured = () if item is None else (_share(book, item), _silent(book, item))
-    return tuple(filter(None, (*measured, differ, book.say("ledger.derivable"))))
+    partial = book.say("ledger.partial") if book.run.partial else ""
+    return tuple(filter(None, (*measured, differ, partial, book.say("ledger.derivable"))))
 
 
 def _share(book: ModelBook, item: Measurement) -> str:
