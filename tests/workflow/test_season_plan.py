@@ -136,6 +136,16 @@ def test_an_agent_twice_or_with_a_slash_is_refused():
         parse_season(season_text().replace('name = "two"', 'name = "../two"'))
 
 
+def test_judges_that_are_asked_the_very_same_call_are_refused():
+    """One reply would be graded twice, and the panel would agree with itself."""
+    judge = '\n[[panel]]\nname = "{}"\nfamily = "{}"\nmodel = "reference/season-auditor"\n{}'
+    twice = season_text() + judge.format("a", "one", "trials = 2\n") + judge.format("b", "two", "")
+    with pytest.raises(InputError, match="a and b are asked the very same call"):
+        parse_season(twice)
+    for apart in ("seed = 3\n", "args = { noise = 0.0 }\n"):
+        assert len(parse_season(twice + apart).panel) == 2
+
+
 def test_a_universe_by_number_takes_the_classes_in_turn(tmp_path):
     chosen = locked(tmp_path / "run").data.universe
     assert len(chosen) == len(set(chosen)) == 8

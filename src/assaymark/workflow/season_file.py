@@ -158,6 +158,17 @@ class Season(Frozen):
             raise ValueError(f"agents: a name is part of record ids and holds no slash (got {', '.join(odd)})")
         return self
 
+    @model_validator(mode="after")
+    def _asked_apart(self) -> Season:
+        asked: dict[str, list[str]] = {}
+        for one in self.panel:
+            call = one.model_dump_json(exclude={"name", "family", "trials"})
+            asked.setdefault(one.name if one.human else call, []).append(one.name)
+        if same := next((names for names in asked.values() if len(names) > 1), None):
+            what = "are asked the very same call, and one answer would count as several that agree"
+            raise ValueError(f"panel: {' and '.join(same)} {what}; give them other models, seeds or args")
+        return self
+
     @field_validator("universe")
     @classmethod
     def _some_universe(cls, value: int | tuple[str, ...]) -> int | tuple[str, ...]:
