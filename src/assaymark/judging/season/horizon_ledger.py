@@ -268,7 +268,7 @@ def quoted_spans(quote: str, step: HorizonStep) -> list[tuple[int, int, int]]:
     """Where a quotation stands in the texts of a step, however its words are spaced: text, start and end.
 
     >>> from types import SimpleNamespace
-    >>> said = SimpleNamespace(texts=[SimpleNamespace(text="Sold:\n\nit fell  3 % today; it fell 3 % before.")])
+    >>> said = SimpleNamespace(texts=[SimpleNamespace(text="Sold:\\n\\nit fell  3 % today; it fell 3 % before.")])
     >>> quoted_spans("fell 3 %", said)
     [(0, 10, 19), (0, 30, 38)]
     """
