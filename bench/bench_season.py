@@ -35,9 +35,9 @@ DAYS, INSTRUMENTS = 250, 100
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def season_text(provider: str) -> str:
-    """Five agents, a hundred instruments and 250 trading days."""
-    agents = "".join(f'[[agents]]\nname = "{one}"\nfamily = "bench"\nmodel = "{provider}/{one}"\n' for one in AGENTS)
+def season_text() -> str:
+    """The five reference agents, a hundred instruments and 250 trading days."""
+    agents = "".join(f'[[agents]]\nname = "{one}"\nfamily = "bench"\nmodel = "reference/{one}"\n' for one in AGENTS)
     return f"""
 name = "bench"
 prompt = "Grow the book over the season. Say what you saw and why you act."
@@ -49,7 +49,7 @@ last = 2024-12-16
 
 
 class Stub:
-    """A model that answers at once: it buys a unit of one instrument after the other, with a reason."""
+    """Stands in for a reference agent and answers at once: a unit of one instrument after the other, with a reason."""
 
     def __init__(self, universe: tuple[str, ...]) -> None:
         self.replies = [json.dumps({"orders": [order(one)], "rationale": reason(one)}) for one in universe]
@@ -68,10 +68,10 @@ def reason(instrument: str) -> str:
     return f"{instrument} rose 3.1 % in a week, and one unit more leaves the book as spread as it was."
 
 
-def replay(path: Path, provider: str, who: Callable[[tuple[str, ...]], Mapping[str, Model]]) -> tuple[RunFolder, float]:
+def replay(path: Path, who: Callable[[tuple[str, ...]], Mapping[str, Model]]) -> tuple[RunFolder, float]:
     """A season replayed in a new folder, and the seconds from the lock to its tables."""
     folder = RunFolder(path)
-    locked = lock_season(folder, season_text(provider), "bench", now=NOW)
+    locked = lock_season(folder, season_text(), "bench", now=NOW)
     answering = who(locked.data.universe)
     started = time.perf_counter()
     done = run_season(folder, answering, now=NOW)
@@ -81,14 +81,14 @@ def replay(path: Path, provider: str, who: Callable[[tuple[str, ...]], Mapping[s
 
 
 def stubs(universe: tuple[str, ...]) -> Mapping[str, Model]:
-    return {f"stub/{one}": Stub(universe) for one in AGENTS}
+    return {f"reference/{one}": Stub(universe) for one in AGENTS}
 
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunFolder, float]:
     """The season with stub models, and the best of three times."""
     path = tmp_path_factory.mktemp("stub")
-    found = [replay(path / str(number), "stub", stubs) for number in range(3)]
+    found = [replay(path / str(number), stubs) for number in range(3)]
     return found[0][0], min(seconds for _, seconds in found)
 
 
@@ -97,7 +97,7 @@ def test_replay(tmp_path: Path, played: tuple[RunFolder, float], note: Note) -> 
     folder, seconds = played
     assert Store(folder).rows(NAVS) == DAYS * len(AGENTS)
     note(what, "models that answer at once, every reply in the ledger", f"{seconds:.1f} s", "< 5 s")
-    _, whole = replay(tmp_path / "run", "reference", lambda _: models())
+    _, whole = replay(tmp_path / "run", lambda _: models())
     note(what, "the reference agents, which read their prompts", f"{whole:.1f} s", "none set")
     assert seconds < 5
 
