@@ -10,14 +10,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from assaymark.claims import decide_season
 from assaymark.claims.messages import english
+from assaymark.claims.season_types import SeasonVerdict, SeasonVerdicts
 from assaymark.importers.aitrader import PROVENANCE
 from assaymark.importers.aitrader.importer import REPLAYED
 from assaymark.portfolio.broker import RELIABILITY
-from assaymark.records import Measurement, Verdict, measurement_id, parse
+from assaymark.records import Measurement, measurement_id, parse
 from assaymark.workflow.folder import RunFolder, read_text
 from assaymark.workflow.season_material import SeasonMaterial, season_material
-from assaymark.workflow.season_publishing import SeasonVerdictFile
+from assaymark.workflow.season_publishing import SeasonVerdictFile, gates_of
 from assaymark.workflow.season_records import GRADES, REPLACED, SeasonGrade, SeasonReplaced
 from assaymark.workflow.tables import EVIDENCE, MEASUREMENTS, Store
 
@@ -36,6 +38,7 @@ class Track:
     replaced: tuple[SeasonReplaced, ...]
     states: Counter[str]
     found: Mapping[str, Measurement]
+    decided: SeasonVerdicts
 
     @classmethod
     def read(cls, folder: Path) -> Track:
@@ -45,7 +48,9 @@ class Track:
         file = parse(SeasonVerdictFile, read_text(run.verdicts, "verdict file"), source=str(run.verdicts))
         states = Counter(row["state"] for row in store.columns(EVIDENCE, "state"))
         found = {one.id: one for one in store.read(MEASUREMENTS)}
-        return cls(season_material(run), file, tuple(store.read(GRADES)), tuple(store.read(REPLACED)), states, found)
+        material, grades = season_material(run), tuple(store.read(GRADES))
+        decided = decide_season(list(found.values()), gates_of(material), material.plan_hash)
+        return cls(material, file, grades, tuple(store.read(REPLACED)), states, found, decided)
 
     @property
     def name(self) -> str:
@@ -174,7 +179,8 @@ def _graded(track: Track) -> Iterator[str]:
     yield _table("agent", "positions", "total:", "lowest to highest judge:", "verdict")
     for name in track.material.steps:
         place, total = places[name], track.one("season.total", agent=name)
-        position = "none" if place.first is None else f"{place.first} to {place.last}"
+        everywhere = place.first is None or (place.first, place.last) == (1, len(places))
+        position = "none" if everywhere else f"{place.first} to {place.last}"
         shown = f"{total.value:.1f}" if place.shown and total.value is not None else "withheld"
         ends = f"{total.detail['low']:.1f} to {total.detail['high']:.1f}" if total.value is not None else total.state
         yield f"| {name} | {position} | {shown} | {ends} | {place.level}: {place.why} |\n"
@@ -206,15 +212,14 @@ def _said(tracks: Sequence[Track]) -> Iterator[str]:
     yield "Of what is withheld, one claim of each kind with its reasons. All stand on the pages of the claims.\n\n"
     for track in tracks:
         yield f"- **{track.name}**\n"
-        yield from (f"  - “{one.claim.statement}” {' '.join(one.reasons)}\n" for one in _withheld(track.file.verdicts))
+        for one in _withheld(track.decided.verdicts):
+            yield f"  - {english().join([*filter(None, [one.withheld]), *one.reasons])}\n"
     yield "\n"
 
 
-def _withheld(verdicts: Sequence[Verdict]) -> list[Verdict]:
+def _withheld(verdicts: Sequence[SeasonVerdict]) -> list[SeasonVerdict]:
     """The first verdict of each kind among those that are withheld."""
-    first: Mapping[str, Verdict] = {
-        one.claim.id.partition("[")[0]: one for one in reversed(verdicts) if one.publication_level == "no-claim"
-    }
+    first = {one.kind: one for one in reversed(verdicts) if one.withheld is not None}
     return [first[name] for name in sorted(first)]
 
 
