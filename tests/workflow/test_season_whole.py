@@ -149,6 +149,28 @@ def test_a_season_replayed_judged_and_published_again_is_the_same_bytes(season, 
     assert differ <= {"rules.html", "de/rules.html"}
 
 
+def test_a_season_that_went_on_after_it_was_judged_says_to_which_day_its_grades_are(source, tmp_path, capsys):
+    (tmp_path / "season.toml").write_text(file_of(source, judges=("reader",)).replace("trials = 2", "trials = 1"))
+    folder, site = tmp_path / "run", tmp_path / "site"
+    assert main(["season", "init", str(tmp_path / "season.toml"), "--out", str(folder)]) == 0
+    assert main(["season", "step", str(folder), "--day", "2024-03-05"]) == 0
+    assert main(["season", "judge", str(folder)]) == 0
+    assert main(["season", "step", str(folder)]) == 0
+    capsys.readouterr()
+    assert main(["season", "publish", str(folder), "--out", str(site)]) == 0
+    words = "The grades are of the days up to 2024-03-05. Decisions were made up to 2024-03-06"
+    said = capsys.readouterr().out
+    assert words in said
+    assert f"Run: assaymark season judge {folder}" in said
+    first = (site / "index.html").read_text(encoding="utf-8")
+    assert words in first
+    assert "The season is not over: its last decisions are of 2024-03-06, and it ends on 2024-03-15." in first
+    assert json.loads((folder / "verdicts.json").read_text())["judged_to"] == "2024-03-05"
+    assert main(["season", "judge", str(folder)]) == 0
+    assert main(["season", "publish", str(folder), "--out", str(site)]) == 0
+    assert "The grades are of the days" not in (site / "index.html").read_text(encoding="utf-8")
+
+
 # --- names and orders do not matter -----------------------------------------------------------------------------------
 
 
