@@ -18,6 +18,7 @@ from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.importing import import_records
 from assaymark.workflow.season_imported import stated_book
 from assaymark.workflow.season_material import season_material
+from assaymark.workflow.season_measure_agents import agent_measurements
 from assaymark.workflow.season_plan import LockedSeason, lock_season, open_season
 from assaymark.workflow.season_publishing import gates_of
 from assaymark.workflow.season_records import BASELINES, CHECKS, FILLS, NAVS, REJECTIONS, TIMES
@@ -365,3 +366,11 @@ def test_the_books_come_from_the_files_that_were_imported_last(tmp_path):
     import_records("aitrader", tmp_path / "log" / "log", other)
     with pytest.raises(LedgerError, match="source files are of another import than its decisions"):
         locked(other)
+
+
+def test_trades_that_are_taken_back_are_counted_over_days_and_not_over_the_steps_of_a_day(run):
+    locked(run)
+    found = {one.id: one for one in agent_measurements(season_material(run), [])}
+    one = found["season.thrash[agent=gpt-5]"]
+    assert (one.value, one.n, one.n_of) == (1.0, 1, "days")
+    assert one.detail["by_symbol"] == {"600036.SH": 1}

@@ -94,6 +94,7 @@ def test_records_without_books_have_no_return_and_say_so(rounds):
     assert "The records state neither fills nor books." in page
     assert "Equal weight" not in page
     own = rounds["agents/acme-one.html"]
+    assert "no fill is recorded" in own
     assert "Not all that the agent saw is kept: a number that is not found was not shown to be wrong." in own
     assert "No net asset value is recorded for this agent." in own
     assert "nothing could be checked" in own

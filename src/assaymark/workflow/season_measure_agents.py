@@ -13,7 +13,7 @@ from assaymark.agents.llm import NOT_USABLE
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.judging.evidence import Material, chance_corrected
 from assaymark.judging.season.horizon_ledger import BORNE_OUT
-from assaymark.judging.season.horizon_types import StepRecord
+from assaymark.judging.season.horizon_types import Filled, StepRecord
 from assaymark.judging.season.thrash import thrashing
 from assaymark.metrology.season_excess import daily_excess
 from assaymark.portfolio import performance
@@ -31,10 +31,11 @@ SAMPLED: Final = 60
 
 def agent_measurements(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> Iterator[Measurement]:
     """``season.reliability``, ``.lookahead``, ``.thrash`` and ``.decisions`` of every agent."""
+    days = sorted({one.day for steps in material.steps.values() for one in steps})
     for agent, steps in material.steps.items():
         yield _reliability(agent, [one for one in material.checks if one.agent == agent])
         yield _lookahead(agent, [one for one in grades if one.agent == agent and one.scope == "whole"])
-        yield _thrash(agent, steps)
+        yield _thrash(agent, steps, days if material.season.has_books else None)
         yield _decisions(agent, steps, len(material.rejections.get(agent, ())))
 
 
@@ -73,12 +74,17 @@ def _lookahead(agent: str, grades: Sequence[SeasonGrade]) -> Measurement:
     )
 
 
-def _thrash(agent: str, steps: Sequence[StepRecord]) -> Measurement:
-    days = [[fill for fill in step.fills if fill.quantity] for step in steps]
-    found = thrashing(days, within=WITHIN)
+def _thrash(agent: str, steps: Sequence[StepRecord], days: Sequence[str] | None) -> Measurement:
+    """Round trips over the days of the season, on some of which a log may have several decisions, or none."""
+    method = "trades that take back earlier ones of the same name within some days, the latest first"
+    if days is None:
+        return _of("season.thrash", agent, None, 0, "days", state="no fill is recorded", method=method)
+    fills: dict[str, list[Filled]] = {day: [] for day in days}
+    for step in steps:
+        fills[step.day] += [fill for fill in step.fills if fill.quantity]
+    found = thrashing(list(fills.values()), within=WITHIN)
     detail = {"within": WITHIN, "trades": found.trades, "by_symbol": found.by_symbol}
-    method = "trades that take back earlier ones of the same name within some decisions, the latest first"
-    return _of("season.thrash", agent, float(len(found.trips)), len(days), "decisions", detail, method=method)
+    return _of("season.thrash", agent, float(len(found.trips)), len(days), "days", detail, method=method)
 
 
 def _decisions(agent: str, steps: Sequence[StepRecord], rejected: int) -> Measurement:
