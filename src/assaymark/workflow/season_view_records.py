@@ -33,13 +33,13 @@ def hindsight(material: SeasonMaterial) -> Iterator[Said]:
     """
     if not material.season.recorded:
         return
-    steps = [one for ones in material.steps.values() for one in ones]
-    replayed = sum(REPLAYED in one.decision.flags for one in steps)
-    if replayed:
-        yield said("note.records.replayed", n=replayed, of=len(steps))
-    undated = sum(one.decision.call.timing_source == "absent" for one in steps)
+    decisions = [one.decision for ones in material.steps.values() for one in ones]
+    late = sum(REPLAYED in one.flags for one in decisions)
+    if late:
+        yield said("note.records.replayed", n=late, of=len(decisions))
+    undated = sum(one.call.timing_source == "absent" and REPLAYED not in one.flags for one in decisions)
     if undated and material.season.market.format == _OF_STEPS:
-        yield said("note.records.undated", n=undated, of=len(steps))
+        yield said("note.records.undated", n=undated, of=len(decisions))
 
 
 def _books(material: SeasonMaterial, steps: Sequence[StepRecord]) -> Iterator[Said]:
