@@ -249,7 +249,7 @@ def _planted_rows(
         what = (
             "the score without alder's judge is primary" if (halo.value or 0) >= 0.3 else "no halo by the plan's limit"
         )
-        yield "reader: a point and a half for alder's style", f"halo of {cell.replace('_', ' ')}", _spread(halo), what
+        yield "reader: two points for alder's style", f"halo of {cell.replace('_', ' ')}", _spread(halo), what
     late = found["contamination.gap[dimension=aggregate,split=all]"]
     yield "nothing after the cutoff", "post-cutoff regime against the others", _spread(late), "bounded"
 

@@ -12,6 +12,7 @@ import typer
 
 if TYPE_CHECKING:  # so that the command line can say what there is before half of the program is loaded
     from rich.console import RenderableType
+    from typer._click import Context
 
     from assaymark.engine import Model
     from assaymark.workflow.progress import Progress
@@ -40,7 +41,7 @@ class Tools:
     show: Callable[[RenderableType], None]
 
 
-def tools_of(ctx: typer.Context) -> Tools:
+def tools_of(ctx: Context) -> Tools:
     """The tools that the root of the command line was given."""
     found = ctx.find_object(Tools)
     assert found is not None, "the root sets them before any command runs"

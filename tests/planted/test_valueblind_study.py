@@ -1,7 +1,7 @@
 """The shipped study: what is planted in its agents and judges is what its verdicts say, and nothing else is said.
 
 Planted in `studies/valueblind.toml`: alder is the best and fullest writer, birch and cedar are exchangeable, dogwood is
-terse; the reader favours alder's style by a point and a half, the auditor pays a quarter of a point for 100 tokens, the
+terse; the reader favours alder's style by two points, the auditor pays a quarter of a point for 100 tokens, the
 allocator does neither.
 """
 
@@ -149,7 +149,7 @@ def test_nothing_is_found_where_nothing_is_planted(tmp_path):
     """The same study, smaller, without halo and verbosity: no halo, and no judge fails its limit."""
     text = STUDY.read_text(encoding="utf-8")
     for old, new in (
-        (', kin = "alder", halo = 1.5', ""),
+        (', kin = "alder", halo = 2.0', ""),
         ("slope = 0.25", "slope = 0.0"),
         ("cycles = 50", "cycles = 6"),
         ("cell_a = 50", "cell_a = 20"),

@@ -18,7 +18,7 @@ from assaymark.judging.reference.views import RECONCILED, VIEWS, Term, opinion
 from assaymark.judging.rubric import SCALE
 from assaymark.prompting.styles import SIGNATURES
 
-VERSION = "4"
+VERSION = "5"
 """Changes with anything that can change a score; part of the fingerprint."""
 
 
