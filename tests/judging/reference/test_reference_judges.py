@@ -356,7 +356,7 @@ def test_a_reply_goes_through_the_common_parser():
     answer = asyncio.run(JUDGES[planned.call.model].complete(planned.call))
     found = judgment(planned, answer, RUBRIC)
     assert (found.status, found.lookahead_check, set(found.scores)) == ("ok", "unsure", set(RUBRIC.names))
-    assert answer.fingerprint == "reference/auditor@4"
+    assert answer.fingerprint == "reference/auditor@5"
 
 
 @pytest.mark.parametrize(
