@@ -374,3 +374,44 @@ def test_trades_that_are_taken_back_are_counted_over_days_and_not_over_the_steps
     one = found["season.thrash[agent=gpt-5]"]
     assert (one.value, one.n, one.n_of) == (1.0, 1, "days")
     assert one.detail["by_symbol"] == {"600036.SH": 1}
+
+
+MAP = """
+[files]
+decisions = "decisions.csv"
+[provenance]
+source = "mine"
+[columns]
+episode = "round"
+decided_at = "time"
+agent = "agent"
+family = "maker"
+context = "round"
+prompt = "prompt"
+instrument = "ticker"
+action = "order"
+weight = "size"
+replicate = "rep"
+[rationales]
+summary = ["thesis"]
+"""
+ROWS = """round,time,agent,maker,prompt,ticker,order,size,thesis,rep
+r1,2026-05-01T13:30:00Z,alpha,acme,A or B?,A,buy,0.4,A grew 4 percent.,1
+r1,2026-05-01T13:30:00Z,alpha,acme,A or B?,B,buy,0.2,B is cheap.,2
+r2,2026-05-08T13:30:00Z,alpha,acme,A or B?,A,hold,0.4,Nothing new.,1
+r2,2026-05-08T13:30:00Z,alpha,acme,A or B?,A,sell,0.1,I take some off.,2
+"""
+
+
+def test_replicates_of_records_are_those_of_the_season(tmp_path):
+    log = tmp_path / "log"
+    log.mkdir()
+    (log / "map.toml").write_text(MAP)
+    (log / "decisions.csv").write_text(ROWS)
+    run = RunFolder(tmp_path / "run")
+    import_records("generic", log, run)
+    season = locked(run, 'name = "mine"\n[market]\nsource = "records"\nformat = "generic"').season
+    assert (season.replicates, season.universe) == (2, ("A", "B"))
+    material = season_material(run)
+    assert [one.decision.replicate for one in material.steps["alpha"]] == [1, 1]
+    assert {key: len(steps) for key, steps in material.replicates.items()} == {("alpha", 1): 2, ("alpha", 2): 2}
