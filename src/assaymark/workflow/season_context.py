@@ -27,7 +27,6 @@ from assaymark.workflow.season_file import FEWEST_BARS, Season
 INTERVAL_S: Final = 86_400
 _CLOSE: Final = timedelta(hours=21)
 _ANY_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
-_digits = lru_cache(maxsize=1 << 16)(repr)  # a close is shown on as many days as there are bars
 _MOST_NEWS: Final = 30
 
 
@@ -71,7 +70,7 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
         label: fenced((label, text)) for label, text in material_blocks(replace(context, series=(), instruments=()))
     }
     sections |= offered.sections
-    closes = [list(map(_digits, one.close)) for one in series]
+    closes = [list(map(repr, one.close)) for one in series]
     if series:
         sections["series"] = fenced(("series", "\n".join(map(_series_text, series, closes))))
     return DayMaterial(
