@@ -19,6 +19,7 @@ from assaymark.engine import CallSpec, Model, Reply
 from assaymark.judging.season.horizon_prompts import horizon_tasks, next_call
 from assaymark.judging.season.plans import load_scoring
 from assaymark.protocol import JudgeSpec
+from assaymark.records import canonical_json
 from assaymark.report.season.site import write_site
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.season_judging_parts import season_horizons
@@ -51,9 +52,9 @@ last = 2024-12-16
 class Stub:
     """Stands in for a reference agent and answers at once: a unit of one instrument after the other, with a reason."""
 
-    def __init__(self, universe: tuple[str, ...]) -> None:
+    def __init__(self, universe: tuple[str, ...], start: int) -> None:
         self.replies = [json.dumps({"orders": [order(one)], "rationale": reason(one)}) for one in universe]
-        self.asked = 0
+        self.asked = start  # each agent buys something else, so that each has a book and a context of its own
 
     async def complete(self, call: CallSpec) -> Reply:
         self.asked += 1
@@ -81,7 +82,7 @@ def replay(path: Path, who: Callable[[tuple[str, ...]], Mapping[str, Model]]) ->
 
 
 def stubs(universe: tuple[str, ...]) -> Mapping[str, Model]:
-    return {f"reference/{one}": Stub(universe) for one in AGENTS}
+    return {f"reference/{one}": Stub(universe, 20 * at) for at, one in enumerate(AGENTS)}
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +98,14 @@ def test_replay(tmp_path: Path, played: tuple[RunFolder, float], note: Note) -> 
     folder, seconds = played
     assert Store(folder).rows(NAVS) == DAYS * len(AGENTS)
     note(what, "models that answer at once, every reply in the ledger", f"{seconds:.1f} s", "< 5 s")
+    contexts = Store(folder).contexts().values()
+    assert len(contexts) > DAYS * (len(AGENTS) - 1)
+    started = time.perf_counter()
+    for one in contexts:
+        canonical_json(one)
+    plain = time.perf_counter() - started
+    against = f"its {len(contexts):,} contexts as JSON, record by record, and nothing else"
+    note(what, against, f"{plain / seconds:.1f} x ({seconds:.1f} s against {plain:.1f} s)", "none set")
     _, whole = replay(tmp_path / "run", lambda _: models())
     note(what, "the reference agents, which read their prompts", f"{whole:.1f} s", "none set")
     assert seconds < 5
