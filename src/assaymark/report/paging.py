@@ -92,4 +92,4 @@ def pager(names: Sequence[str], at: int, *, part: str = "Part", parts: str = "Pa
         else Markup('<a href="{}">{}</a>').format(name, place + 1)
         for place, name in enumerate(names)
     )
-    return Markup('<nav class="pager" aria-label="{}">{} {}</nav>').format(parts, part, links)
+    return Markup('<div class="pager" role="group" aria-label="{}">{} {}</div>').format(parts, part, links)
