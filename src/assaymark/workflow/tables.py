@@ -329,7 +329,7 @@ class Store:
         self.write_arrow(table, table.to_arrow(records), basis)
 
     def write_arrow(self, table: Table[Any], arrow: pa.Table, basis: Mapping[str, str | None]) -> None:
-        """Replace a table and its manifest entry by rows that `Table.to_arrow` made."""
+        """Replace a table and its manifest entry by rows that `Table.to_arrow` made; the same again changes nothing."""
         sink = io.BytesIO()
         pq.write_table(
             arrow,
@@ -340,14 +340,19 @@ class Store:
         )
         data = sink.getvalue()
         path = self._path(table)
+        there = file_sha256(path) if path.is_file() else None
         entry = {
             "sha256": hashlib.sha256(data).hexdigest(),
-            "previous": file_sha256(path) if path.is_file() else None,
+            "previous": there,
             "content": content_digest(arrow),
             "rows": arrow.num_rows,
             "basis": _basis_digest(basis),
         }
-        write_json(self.folder.tables / "manifest.json", {**self._manifest(), table.name: entry})
+        manifest = self._manifest()
+        held = manifest.get(table.name)
+        if held is not None and there == entry["sha256"] and {**held, "previous": there} == entry:
+            return
+        write_json(self.folder.tables / "manifest.json", {**manifest, table.name: entry})
         write_atomic(path, data)
 
     def read(self, table: Table[T]) -> list[T]:
