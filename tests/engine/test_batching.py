@@ -302,10 +302,20 @@ def test_a_deadline_leaves_the_batches_where_they_are(ledger, house):
 
 def test_sigterm_ends_the_waiting_and_not_the_batches(ledger, house):
     house.polls = 10**6
-    timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM))
-    timer.start()
+
+    def stop() -> None:
+        # not before the run listens: a machine with much to do would have the signal end the tests
+        while signal.getsignal(signal.SIGTERM) is signal.SIG_DFL and not over.wait(0.01):
+            pass
+        if not over.wait(0.05):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    over = threading.Event()
+    stopper = threading.Thread(target=stop)
+    stopper.start()
     done = run(ledger, house, poll_s=60)
-    timer.join()
+    over.set()
+    stopper.join()
     assert (done.interrupted, done.under_way) == (True, 10)
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
