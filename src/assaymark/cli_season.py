@@ -19,7 +19,7 @@ from assaymark.workflow.season_judging_costs import expect_season_judging
 from assaymark.workflow.season_plan import lock_season
 from assaymark.workflow.season_publishing import chosen_languages, publish_season
 from assaymark.workflow.season_running import Stepped, run_season, step_season
-from assaymark.workflow.sharing import name_ledger
+from assaymark.workflow.sharing import check_ledger_name, name_ledger
 
 SeasonFile = Annotated[Path, typer.Argument(help="Season file (TOML).", metavar="FILE")]
 SeasonFolder = Annotated[Path, typer.Argument(help="Run folder of a season.", metavar="SEASON")]
@@ -44,6 +44,8 @@ def season_app(tools: Tools) -> typer.Typer:
     def init(file: SeasonFile, out: Out, ledger: Ledger = None) -> None:
         """Lock a season in a new run folder, or in that of imported records: its file, its texts and its market."""
         folder = RunFolder(out)
+        if ledger is not None:
+            check_ledger_name(folder, ledger)
         locked = lock_season(folder, read_text(file, "season"), str(file), tools.models(), now=datetime.now(UTC))
         if ledger is not None:
             name_ledger(folder, ledger)

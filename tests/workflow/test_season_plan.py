@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from season_runs import season_text
 
-from assaymark.cli import models
+from assaymark.cli import main, models
 from assaymark.errors import InputError, PlanError
 from assaymark.workflow import season_plan
 from assaymark.workflow.folder import RunFolder, read_json
@@ -42,6 +42,21 @@ def test_a_lock_covers_file_texts_and_market(tmp_path):
             locked(tmp_path / "one", changed)
     manner = season_text() + "\n[engine]\nconcurrency = 2\n"
     assert locked(tmp_path / "manner", manner).plan_hash == one.plan_hash
+
+
+def test_a_ledger_that_cannot_be_named_locks_nothing(tmp_path, capsys):
+    path = tmp_path / "season.toml"
+    path.write_text(season_text())
+    folder = tmp_path / "run"
+    for url in ("no url", "postgresql+psycopg://me:hunter2@127.0.0.1/season"):
+        assert main(["season", "init", str(path), "--out", str(folder), "--ledger", url]) == 1
+        assert "hunter2" not in capsys.readouterr().err
+        assert not folder.exists()
+
+
+def test_no_agent_is_called_like_the_judges_together(tmp_path):
+    with pytest.raises(InputError, match="choose another name"):
+        locked(tmp_path / "run", season_text().replace('name = "one"', 'name = "panel"'))
 
 
 def test_an_edited_file_is_refused(tmp_path):

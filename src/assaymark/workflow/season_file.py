@@ -156,6 +156,8 @@ class Season(Frozen):
                 raise ValueError(f"{what}: each is named once (twice: {', '.join(twice)})")
         if odd := [one.name for one in self.agents if "/" in one.name or one.name.startswith(".")]:
             raise ValueError(f"agents: a name is part of record ids and holds no slash (got {', '.join(odd)})")
+        if "panel" in [one.name for one in self.agents]:
+            raise ValueError("agents: panel is what the judges are called together; choose another name")
         return self
 
     @model_validator(mode="after")

@@ -31,6 +31,13 @@ def name_ledger(folder: RunFolder, url: str) -> None:
     LedgerError
         The database cannot be opened.
     """
+    if check_ledger_name(folder, url):
+        with Ledger.open(url):
+            write_atomic(folder.ledger_url, url + "\n")
+
+
+def check_ledger_name(folder: RunFolder, url: str) -> bool:
+    """Whether `name_ledger` has anything left to write; raises as it does, but looks at no database."""
     try:
         parsed = sa.make_url(url)
     except ArgumentError:
@@ -42,10 +49,9 @@ def name_ledger(folder: RunFolder, url: str) -> None:
         raise InputError("--ledger", [Problem("", problem)])
     if folder.has_ledger:
         if folder.ledger == url:
-            return
+            return False
         raise PlanError(f"{folder.path} has its ledger elsewhere already ({folder.ledger}); use a new run folder")
-    with Ledger.open(url):
-        write_atomic(folder.ledger_url, url + "\n")
+    return True
 
 
 def hold_ledger(ledger: Ledger, locked: Locked) -> None:
