@@ -4,7 +4,7 @@ python docs/generate.py                          the command line, the schemas, 
 python docs/generate.py capitalbench RUN         the worked example, from a finished run folder
 python docs/generate.py valueblind RUN           the shipped study, from a finished run folder
 python docs/generate.py judge-logs FULL REPEATED what two logs of real judges come to, from their CSV files
-python docs/generate.py benchmarks RESULTS.json  the measured ratios, from what bench/ wrote
+python docs/generate.py benchmarks RESULTS.json...  the measured ratios, from what bench/ wrote in each session
 python docs/generate.py faults RESULTS.json      what became of each fault, from what tests/faults wrote
 python docs/generate.py aitrader RUN [RUN ...]   the worked result on real logs, one finished run folder a track
 python docs/generate.py portbench RUN            the benchmark's page and decision 0003, from a finished run folder
@@ -401,16 +401,17 @@ WHAT_LOGS_SAY = """## What it says, and what it does not
 """
 
 
-def benchmarks(results: Path) -> str:
-    """The measured ratios."""
-    rows = json.loads(results.read_text())
+def benchmarks(sessions: Sequence[Path]) -> str:
+    """The measured ratios, a table for each session."""
     lines = [
         MARK,
         "# Measured\n\n",
-        "Ratios within one session on one machine; absolute times vary between machines.\n\n",
+        "Each table is of one session on one machine: ratios hold within it; absolute times vary between machines.\n",
     ]
-    lines.append("| what | against | measured | wanted |\n|---|---|---:|---:|\n")
-    lines += [f"| {r['what']} | {r['against']} | {r['measured']} | {r['wanted']} |\n" for r in rows]
+    for results in sessions:
+        rows = json.loads(results.read_text())
+        lines.append("\n| what | against | measured | wanted |\n|---|---|---:|---:|\n")
+        lines += [f"| {r['what']} | {r['against']} | {r['measured']} | {r['wanted']} |\n" for r in rows]
     return "".join(lines)
 
 
@@ -455,8 +456,8 @@ def run(arguments: list[str]) -> None:
             (DOCS / "valueblind.md").write_text(valueblind(Path(folder)))
         case ["judge-logs", full, repeated]:
             (DOCS / "judge-logs-measured.md").write_text(judge_logs(Path(full), Path(repeated)))
-        case ["benchmarks", results]:
-            (DOCS / "benchmarks.md").write_text(benchmarks(Path(results)))
+        case ["benchmarks", *sessions] if sessions:
+            (DOCS / "benchmarks.md").write_text(benchmarks([Path(one) for one in sessions]))
         case ["faults", results]:
             (DOCS / "faults.md").write_text(faults(Path(results)))
         case ["aitrader", *folders] if folders:
