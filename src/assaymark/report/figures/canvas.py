@@ -103,6 +103,19 @@ def frame(
     ).as_str()
 
 
+def row_mark(parts: Sequence[svg.Element], width: int, height: int) -> str:
+    """The mark of a table's row. It repeats what its row says in numbers, so it is hidden from screen readers."""
+    return svg.SVG(
+        xmlns=None,
+        class_=["strip"],
+        viewBox=svg.ViewBoxSpec(0, 0, width, height),
+        width=width,
+        height=height,
+        elements=list(parts),
+        extra={"aria-hidden": "true", "focusable": "false"},
+    ).as_str()
+
+
 def apart(centres: Sequence[float], widths: Sequence[float], width: float) -> list[float]:
     """Centres moved as little as needed so that no two labels touch and none leaves the figure.
 

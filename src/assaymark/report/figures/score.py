@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import svg
 
 from assaymark.records import Level
-from assaymark.report.figures.canvas import Scale, hatch, label, line, path, rect
+from assaymark.report.figures.canvas import Scale, hatch, label, line, path, rect, row_mark
 from assaymark.report.formats import number
 
 STRIP = 260
@@ -56,7 +56,7 @@ def score_head(axis: ScoreAxis) -> str:
     parts: list[svg.Element] = [
         label(axis.scale(tick), 13, number(tick, axis.digits), "tb", "middle") for tick in axis.ticks
     ]
-    return _strip(parts, 18)
+    return row_mark(parts, STRIP, 18)
 
 
 def score_strip(
@@ -65,7 +65,7 @@ def score_strip(
     """One row's mark. No point and no bounds draw the withheld hatch, which has no axis."""
     if bounds is None and point is None:
         mark: list[svg.Element] = [hatch(f"{name}-h"), rect(1, 5, STRIP - 2, 18, "void", f"url(#{name}-h)")]
-        return _strip(mark, 28)
+        return row_mark(mark, STRIP, 28)
     scale = axis.scale
     parts: list[svg.Element] = [line(0, 14, STRIP, 14, "hair")]
     parts += [line(scale(tick), 10, scale(tick), 18, "hair") for tick in axis.ticks]
@@ -73,24 +73,11 @@ def score_strip(
     if point is None and bounds is not None:
         low, high = scale(bounds[0]), scale(bounds[1])
         parts += [hatch(f"{name}-h", f"{kind}l"), rect(low, 5, high - low, 18, f"{kind}s box", f"url(#{name}-h)")]
-        return _strip(parts, 28)
+        return row_mark(parts, STRIP, 28)
     if bounds is not None:
         parts.append(line(scale(bounds[0]), 14, scale(bounds[1]), 14, f"{kind}b"))
     x = scale(point or 0.0)
     whole, half = f"M{x - 5:.1f} 9h10v10h-10z", f"M{x - 5:.1f} 9h5v10h-5z"
     if kind == "mh":
-        return _strip([*parts, path(whole, "mh gap")], 28)
-    return _strip([*parts, path(whole, "open gap"), path(whole, "open mqs"), path(half, "mq")], 28)
-
-
-def _strip(parts: Sequence[svg.Element], height: int) -> str:
-    """A strip repeats what its row says in numbers, so it is hidden from screen readers."""
-    return svg.SVG(
-        xmlns=None,
-        class_=["strip"],
-        viewBox=svg.ViewBoxSpec(0, 0, STRIP, height),
-        width=STRIP,
-        height=height,
-        elements=list(parts),
-        extra={"aria-hidden": "true", "focusable": "false"},
-    ).as_str()
+        return row_mark([*parts, path(whole, "mh gap")], STRIP, 28)
+    return row_mark([*parts, path(whole, "open gap"), path(whole, "open mqs"), path(half, "mq")], STRIP, 28)

@@ -9,7 +9,7 @@ import svg
 
 from assaymark.judging.season.plans import Bands
 from assaymark.records import Level
-from assaymark.report.figures.canvas import Scale, hatch, label, line, num, rect
+from assaymark.report.figures.canvas import Scale, hatch, label, line, num, rect, row_mark
 
 WIDTH: Final = 192
 _PAD: Final = 5
@@ -47,14 +47,14 @@ def band_head(bands: Bands, scale: Scale, names: tuple[str, str, str]) -> str:
         label(mixed, 27, str(bands.mixed), "tk", "middle"),
         label(strong, 27, str(bands.strong), "tk", "middle"),
     ]
-    return _strip(parts, 32)
+    return row_mark(parts, WIDTH, 32)
 
 
 def band_strip(bands: Bands, scale: Scale, level: Level, points: Sequence[float]) -> str:
     """One row. Without a claim the dots are open; without a grade a hatched box stands in their place."""
     mixed, strong = scale(bands.mixed), scale(bands.strong)
     if not points:
-        return _strip([rect(1, 5, WIDTH - 2, 18, "void", f"url(#{_HATCH})")], 28)
+        return row_mark([rect(1, 5, WIDTH - 2, 18, "void", f"url(#{_HATCH})")], WIDTH, 28)
     parts: list[svg.Element] = [
         rect(scale.left, 6, mixed - scale.left, 16, "novoid", f"url(#{_HATCH})"),
         rect(mixed, 6, strong - mixed, 16, "panel"),
@@ -68,17 +68,4 @@ def band_strip(bands: Bands, scale: Scale, level: Level, points: Sequence[float]
         parts.append(line(scale(low), 14, scale(high), 14, f"{kind}s"))
     dot = "open mns dot" if level == "no-claim" else f"{kind} gap"
     parts += [svg.Circle(cx=num(scale(value)), cy=14, r=4.5, class_=dot.split()) for value in points]
-    return _strip(parts, 28)
-
-
-def _strip(parts: Sequence[svg.Element], height: int) -> str:
-    """A strip repeats what its row says in numbers, so it is hidden from screen readers."""
-    return svg.SVG(
-        xmlns=None,
-        class_=["strip"],
-        viewBox=svg.ViewBoxSpec(0, 0, WIDTH, height),
-        width=WIDTH,
-        height=height,
-        elements=list(parts),
-        extra={"aria-hidden": "true", "focusable": "false"},
-    ).as_str()
+    return row_mark(parts, WIDTH, 28)
