@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from assaymark.report.figures.judges import JudgeWords
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure at both widths, with the question it answers and its caption."""
+    """A figure at both widths, with the question it answers and its caption.
+
+    ``judges`` are the judges whose marks it holds, where there are several.
+    """
 
     title: str
     caption: str
     wide: str
     narrow: str
+    judges: tuple[JudgeWords, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

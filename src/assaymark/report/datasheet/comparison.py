@@ -24,6 +24,7 @@ from assaymark.report.datasheet.wording import (
     value_words,
 )
 from assaymark.report.figures.canvas import label, num, rect
+from assaymark.report.figures.judges import JudgeWords, judge_marks, told
 from assaymark.report.formats import clean, counted, listing, percent, prose, shortened
 from assaymark.report.tables import Table
 
@@ -131,13 +132,17 @@ def _curves(sheets: Sequence[Opened]) -> Plot | Missing:
         points = curve_of(sheet, at).points
         return small_curve(points, at, width, _CELL[0]) if points else None
 
+    judges = tuple(
+        JudgeWords(at, s.name, f"{_shares(s)}75 % threshold {threshold_line(s)}") for at, s in enumerate(sheets)
+    )
     heads = ("Judge", "75 % threshold")
     rows = [(s.name, threshold_line(s)) for s in sheets]
     return Plot(
         name="curves",
         title=title,
         caption="Percent of calls that pick the better text, by requirements it is ahead. Wilson bars; dashes: 75 %.",
-        desc="; ".join(f"{s.name}: {_shares(s)}75 % threshold {threshold_line(s)}" for s in sheets),
+        desc=told(judges),
+        judges=judges,
         draw=lambda _, width: _grid(sheets, width, one),
         table=Table(heads, tuple(rows)),
     )
@@ -157,12 +162,14 @@ def _segments(sheets: Sequence[Opened]) -> Plot | Missing:
     for name, (base, strict) in both.items():
         cells = [f"{percent(p.x)} and {percent(p.y)}" if p else "not measured" for p in (base, strict)]
         rows.append((name, *cells))
+    judges = tuple(JudgeWords(at, row[0], f"from {row[1]} to {row[2]}") for at, row in enumerate(rows))
     return Plot(
         name="segments",
         title=title,
         caption="Across: percent false preference. Up: percent that pick the better text, one requirement apart. "
         "Filled: ties allowed. Empty: strict.",
-        desc="; ".join(f"{name}: from {base} to {strict}" for name, base, strict in rows),
+        desc=told(judges),
+        judges=judges,
         draw=lambda _, width: _grid(sheets, width, one),
         table=Table(("Judge", "Ties allowed: false preference, picks the better", "Strict"), tuple(rows)),
     )
@@ -179,11 +186,12 @@ def _grid(sheets: Sequence[Opened], width: float, one: Cell) -> Panel:
     for at, (sheet, name) in enumerate(zip(sheets, names, strict=True)):
         x, y = (at % across) * (size + gap), (at // across) * height
         inner = one(sheet, at, size)
-        parts.append(label(x, y + 14, name, "tb"))
+        drawn: list[svg.Element] = [label(x, y + 14, name, "tb")]
         if inner is None:
-            parts += [rect(x + 1, y + 26, size - 2, 60, "void"), label(x + 10, y + 60, "not measured", "tk")]
+            drawn += [rect(x + 1, y + 26, size - 2, 60, "void"), label(x + 10, y + 60, "not measured", "tk")]
         else:
-            parts.append(svg.G(transform=[svg.Translate(num(x), num(y + _CELL[1]))], elements=inner))
+            drawn.append(svg.G(transform=[svg.Translate(num(x), num(y + _CELL[1]))], elements=inner))
+        parts += judge_marks(at, drawn)
     return Panel(width, height * ((len(sheets) + across - 1) // across), tuple(parts))
 
 

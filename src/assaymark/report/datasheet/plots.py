@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from assaymark.report.datasheet.figures import Panel
 from assaymark.report.figures.canvas import HALF, NARROW
+from assaymark.report.figures.judges import JudgeWords
 from assaymark.report.tables import Figure, Table
 
 Draw = Callable[[str, float], Panel]
@@ -16,7 +17,8 @@ Draw = Callable[[str, float], Panel]
 class Plot:
     """One figure: ``draw`` takes a name for its patterns and a width.
 
-    ``desc`` says what is to be seen for those who cannot see it, ``note`` what has to be read with it.
+    ``desc`` says what is to be seen for those who cannot see it, ``note`` what has to be read with it. ``judges`` are
+    the judges whose marks it holds, where there are several.
     """
 
     name: str
@@ -26,6 +28,7 @@ class Plot:
     draw: Draw
     table: Table
     note: str = ""
+    judges: tuple[JudgeWords, ...] = ()
 
     @property
     def figure(self) -> Figure:
@@ -36,6 +39,7 @@ class Plot:
             self.caption,
             self.draw(wide, HALF).framed(wide, self.title, self.desc, "wide"),
             self.draw(narrow, NARROW).framed(narrow, self.title, self.desc, "narrow"),
+            self.judges,
         )
 
 

@@ -28,6 +28,7 @@ from assaymark.report.datasheet.wording import (
     value_words,
     variant_words,
 )
+from assaymark.report.figures.judges import JudgeWords, told
 from assaymark.report.formats import count, counted, interval, listing, number, percent, sentence, state_words
 from assaymark.report.tables import Table
 
@@ -47,12 +48,14 @@ def axes_plot(sheets: Sequence[Opened], name: str = "axes", *, focus: bool = Tru
         return Missing(title, missing_words(lead.base_one("dark_current"), "dark current"))
     if stable is None:
         return Missing(title, missing_words(lead.part("stable"), "stable cross-sensitivity"))
+    judges = _map_words(pairs, "dark current", "stable cross-sensitivity")
     heads = Heads("Dark current: chooses with nothing to choose", "Swayed by wording alone (stable)")
     return Plot(
         name=name,
         title=title,
         caption=f"Lower left is quiet. Crosses are {_level(dark)} intervals.",
-        desc=_map_desc(pairs, "dark current", "stable cross-sensitivity"),
+        desc=told(judges),
+        judges=judges,
         draw=lambda _, width: share_map(points, heads, width),
         table=_map_table(pairs, "Dark current", "Stable cross-sensitivity"),
     )
@@ -68,12 +71,14 @@ def scatter_plot(sheets: Sequence[Opened], name: str = "scatter", *, focus: bool
         return Missing(title, missing_words(lead.part("stable"), "the decomposition"))
     points = _map_points([(s.name, at, x, y) for at, (s, x, y) in enumerate(pairs)], focus and len(sheets) > 1)
     heads = Heads("Same slot wins in both orders", "Same text wins in both orders")
+    judges = _map_words(pairs, "positional", "stable")
     says = "The texts of a log may differ in quality: the upper left is then what a steady judge looks like."
     return Plot(
         name=name,
         title=title,
         caption=f"Shares of pairs shown in both orders, with {_level(positional)} intervals.",
-        desc=_map_desc(pairs, "positional", "stable"),
+        desc=told(judges),
+        judges=judges,
         draw=lambda _, width: share_map(points, heads, width),
         table=_map_table(pairs, "Same slot", "Same text"),
         note=says if log else "",
@@ -87,19 +92,21 @@ def parts_plot(sheets: Sequence[Opened], name: str = "parts", *, focus: bool = T
     if not any(known(s.part("stable")) for s in sheets[: 1 if focus else None]):
         return Missing(title, missing_words(sheets[0].part("stable"), "the decomposition"))
     rows = [
-        StackRow(s.name, pair_counts(s), _raw_head(s), focus and not at)
+        StackRow(s.name, pair_counts(s), _raw_head(s), focus and not at, at)
         for at, s in enumerate(sheets)
         if known(s.part("stable"))
     ]
     heads = ("Judge", *(word[0].upper() + word[1:] for _, word, _ in PARTS), "Pairs")
     cells = [(row.name, *(count(n) for n in row.pairs), count(sum(row.pairs))) for row in rows]
+    judges = tuple(JudgeWords(row.at, row.name, _parts_words(row)) for row in rows)
     pairs = count(sum(rows[0].pairs))
     what = "pairs of the log" if log else "pairs of equal texts"
     return Plot(
         name=name,
         title=title,
         caption=f"{pairs} {what}, each in both orders. Figures are pairs.",
-        desc="; ".join(_parts_desc(row) for row in rows),
+        desc=told(judges),
+        judges=judges,
         draw=lambda key, width: stacks(key, rows, width),
         table=Table(heads, tuple(cells), _RIGHT),
         note=identity(sheets[0]) if focus else _FORMULA,
@@ -208,11 +215,14 @@ def _level(measurement: Measurement) -> str:
     return percent(measurement.level) if measurement.level is not None else "stated"
 
 
-def _map_desc(found: Sequence[Pair], x: str, y: str) -> str:
+def _map_words(found: Sequence[Pair], x: str, y: str) -> tuple[JudgeWords, ...]:
+    """What the map shows of each judge that has a mark on it."""
     said = partial(interval, digits=3)
-    return "; ".join(
-        f"{sheet.name}: {x} {said(a.value or 0.0, a.low, a.high)}, {y} {said(b.value or 0.0, b.low, b.high)}"
-        for sheet, a, b in found
+    return tuple(
+        JudgeWords(
+            at, sheet.name, f"{x} {said(a.value or 0.0, a.low, a.high)}, {y} {said(b.value or 0.0, b.low, b.high)}"
+        )
+        for at, (sheet, a, b) in enumerate(found)
         if a is not None and b is not None
     )
 
@@ -236,9 +246,9 @@ def _raw_head(sheet: Opened) -> str:
     return f"{what} {of_n(raw, none='0')} calls = {number(raw.value or 0.0)}"
 
 
-def _parts_desc(row: StackRow) -> str:
-    told = ", ".join(f"{count(n)} {word}" for (_, word, _), n in zip(PARTS, row.pairs, strict=True))
-    return f"{row.name}: {told}, of {count(sum(row.pairs))} pairs"
+def _parts_words(row: StackRow) -> str:
+    parts = ", ".join(f"{count(n)} {word}" for (_, word, _), n in zip(PARTS, row.pairs, strict=True))
+    return f"{parts}, of {count(sum(row.pairs))} pairs"
 
 
 def _near(sheet: Opened) -> list[tuple[str, Measurement]]:

@@ -18,6 +18,7 @@ from assaymark.report.datasheet.wording import (
     threshold_words,
     value_words,
 )
+from assaymark.report.figures.judges import JudgeWords, told
 from assaymark.report.formats import count, percent
 from assaymark.report.tables import Table
 
@@ -44,12 +45,14 @@ def curve_plot(sheets: Sequence[Opened], name: str = "curve") -> Plot | Missing:
         for s in sheets
         for delta, m in s.steps("sensitivity", s.base).items()
     ]
+    judges = _words(sheets)
     heads = ("Judge", "Texts are apart", "Picks the better", "Interval", "Calls")
     return Plot(
         name=name,
         title=title,
         caption=f"Bars: Wilson intervals{of_whom}. Dashed line: the 75 % level that defines the threshold.",
-        desc=_desc(sheets),
+        desc=told(judges),
+        judges=judges,
         draw=lambda _, width: curves(shown, width),
         table=Table(heads, tuple(rows), frozenset({2, 3, 4})),
         note=_thresholds(sheets),
@@ -157,14 +160,15 @@ def _foot(threshold: Measurement) -> Foot:
     return Foot(threshold.value or 0.0, ends, censored if censored in ("left", "right") else None, text)
 
 
-def _desc(sheets: Sequence[Opened]) -> str:
-    told = []
-    for sheet in sheets:
+def _words(sheets: Sequence[Opened]) -> tuple[JudgeWords, ...]:
+    """The share at each step and the threshold of every judge that has a curve."""
+    found = []
+    for at, sheet in enumerate(sheets):
         steps = sheet.steps("sensitivity", sheet.base)
         if steps:
             shares = ", ".join(f"{step_words(delta)} {percent(m.value or 0.0)}" for delta, m in steps.items())
-            told.append(f"{sheet.name}: {shares}; 75 % threshold {threshold_line(sheet)}")
-    return ". ".join(told)
+            found.append(JudgeWords(at, sheet.name, f"{shares}; 75 % threshold {threshold_line(sheet)}"))
+    return tuple(found)
 
 
 def _thresholds(sheets: Sequence[Opened]) -> str:

@@ -11,6 +11,7 @@ import svg
 from assaymark.report.datasheet.figures.marks import Panel, cross, mark, series
 from assaymark.report.datasheet.figures.placing import Box, Request, Spot, around, placed
 from assaymark.report.figures.canvas import Scale, label, line
+from assaymark.report.figures.judges import judge_marks
 from assaymark.report.formats import fit, shortened, text_width
 
 _TOP, _FOOT = 34.0, 44.0
@@ -68,8 +69,8 @@ def _points(points: Sequence[MapPoint], across: Scale, up: Scale, width: float) 
         x, y = across(point.x), up(point.y)
         ends_x = (across(point.ends_x[0]), across(point.ends_x[1])) if point.ends_x else None
         ends_y = (up(point.ends_y[1]), up(point.ends_y[0])) if point.ends_y else None
-        crosses += cross(x, y, ends_x, ends_y, f"{series(point.at)[1]}l")
-        marks += mark(x, y, point.at)
+        crosses += judge_marks(point.at, cross(x, y, ends_x, ends_y, f"{series(point.at)[1]}l"))
+        marks += judge_marks(point.at, mark(x, y, point.at))
         taken.append(Box(x - 7, y - 7, x + 7, y + 7))
         taken += [Box(ends_x[0], y - 2, ends_x[1], y + 2)] if ends_x else []
         taken += [Box(x - 2, ends_y[0], x + 2, ends_y[1])] if ends_y else []
@@ -81,7 +82,7 @@ def _points(points: Sequence[MapPoint], across: Scale, up: Scale, width: float) 
     found = placed(requests, taken, Box(30, _TOP - 14, width, up(0) - 2))
     texts: list[svg.Element] = []
     for point, name, spot in zip(points, names, found, strict=True):
-        texts += _label(point, name, spot, across(point.x), up(point.y))
+        texts += judge_marks(point.at, _label(point, name, spot, across(point.x), up(point.y)))
     return [*crosses, *marks, *texts]
 
 

@@ -12,6 +12,7 @@ import svg
 from assaymark.report.datasheet.figures.marks import Panel, mark, series
 from assaymark.report.datasheet.figures.placing import Box, Request, Spot, placed
 from assaymark.report.figures.canvas import Scale, label, line, num, path, rect
+from assaymark.report.figures.judges import judge_marks
 from assaymark.report.formats import shortened, text_width
 
 TARGET: Final = 0.75
@@ -67,9 +68,10 @@ def curves(found: Sequence[Curve], width: float, height: float = 330.0) -> Panel
     taken: list[Box] = [Box(44, up(TARGET) - 2, width, up(TARGET) + 2)]
     for curve in found:
         if curve.foot:
-            parts += _foot(curve.foot, curve.at, across, up, taken)
+            parts += judge_marks(curve.at, _foot(curve.foot, curve.at, across, up, taken))
     for curve in reversed(found):
-        parts += _curve(curve, across, up, strong=curve is found[0], bars=len(found) <= BARRED, taken=taken)
+        drawn = _curve(curve, across, up, strong=curve is found[0], bars=len(found) <= BARRED, taken=taken)
+        parts += judge_marks(curve.at, drawn)
     parts += _names(found, across, up, taken, width)
     return Panel(width, height, tuple(parts))
 
@@ -146,18 +148,19 @@ def _curve(
     return parts
 
 
-def _names(found: Sequence[Curve], across: Scale, up: Scale, taken: list[Box], width: float) -> list[svg.Element]:
+def _names(curves: Sequence[Curve], across: Scale, up: Scale, taken: list[Box], width: float) -> list[svg.Element]:
     """Each curve's name beside one of its points; a single curve needs none."""
-    shown = [curve for curve in found if curve.points]
+    shown = [curve for curve in curves if curve.points]
     if len(shown) < 2:
         return []
     names = shortened([curve.name for curve in shown], width * 0.34, 13)
     requests = [Request((name,), tuple(_beside(curve, across, up))) for curve, name in zip(shown, names, strict=True)]
     spots = placed(requests, taken, Box(44, _TOP - 28, width, up(0) - 22))
-    return [
-        label(spot.x, spot.y, name, f"{series(curve.at)[1]}t halo", spot.anchor)
-        for curve, name, spot in zip(shown, names, spots, strict=True)
-    ]
+    found: list[svg.Element] = []
+    for curve, name, spot in zip(shown, names, spots, strict=True):
+        text = label(spot.x, spot.y, name, f"{series(curve.at)[1]}t halo", spot.anchor)
+        found += judge_marks(curve.at, [text])
+    return found
 
 
 def _beside(curve: Curve, across: Scale, up: Scale) -> list[Spot]:

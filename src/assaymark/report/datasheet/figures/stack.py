@@ -9,6 +9,7 @@ import svg
 
 from assaymark.report.datasheet.figures.marks import PARTS, Panel, block, patterns
 from assaymark.report.figures.canvas import apart, label
+from assaymark.report.figures.judges import judge_marks
 from assaymark.report.formats import count, shortened, text_width
 
 _BAR, _ROW = 28.0, 68.0
@@ -16,14 +17,16 @@ _BAR, _ROW = 28.0, 68.0
 
 @dataclass(frozen=True, slots=True)
 class StackRow:
-    """A judge: its pairs by class, in the order of `PARTS`, and the words above its bar; ``strong`` if it is the
-    judge of the page.
+    """A judge: its pairs by class, in the order of `PARTS`, the words above its bar, and its place among the judges.
+
+    ``strong`` if it is the judge of the page.
     """
 
     name: str
     pairs: tuple[int, ...]
     head: str
     strong: bool = False
+    at: int = 0
 
 
 def stacks(name: str, rows: Sequence[StackRow], width: float) -> Panel:
@@ -33,11 +36,12 @@ def stacks(name: str, rows: Sequence[StackRow], width: float) -> Panel:
     room = width - max((text_width(row.head, 12) for row in rows), default=0.0) - 12
     names = shortened([row.name for row in rows], room, 13)
     for row, title in zip(rows, names, strict=True):
-        parts += [
+        drawn = [
             label(0, y + 14, title, "k1t" if row.strong else "tb"),
             label(width, y + 14, row.head, "tk", "end"),
+            *_bar(name, row.pairs, y + 20, width),
         ]
-        parts += _bar(name, row.pairs, y + 20, width)
+        parts += judge_marks(row.at, drawn)
         y += _ROW
     return Panel(width, y + 4, tuple(parts))
 
