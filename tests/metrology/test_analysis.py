@@ -26,7 +26,7 @@ from assaymark.metrology import (
     score_table,
 )
 from assaymark.metrology.flips import sign_flip
-from assaymark.metrology.measure_agreement import categories_of, cross_family_pairs
+from assaymark.metrology.measure_kappa import categories_of, cross_family_pairs
 from assaymark.metrology.stability import gated
 from assaymark.records import Measurement, canonical_json, parse
 

@@ -16,8 +16,6 @@ from assaymark.errors import InputError
 from assaymark.metrology import bootstrap_contrast, cluster_t, gating_test, holm
 from assaymark.metrology.contrasts import bootstrap_tests, default_resamples, holm_rows, smallest_p, t_test
 from assaymark.metrology.flips import flip_tests, sign_flip
-from assaymark.metrology.intervals import inverse_distribution
-from assaymark.metrology.resampling import percentile_ends
 
 pvalues = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 
@@ -292,17 +290,6 @@ def test_the_number_of_draws_grows_with_the_family():
 @given(st.lists(st.lists(st.floats(0, 1), min_size=5, max_size=5), min_size=1, max_size=6))
 def test_rows_of_families_are_families_of_their_own(rows):
     assert holm_rows(np.array(rows)).tolist() == [holm(row).tolist() for row in rows]
-
-
-@given(st.integers(0, 1000), st.sampled_from([0.5, 0.8, 0.95]), st.booleans())
-def test_the_ends_of_many_rows_are_those_of_each(seed, level, weighted):
-    rng = np.random.default_rng(seed)
-    values = rng.integers(0, 9, (4, 40)) / 2
-    mass = rng.integers(1, 9, 40).astype(float) if weighted else None
-    low, high = percentile_ends(values, mass, level)
-    tail = (1 - level) / 2
-    assert low.tolist() == [inverse_distribution(row, mass, tail) for row in values]
-    assert high.tolist() == [inverse_distribution(row, mass, 1 - tail) for row in values]
 
 
 # --- sign flip -------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.metrology import bootstrap_kappa, jackknife_kappa, mean_pairwise_kappa
-from assaymark.metrology.resampling import all_resamples
+from assaymark.metrology.resampling import all_resamples, percentile_ends
 
 
 def panel(clusters, per_cluster, seed=0, judges=3):
@@ -185,3 +185,44 @@ def test_jackknife_covers_better_than_the_bootstrap_with_five_clusters():
             hits[make] += interval.low <= truth <= interval.high
     assert hits[bootstrap_kappa] < 270  # nominal: 285
     assert hits[jackknife_kappa] > 270
+
+
+# --- ends of what was resampled --------------------------------------------------------------------------------------
+
+
+def inverse_distribution(values, mass, q):
+    """The definition: the smallest value whose cumulative mass reaches the share ``q``, but for float noise."""
+    return min(value for value in values if mass[values <= value].sum() >= (q - 1e-9) * mass.sum())
+
+
+@given(st.integers(0, 1000), st.sampled_from([0.5, 0.8, 0.95]), st.booleans())
+def test_the_ends_of_many_rows_are_by_definition_those_of_each(seed, level, weighted):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, 9, (4, 40)) / 2
+    mass = rng.integers(1, 9, 40).astype(float) if weighted else None
+    low, high = percentile_ends(values, mass, level)
+    tail, each = (1 - level) / 2, np.ones(40) if mass is None else mass
+    assert low.tolist() == [inverse_distribution(row, each, tail) for row in values]
+    assert high.tolist() == [inverse_distribution(row, each, 1 - tail) for row in values]
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=30), st.sampled_from([0.5, 0.9, 0.95, 0.99]))
+def test_the_ends_are_numpys_inverted_cdf(values, level):
+    x, tail = np.array(values, dtype=float), (1 - level) / 2
+    if abs(tail * x.size - round(tail * x.size)) > 1e-6:
+        expected = np.quantile(x, [tail, 1 - tail], method="inverted_cdf")
+        assert percentile_ends(x[None], None, level)[:, 0].tolist() == expected.tolist()
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4)), min_size=1, max_size=20), st.floats(0.01, 0.99))
+def test_mass_is_repetition(items, level):
+    values, mass = (np.array(column, dtype=float) for column in zip(*items, strict=True))
+    repeated = np.repeat(values, mass.astype(int))[None]
+    assert percentile_ends(values[None], mass, level).tolist() == percentile_ends(repeated, None, level).tolist()
+
+
+def test_a_boundary_that_is_hit_exactly_counts():
+    # (1 - 0.95) / 2 is a little more than 0.025 in binary; the 25th of 1,000 must still reach it.
+    values = np.arange(1, 1001.0)[None]
+    assert percentile_ends(values, None, 0.95)[0] == 25
+    assert percentile_ends(values, np.full(1000, 1.0), 0.95)[0] == 25

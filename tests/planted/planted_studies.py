@@ -14,7 +14,7 @@ from assaymark.metrology import analyse, bootstrap_kappa, cluster_t, jackknife_k
 from assaymark.metrology.checks import Ints
 from assaymark.metrology.contrasts import bootstrap_tests, t_test
 from assaymark.metrology.extension import joined
-from assaymark.metrology.measure_agreement import categories_of
+from assaymark.metrology.measure_kappa import categories_of
 from assaymark.metrology.panel import Panel, panel_of
 from assaymark.metrology.simulation import Composer, Panelist, Spread, Truth, simulate_scores
 from assaymark.metrology.table import ScoreTable

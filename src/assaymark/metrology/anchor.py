@@ -13,8 +13,8 @@ from assaymark.metrology import checks
 from assaymark.metrology.cells import measured
 from assaymark.metrology.checks import Floats
 from assaymark.metrology.contrasts import cluster_t, settle
-from assaymark.metrology.intervals import t_quantile
 from assaymark.protocol import Study
+from assaymark.quantiles import t_quantile
 from assaymark.records import AGGREGATE, JSON, Measurement
 
 Scores = Mapping[str, Mapping[str, float]]

@@ -20,7 +20,8 @@ from assaymark.metrology.cell_rules import FALLING, TOLERANCE, CellOutcome, Ters
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.contrasts import Contrast, Tested, contrast_of, holm, t_test
 from assaymark.metrology.effects import group_sums
-from assaymark.metrology.measure_agreement import ONE_FAMILY, agreement_measurements
+from assaymark.metrology.measure_agreement import agreement_measurements
+from assaymark.metrology.measure_kappa import ONE_FAMILY
 from assaymark.metrology.panel import panel_of
 from assaymark.metrology.planning import planning_mde
 from assaymark.metrology.stability import averaging, drops_of, gated

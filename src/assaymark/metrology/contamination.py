@@ -11,9 +11,9 @@ from scipy import special
 
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.effects import group_sums
-from assaymark.metrology.intervals import t_quantile
 from assaymark.metrology.table import ScoreTable
 from assaymark.protocol import Study
+from assaymark.quantiles import t_quantile
 from assaymark.records import AGGREGATE, JSON, Measurement
 
 _UNPLANNED = "not measured: the plan names no post-cutoff clusters"

@@ -12,9 +12,9 @@ from scipy import special
 
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.intervals import t_quantile
 from assaymark.metrology.resampling import EXACT_CLUSTERS, SMALL_PRODUCT, Resamples, percentile_ends, resamples_of
 from assaymark.protocol import GatingTest
+from assaymark.quantiles import t_quantile
 
 Test = Literal["cluster-t", "bootstrap", "sign-flip"]
 

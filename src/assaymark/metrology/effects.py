@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.intervals import t_quantile
+from assaymark.quantiles import t_quantile
 
 
 @dataclass(frozen=True, slots=True)

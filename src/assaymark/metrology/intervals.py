@@ -1,16 +1,12 @@
-"""Intervals: what they look like, and the ones that follow from a formula."""
+"""What an interval looks like, and the interval of a share."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-
-import numpy as np
-from scipy import special
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
-from assaymark.metrology.checks import Floats
+from assaymark.quantiles import wilson_ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,36 +65,4 @@ def wilson(successes: int, n: int, *, level: float = 0.95) -> tuple[float, float
         checks.fail("wilson", "successes", f"must not exceed n = {total} (got {hits})")
     if total == 0:
         raise NotMeasurableError("a share of no items is undefined (n = 0)")
-    z = normal_quantile(0.5 + level / 2)
-    share, spread = hits / total, z * z / total
-    centre = (share + spread / 2) / (1 + spread)
-    half = z / (1 + spread) * math.sqrt(share * (1 - share) / total + spread / (4 * total))
-    # At the edges the formula gives exactly 0 or 1, floats only almost.
-    return (0.0 if hits == 0 else centre - half), (1.0 if hits == total else centre + half)
-
-
-def normal_quantile(p: float) -> float:
-    """The value that a standard normal variable stays below with probability ``p``."""
-    return float(special.ndtri(p))
-
-
-def t_quantile(p: float, df: float) -> float:
-    """The value that Student's t with ``df`` degrees of freedom stays below with probability ``p``."""
-    return float(special.stdtrit(df, p))
-
-
-def inverse_distribution(values: Floats, mass: Floats | None, q: float) -> float:
-    """The smallest value whose cumulative mass reaches the share ``q``; without ``mass`` all values weigh the same.
-
-    The 1e-9 keeps a boundary that is hit exactly (0.025 of 1,000) from being missed by a float.
-
-    >>> inverse_distribution(np.array([3.0, 1.0, 2.0, 4.0]), None, 0.5)
-    2.0
-    """
-    if mass is None:
-        rank = max(0, math.ceil(q * values.size - 1e-9) - 1)
-        return float(np.partition(values, rank)[rank])
-    order = np.argsort(values, kind="stable")
-    reached = np.cumsum(mass[order])
-    place = int(np.searchsorted(reached, (q - 1e-9) * reached[-1]))
-    return float(values[order[min(place, values.size - 1)]])
+    return wilson_ends(hits / total, total, level=level)

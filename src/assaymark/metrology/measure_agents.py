@@ -11,7 +11,7 @@ import numpy as np
 
 from assaymark.metrology.checks import Floats
 from assaymark.metrology.contrasts import holm_rows
-from assaymark.metrology.measure_agreement import ONE_FAMILY
+from assaymark.metrology.measure_kappa import ONE_FAMILY
 from assaymark.metrology.pairwise import NEVER, TESTS, PairTests, adjusted
 from assaymark.metrology.panel import Meeting, Panel
 from assaymark.metrology.planning import planning_mde

@@ -2,42 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from assaymark.errors import NotMeasurableError
-from assaymark.metrology.agreement import Pair, judge_pairs, round_half_up
+from assaymark.metrology.agreement import Pair, judge_pairs
 from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.intervals import Interval, wilson
+from assaymark.metrology.intervals import wilson
+from assaymark.metrology.measure_kappa import (
+    KAPPA,
+    Counted,
+    categories_of,
+    cross_family_pairs,
+    kappa_measurements,
+    kappa_state,
+    plain_measurements,
+)
 from assaymark.metrology.panel import Panel, state_of
 from assaymark.metrology.resampling import KappaSums
 from assaymark.metrology.stability import averaging, repetition_stability
 from assaymark.metrology.table import ScoreTable
-from assaymark.records import AGGREGATE, JSON, Measurement
-
-ONE_FAMILY = "not measurable: one judge family, needs two"
-
-_KAPPA = (
-    "mean of pairwise quadratic-weighted kappa over judges of different families; "
-    "trials averaged, halves rounded up, clipped to 1..5"
-)
-_RESAMPLES = 10_000  # intervals of kappa share no error rate, so the size of the Holm family does not enter
-
-
-def categories_of(scores: Floats) -> Ints:
-    """Averaged scores as ratings on 1..5: halves up, then clipped.
-
-    Rounding at the ninth decimal first undoes float noise: thirds that add up to 2.5 can fall short of it in binary.
-
-    >>> categories_of(np.array([2.5, 0.2, (0.1 + 0.2 + 7.2) / 3])).tolist()
-    [3, 1, 3]
-    """
-    rounded = np.asarray(round_half_up(np.round(scores, 9))) if scores.size else scores
-    return np.clip(rounded, 1, 5).astype(np.int64)
+from assaymark.records import AGGREGATE, Measurement
 
 
 def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
@@ -46,9 +33,9 @@ def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[M
     kappas = _Kappas.of(panel) if len(set(table.families)) > 1 and table.n else None
     ratings = kappas.ratings if kappas else categories_of(panel.scores)
     yield from _kappa(panel, kappas, None, rng)
-    yield from _plain(panel, "kappa.fleiss", "Fleiss' unweighted kappa", lambda: _fleiss(ratings))
+    yield from plain_measurements(panel, "kappa.fleiss", "Fleiss' unweighted kappa", lambda: _fleiss(ratings))
     redundancy = "mean Pearson correlation over pairs of judges"
-    yield from _plain(panel, "redundancy", redundancy, lambda: _redundancy(panel.scores))
+    yield from plain_measurements(panel, "redundancy", redundancy, lambda: _redundancy(panel.scores))
     if len(table.formats) > 1:
         for f in range(len(table.formats)):
             yield from _kappa(panel, kappas, f, rng)
@@ -65,10 +52,10 @@ def other_ddof_measurements(panel: Panel, other: ScoreTable) -> Iterator[Measure
     common = {
         "n": panel.table.n,
         "n_of": "trajectories",
-        "method": f"{_KAPPA}, trials averaged where repetition stability with ddof {ddof} allows it",
+        "method": f"{KAPPA}, trials averaged where repetition stability with ddof {ddof} allows it",
         "detail": {"ddof": ddof, "averaged": dict(decided)},
     }
-    state = _kappa_state(panel, None, panel.table.n, 0)
+    state = kappa_state(panel, None, panel.table.n, 0)
     points: list[float | None] = [None] * len(panel.names)
     if state is None:
         ratings = categories_of(other.stacked)
@@ -107,16 +94,17 @@ class _Kappas:
             _contingency(ratings, table.format, formats, pairs),
         )
 
-    def part(self, panel: Panel, f: int | None) -> tuple[KappaSums, KappaSums, Ints]:
-        """Sums by cluster, sums from halves to even, and tables [K, P, 5, 5], of one format or of all."""
+    def part(self, panel: Panel, f: int | None) -> Counted:
+        """What was counted of one format or of all."""
         formats, clusters = len(panel.table.formats), len(panel.table.clusters)
         if f is not None:
             places = np.arange(f * clusters, (f + 1) * clusters)
             there = places[self.sums.columns[0, 0, places] > 0]
-            return self.sums.of_clusters(there), self.even.of_clusters(np.array([f])), self.tables[f]
+            halves = self.even.of_clusters(np.array([f])).points()
+            return Counted(self.sums.of_clusters(there), halves, self.tables[f])
         shape = (*self.sums.columns.shape[:2], formats, clusters)
         pooled = replace(self.sums, columns=self.sums.columns.reshape(shape).sum(axis=2))
-        return pooled, self.even, self.tables.sum(axis=0)
+        return Counted(pooled, self.even.points(), self.tables.sum(axis=0))
 
 
 def _on_scale(rounded: Floats) -> Ints:
@@ -135,91 +123,13 @@ def _contingency(ratings: Ints, group: Ints, groups: int, pairs: list[Pair]) -> 
 
 
 def _kappa(panel: Panel, kappas: _Kappas | None, f: int | None, rng: np.random.Generator) -> Iterator[Measurement]:
-    """Mean pairwise kappas of all names with their two intervals, or the state that says why there are none."""
+    """Mean pairwise kappas of one format or of all; without two families or trajectories nothing was counted."""
     table = panel.table
     rows = slice(None) if f is None else table.format == f
-    n, g = table.format[rows].size, int(np.count_nonzero(np.bincount(table.cluster[rows])))
-    format_ = {} if f is None else {"format": table.formats[f]}
-    common: dict[str, Any] = {"n": n, "n_of": "trajectories", "method": _KAPPA}
-    state = _kappa_state(panel, f, n, g)
-    if state or kappas is None:
-        for name in panel.names:
-            yield panel.measure(
-                "kappa.mean_pairwise",
-                {"dimension": name, **format_},
-                value=None,
-                state=state,
-                detail={"clusters": g},
-                **common,
-            )
-        return
-    sums, even, tables = kappas.part(panel, f)
-    points, halves, found = sums.points(), even.points(), sums.of_all().T.tolist()
-    boots, jacks = _intervals(panel, sums, rng)
-    names = [f"{table.judges[a]}|{table.judges[b]}" for a, b in sums.pairs]
-    listed = tables.tolist()
-    for k, name in enumerate(panel.names):
-        pairs = {pair: None if kappa != kappa else kappa for pair, kappa in zip(names, found[k], strict=True)}
-        detail: dict[str, JSON] = {
-            "clusters": g,
-            "pairs": dict(pairs),
-            "tables": dict(zip(names, listed[k], strict=True)),
-            "half_even": halves[k],
-        }
-        if points[k] is None:
-            constant = ", ".join(pair for pair, kappa in pairs.items() if kappa is None)
-            state = f"undefined: both judges gave one rating to all {n} trajectories ({constant})"
-            boot, low, high = None, None, None
-        else:
-            boot, jack = boots[k], jacks[k]
-            low, high = (boot.low, boot.high) if isinstance(boot, Interval) else (None, None)
-            detail |= {
-                "t_low": jack.low if isinstance(jack, Interval) else None,
-                "t_high": jack.high if isinstance(jack, Interval) else None,
-                "interval_method": boot.method if isinstance(boot, Interval) else boot,
-            }
-        yield panel.measure(
-            "kappa.mean_pairwise",
-            {"dimension": name, **format_},
-            value=points[k],
-            state="ok" if points[k] is not None else state,
-            low=low,
-            high=high,
-            level=None if low is None else panel.study.inference.level,
-            detail=detail,
-            **common,
-        )
-
-
-def _intervals(
-    panel: Panel, sums: KappaSums, rng: np.random.Generator
-) -> tuple[list[Interval | str], list[Interval | str]]:
-    """Bootstrap and jackknife interval of every name, or the reasons that there are none."""
-    if sums.clusters < 2:
-        none: list[Interval | str] = ["no interval: one cluster, needs two"] * len(panel.names)
-        return none, none
-    plan = panel.study.inference
-    boots = sums.bootstrap(level=plan.level, resamples=plan.resamples or _RESAMPLES, rng=rng)
-    return boots, sums.jackknife(level=plan.level)
-
-
-def _kappa_state(panel: Panel, f: int | None, n: int, clusters: int) -> str | None:
-    """Why these kappas are not computed, or None."""
-    gates = panel.study.gates
-    if len(set(panel.table.families)) < 2:
-        return ONE_FAMILY
-    if f is not None and (n < gates.format_min_records or clusters < gates.format_min_clusters):
-        return f"too few to gate: {n} records in {clusters} cluster{'' if clusters == 1 else 's'}"
-    return panel.missing
-
-
-def cross_family_pairs(families: tuple[str, ...]) -> list[Pair]:
-    """Pairs of judges of different families: siblings agree with each other for reasons of their own.
-
-    >>> cross_family_pairs(("north", "north", "south"))
-    [(0, 2), (1, 2)]
-    """
-    return [(a, b) for a, b in combinations(range(len(families)), 2) if families[a] != families[b]]
+    n, clusters = table.format[rows].size, int(np.count_nonzero(np.bincount(table.cluster[rows])))
+    state = kappa_state(panel, f, n, clusters)
+    counted = str(state) if state or kappas is None else kappas.part(panel, f)
+    yield from kappa_measurements(panel, f, n, clusters, counted, rng)
 
 
 def _fleiss(ratings: Ints) -> list[float | str]:
@@ -251,18 +161,6 @@ def _redundancy(scores: Floats) -> list[float | str]:
         f"undefined: judge {judge} gave a single score" if same else value
         for same, judge, value in zip(flat, worst, np.clip(mean, -1, 1).tolist(), strict=True)
     ]
-
-
-def _plain(panel: Panel, name: str, method: str, statistic: Callable[[], list[float | str]]) -> Iterator[Measurement]:
-    """A statistic of the whole panel for every name, without an interval; a text among its values is a state."""
-    common = {"n": panel.table.n, "n_of": "trajectories", "method": method}
-    state = ONE_FAMILY if len(set(panel.table.families)) < 2 else panel.missing
-    values = [state] * len(panel.names) if state else statistic()
-    for dimension, value in zip(panel.names, values, strict=True):
-        known = isinstance(value, float)
-        yield panel.measure(
-            name, {"dimension": dimension}, value=value if known else None, state="ok" if known else value, **common
-        )
 
 
 def judge_measurements(panel: Panel) -> Iterator[Measurement]:

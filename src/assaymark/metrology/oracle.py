@@ -17,7 +17,7 @@ from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology.agreement import weighted_kappa
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.contrasts import cluster_t
-from assaymark.metrology.measure_agreement import categories_of
+from assaymark.metrology.measure_kappa import categories_of
 from assaymark.metrology.panel import state_of
 from assaymark.metrology.resampling import bootstrap_kappa, jackknife_kappa
 from assaymark.metrology.table import SCALE, ScoreTable

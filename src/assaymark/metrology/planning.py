@@ -24,8 +24,8 @@ from assaymark.metrology.contrasts import (
     t_test,
 )
 from assaymark.metrology.flips import flip_tests
-from assaymark.metrology.intervals import normal_quantile
 from assaymark.protocol import Study
+from assaymark.quantiles import normal_quantile
 from assaymark.records import AGGREGATE
 
 _SIMULATED_DRAWS = 4000  # enough for p-values down to 0.05 / 36

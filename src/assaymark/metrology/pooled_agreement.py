@@ -8,21 +8,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assaymark.metrology.agreement import Pair
+from assaymark.metrology.agreement import Pair, judge_pairs
 from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.intervals import Interval
-from assaymark.metrology.measure_agreement import (
-    _KAPPA,
-    _intervals,
-    _kappa_state,
-    _plain,
+from assaymark.metrology.measure_kappa import (
+    Counted,
     categories_of,
     cross_family_pairs,
+    kappa_measurements,
+    kappa_state,
+    plain_measurements,
 )
 from assaymark.metrology.panel import Panel
 from assaymark.metrology.resampling import KappaSums
 from assaymark.metrology.sums import CATEGORIES, Layout, ScoreSums
-from assaymark.records import JSON, Measurement
+from assaymark.records import Measurement
 
 _MIDDLE = 3
 
@@ -31,9 +30,9 @@ def pooled_agreement(panel: Panel, sums: ScoreSums, rng: np.random.Generator) ->
     """Kappa, Fleiss' kappa and redundancy of every name, and kappa within formats, from the sums of a table."""
     counted = _Counted.of(sums)
     yield from _kappa(panel, counted, None, rng)
-    yield from _plain(panel, "kappa.fleiss", "Fleiss' unweighted kappa", lambda: _fleiss(counted, sums))
+    yield from plain_measurements(panel, "kappa.fleiss", "Fleiss' unweighted kappa", lambda: _fleiss(counted, sums))
     redundancy = "mean Pearson correlation over pairs of judges"
-    yield from _plain(panel, "redundancy", redundancy, lambda: _redundancy(sums))
+    yield from plain_measurements(panel, "redundancy", redundancy, lambda: _redundancy(sums))
     if len(sums.formats) > 1:
         for f in range(len(sums.formats)):
             yield from _kappa(panel, counted, f, rng)
@@ -85,58 +84,24 @@ def _kappa_sums(tables: Ints, judges: int, pairs: list[Pair], wanted: list[Pair]
 
 
 def _kappa(panel: Panel, counted: _Counted, f: int | None, rng: np.random.Generator) -> Iterator[Measurement]:
-    """Mean pairwise kappas of all names with their two intervals, or the state that says why there are none."""
-    table = panel.table
-    format_ = {} if f is None else {"format": table.formats[f]}
+    """Mean pairwise kappas of one format or of all."""
     size = counted.sizes.sum(axis=0) if f is None else counted.sizes[f]
-    n, g = int(size.sum()), int(np.count_nonzero(size))
-    common = {"n": n, "n_of": "trajectories", "method": _KAPPA}
-    if state := _kappa_state(panel, f, n, g):
-        for name in panel.names:
-            labels, parts = {"dimension": name, **format_}, {"clusters": g}
-            yield panel.measure("kappa.mean_pairwise", labels, value=None, state=state, detail=parts, **common)
-        return
-    judges = len(table.judges)
-    pairs = [(a, b) for a in range(judges) for b in range(a + 1, judges)]
-    wanted = cross_family_pairs(table.families)
+    n, clusters = int(size.sum()), int(np.count_nonzero(size))
+    found = kappa_state(panel, f, n, clusters) or _kappas(panel, counted, f)
+    yield from kappa_measurements(panel, f, n, clusters, found, rng)
+
+
+def _kappas(panel: Panel, counted: _Counted, f: int | None) -> Counted:
+    """What the tables of all pairs say of pairs of different families."""
+    judges = len(panel.table.judges)
+    pairs = judge_pairs(judges)
+    wanted = cross_family_pairs(panel.table.families)
     up, even = counted.part(f)
-    sums = _kappa_sums(up, judges, pairs, wanted)
-    points, found = sums.points(), sums.of_all().T.tolist()
-    halves = _kappa_sums(even, judges, pairs, wanted).points()
-    boots, jacks = _intervals(panel, sums, rng) if any(p is not None for p in points) else ([], [])
-    names = [f"{table.judges[a]}|{table.judges[b]}" for a, b in wanted]
-    listed = up.sum(axis=1)[:, [pairs.index(pair) for pair in wanted]].tolist()
-    for k, name in enumerate(panel.names):
-        labels = {"dimension": name, **format_}
-        each = {pair: None if math.isnan(kappa) else kappa for pair, kappa in zip(names, found[k], strict=True)}
-        detail: dict[str, JSON] = {
-            "clusters": g,
-            "pairs": each,
-            "tables": dict(zip(names, listed[k], strict=True)),
-            "half_even": halves[k],
-        }
-        if points[k] is None:
-            constant = ", ".join(pair for pair, kappa in each.items() if kappa is None)
-            state = f"undefined: both judges gave one rating to all {n} trajectories ({constant})"
-            yield panel.measure("kappa.mean_pairwise", labels, value=None, state=state, detail=detail, **common)
-            continue
-        boot, jack = boots[k], jacks[k]
-        known = isinstance(boot, Interval)
-        detail |= {
-            "t_low": jack.low if isinstance(jack, Interval) else None,
-            "t_high": jack.high if isinstance(jack, Interval) else None,
-            "interval_method": boot.method if isinstance(boot, Interval) else boot,
-        }
-        yield panel.measure(
-            "kappa.mean_pairwise",
-            labels,
-            value=points[k],
-            low=boot.low if isinstance(boot, Interval) else None,
-            high=boot.high if isinstance(boot, Interval) else None,
-            level=panel.study.inference.level if known else None,
-            detail=detail,
-            **common,
-        )
+    return Counted(
+        sums=_kappa_sums(up, judges, pairs, wanted),
+        halves=_kappa_sums(even, judges, pairs, wanted).points(),
+        tables=up.sum(axis=1)[:, [pairs.index(pair) for pair in wanted]],
+    )
 
 
 def _fleiss(counted: _Counted, sums: ScoreSums) -> list[float | str]:

@@ -16,7 +16,8 @@ from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.agreement import Pair, judge_pairs
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.intervals import Interval, t_quantile
+from assaymark.metrology.intervals import Interval
+from assaymark.quantiles import t_quantile
 
 Counts = NDArray[np.uint16]
 
@@ -301,7 +302,7 @@ class KappaSums:
 def percentile_ends(values: Floats, mass: Floats | None, level: float) -> Floats:
     """Ends [2, K] of the central ``level`` of each row [K, R] by the inverse (weighted) distribution function.
 
-    `inverse_distribution` of one row at a time, but each row is sorted only once.
+    An end is the smallest value whose cumulative mass reaches its share; without ``mass`` all values weigh the same.
 
     >>> percentile_ends(np.array([[3.0, 1.0, 2.0, 4.0]]), None, 0.5).tolist()
     [[1.0], [3.0]]

@@ -11,7 +11,7 @@ from scipy import special
 
 from assaymark.metrology import checks
 from assaymark.metrology.block_bootstrap import RESAMPLES, block_length, day_counts
-from assaymark.metrology.intervals import t_quantile
+from assaymark.quantiles import t_quantile
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.intervals import t_quantile
+from assaymark.quantiles import t_quantile
 
 _FLAT = 1e-9
 

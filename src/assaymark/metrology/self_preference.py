@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats
-from assaymark.metrology.intervals import t_quantile
+from assaymark.quantiles import t_quantile
 
 PreferenceState = Literal[
     "ok", "single observation", "no spread", "no agent of its family", "no agent of another family"

@@ -10,8 +10,7 @@ from scipy import stats
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology.datasheet import TaskBootstrap, share_interval
-from assaymark.metrology.datasheet.shares import dispersion, widened, wilson_of_share
-from assaymark.metrology.intervals import wilson
+from assaymark.metrology.datasheet.shares import dispersion, widened
 
 tables = st.lists(st.lists(st.integers(0, 12), min_size=3, max_size=3), min_size=1, max_size=14).filter(
     lambda rows: sum(map(sum, rows)) > 0
@@ -90,21 +89,6 @@ def test_dispersion_is_pearsons_chi_square_over_its_degrees_of_freedom():
     assert dispersion(counts) == pytest.approx(max(1.0, found.statistic / found.dof))
     assert dispersion(np.array([[3.0, 4.0]])) == 1.0
     assert dispersion(np.array([[3.0, 0.0], [4.0, 0.0]])) == 1.0
-
-
-@given(st.integers(1, 300).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.5, 0.99))
-def test_wilson_of_a_share_is_wilson_of_its_count(counts, level):
-    k, n = counts
-    assert wilson_of_share(k / n, n, level=level) == pytest.approx(wilson(k, n, level=level))
-
-
-def test_wilson_of_a_share_lies_between_its_neighbours():
-    below, above = wilson(4, 10), wilson(5, 10)
-    low, high = wilson_of_share(0.45, 10, level=0.95)
-    assert below[0] < low < above[0]
-    assert below[1] < high < above[1]
-    assert wilson_of_share(0.0, 7.5, level=0.95)[0] == 0.0
-    assert wilson_of_share(1.0, 7.5, level=0.95)[1] == 1.0
 
 
 def test_a_statistic_that_is_often_undefined_has_no_interval():

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -23,6 +21,7 @@ from assaymark.benchmark.questions.question import Question
 from assaymark.benchmark.questions.score import QAScore
 from assaymark.errors import InputError
 from assaymark.portfolio.solution import Floats
+from assaymark.quantiles import wilson_ends
 
 FORMULA: Final[tuple[Template, ...]] = ("T4", "T5")
 """Column F of Table 8."""
@@ -151,7 +150,7 @@ class _Maker:
         """The mean of some scores."""
         mean, n = float(values.mean()), int(values.size)
         if not difference and bool(np.isin(values, (0.0, 1.0)).all()):
-            return Cell(mean, *_wilson(mean, n, self.level), n, "wilson")
+            return Cell(mean, *wilson_ends(mean, n, level=self.level), n, "wilson")
         if n == 1:
             return Cell(mean, None, None, 1, "one question")
         return Cell(mean, *self.ends(self.means(values)), n, "bootstrap")
@@ -176,14 +175,6 @@ class _Maker:
         """The middle of the resampled means."""
         low, high = np.quantile(means, [(1 - self.level) / 2, (1 + self.level) / 2])
         return float(low), float(high)
-
-
-def _wilson(share: float, n: int, level: float) -> tuple[float, float]:
-    """Wilson's score interval of a share of n."""
-    z = NormalDist().inv_cdf(0.5 + level / 2)
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _grouped(rows: Sequence[Scored]) -> dict[Template, Floats]:

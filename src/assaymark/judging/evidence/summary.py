@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import get_args
 
 import numpy as np
-from scipy import special
 
 from assaymark.errors import NotMeasurableError
 from assaymark.judging.evidence.chance import chance_corrected
 from assaymark.judging.evidence.material import Material
+from assaymark.quantiles import t_quantile
 from assaymark.records import Context, Decision, Evidence, EvidenceState, Measurement, sha256_text
 
 STATES: tuple[EvidenceState, ...] = get_args(EvidenceState)
@@ -133,7 +133,7 @@ def _interval(hits: Sequence[int], totals: Sequence[int], level: float) -> tuple
         return None
     residuals = np.asarray(hits, dtype=np.float64) - share * np.asarray(totals, dtype=np.float64)
     error = float(np.sqrt(groups / (groups - 1) * np.square(residuals).sum())) / n
-    reach = float(special.stdtrit(groups - 1, 0.5 + level / 2)) * error
+    reach = t_quantile(0.5 + level / 2, groups - 1) * error
     return max(0.0, share - reach), min(1.0, share + reach)
 
 

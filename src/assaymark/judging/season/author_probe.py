@@ -7,11 +7,9 @@ often it is right with chance. It is the one prompt that lists the agents' names
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 from typing import Final, Literal
 
 from assaymark.engine.calls import CallSpec, Message, Reply
@@ -29,6 +27,7 @@ from assaymark.judging.season.horizon_split import BUDGET, split_horizon
 from assaymark.judging.season.horizon_types import Horizon
 from assaymark.prompting.strict_json import Rejected, shown
 from assaymark.protocol import JudgeSpec
+from assaymark.quantiles import wilson_ends
 from assaymark.records import JSON
 
 AUTHOR_TEMPLATE: Final = "author-v1.txt"
@@ -217,7 +216,7 @@ def _of_judge(judge: str, found: Sequence[tuple[PlannedProbe, Read[AuthorGuess]]
     """One judge's guesses."""
     right = [(probe.author, read.answer.author == probe.author) for probe, read in found if read.answer is not None]
     hits, n, chance = sum(hit for _, hit in right), len(right), 1 / len(found[0][0].options)
-    low, high = _wilson(hits, n, level) if n else (None, None)
+    low, high = wilson_ends(hits / n, n, level=level) if n else (None, None)
     state: ProbeState = "no guess" if low is None else "above chance" if low > chance else "not above chance"
     guesses, hits_of = Counter(author for author, _ in right), Counter(author for author, hit in right if hit)
     return AuthorProbe(
@@ -233,15 +232,6 @@ def _of_judge(judge: str, found: Sequence[tuple[PlannedProbe, Read[AuthorGuess]]
         state=state,
         hits_of={author: (hits_of[author], guesses[author]) for author in sorted(guesses)},
     )
-
-
-def _wilson(hits: int, n: int, level: float) -> tuple[float, float]:
-    """Wilson's score interval of a share."""
-    z = NormalDist().inv_cdf(0.5 + level / 2)
-    share = hits / n
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _refuse(found: Sequence[tuple[PlannedProbe, Read[AuthorGuess]]], level: float) -> None:

@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from scipy import special
-
 from assaymark.errors import InputError, Problem
 from assaymark.judging.season.scores import HIGHEST, points_of
+from assaymark.quantiles import t_quantile
 
 FloorState = Literal["ok", "no replicates"]
 GapState = Literal["apart", "tie", "tie through others", "floor unknown"]
@@ -132,7 +131,7 @@ def gap_floor(first: NoiseFloor, second: NoiseFloor, judges: NoiseFloor, *, leve
     if variance <= _ZERO**2:
         return 0.0
     freedom = variance**2 / math.fsum(part**2 / df for part, df in parts)
-    return float(special.stdtrit(freedom, 0.5 + level / 2)) * math.sqrt(variance)
+    return t_quantile(0.5 + level / 2, freedom) * math.sqrt(variance)
 
 
 def tie_classes(

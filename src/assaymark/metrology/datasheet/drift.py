@@ -13,9 +13,10 @@ from assaymark.metrology import checks
 from assaymark.metrology.contrasts import cluster_t, holm
 from assaymark.metrology.datasheet.calls import BASE, key_of
 from assaymark.metrology.datasheet.ladder import step_label
-from assaymark.metrology.datasheet.shares import Ends, wilson_of_share
+from assaymark.metrology.datasheet.shares import Ends
 from assaymark.metrology.datasheet.sheet import Datasheet, anchored_calls
 from assaymark.metrology.datasheet.verdicts import CLASSES, pair_class
+from assaymark.quantiles import wilson_ends
 from assaymark.records import JSON, Measurement, PairCall
 
 COMPARED: Final = (
@@ -253,7 +254,7 @@ def _compared(sheet: Datasheet) -> list[Measurement]:
 
 def difference_interval(old: float, new: float, n_old: int, n_new: int, alpha: float) -> Ends:
     """Newcombe's hybrid score interval of a difference of two shares (method 10)."""
-    (l1, u1), (l2, u2) = (wilson_of_share(p, n, level=1 - alpha) for p, n in ((old, n_old), (new, n_new)))
+    (l1, u1), (l2, u2) = (wilson_ends(p, n, level=1 - alpha) for p, n in ((old, n_old), (new, n_new)))
     gap = new - old
     low = gap - np.hypot(new - l2, u1 - old)
     high = gap + np.hypot(u2 - new, old - l1)

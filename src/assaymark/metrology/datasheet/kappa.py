@@ -16,7 +16,7 @@ from assaymark.metrology.datasheet.calls import BASE, CallTable, call_table, key
 from assaymark.metrology.datasheet.recorder import Recorder
 from assaymark.metrology.datasheet.shares import Ends, TaskBootstrap
 from assaymark.metrology.datasheet.verdicts import CODES, OUTCOME_OF, OUTCOMES
-from assaymark.metrology.intervals import t_quantile
+from assaymark.quantiles import t_quantile
 from assaymark.records import JSON, Measurement, PairCall
 
 FEW_TASKS: Final = 20

@@ -24,7 +24,7 @@ from assaymark.metrology.datasheet.psychometrics import (
 from assaymark.metrology.datasheet.recorder import CALLS, Recorder
 from assaymark.metrology.datasheet.shares import ENOUGH_TASKS, LEAST_PAIRS, LEAST_TASKS, dispersion
 from assaymark.metrology.datasheet.verdicts import VERDICTS
-from assaymark.metrology.intervals import normal_quantile
+from assaymark.quantiles import normal_quantile
 from assaymark.records import JSON, Measurement
 
 TARGET: Final = 0.75

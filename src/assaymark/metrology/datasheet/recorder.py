@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.datasheet.shares import ShareInterval, TaskBootstrap, share_interval, wilson_of_share
+from assaymark.metrology.datasheet.shares import ShareInterval, TaskBootstrap, share_interval
+from assaymark.quantiles import wilson_ends
 from assaymark.records import JSON, Measurement
 
 CALLS, PAIRS = "calls", "pairs"
@@ -105,7 +106,7 @@ class Recorder:
             n=n,
             n_of=n_of,
             method=f"{what}, Wilson interval{repeated}",
-            ends=wilson_of_share(hits / n, size, level=self.level),
+            ends=wilson_ends(hits / n, size, level=self.level),
             detail={"count": hits, **(detail or {}), "by_task": _by_task(found), "effective_n": found.effective},
         )
 

@@ -18,8 +18,8 @@ from scipy import special
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.intervals import normal_quantile, t_quantile, wilson
 from assaymark.metrology.resampling import SMALL_PRODUCT, Resamples, percentile_ends, resamples_of
+from assaymark.quantiles import t_quantile
 
 Ends = tuple[float, float]
 
@@ -211,20 +211,3 @@ def _dirichlet_ends(counts: Floats, values: Floats, bootstrap: TaskBootstrap) ->
         float(values[0]) if counts[0] == total else low,
         float(values[-1]) if counts[-1] == total else high,
     )
-
-
-def wilson_of_share(share: float, size: float, *, level: float) -> Ends:
-    """`wilson` for a share that need not be a whole count out of ``size``, as when calls repeat the same question.
-
-    >>> low, high = wilson_of_share(0.5, 100, level=0.95)
-    >>> f"{low:.4f} {high:.4f}"
-    '0.4038 0.5962'
-    """
-    hits = share * size
-    if abs(hits - round(hits)) < 1e-9 and float(size).is_integer():
-        return wilson(round(hits), int(size), level=level)
-    z = normal_quantile(0.5 + level / 2)
-    spread = z * z / size
-    centre = (share + spread / 2) / (1 + spread)
-    half = z / (1 + spread) * math.sqrt(share * (1 - share) / size + spread / (4 * size))
-    return (0.0 if share == 0 else float(centre - half)), (1.0 if share == 1 else float(centre + half))

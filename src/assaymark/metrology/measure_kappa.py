@@ -1,0 +1,149 @@
+"""What both ways to a kappa share: from ratings and from contingency tables come the same measurements.
+
+`measure_agreement` counts the ratings of a table in memory, `pooled_agreement` adds up the tables of its parts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from assaymark.metrology.agreement import Pair, round_half_up
+from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.intervals import Interval
+from assaymark.metrology.panel import Panel
+from assaymark.metrology.resampling import KappaSums
+from assaymark.records import JSON, Measurement
+
+ONE_FAMILY = "not measurable: one judge family, needs two"
+
+KAPPA = (
+    "mean of pairwise quadratic-weighted kappa over judges of different families; "
+    "trials averaged, halves rounded up, clipped to 1..5"
+)
+_RESAMPLES = 10_000  # intervals of kappa share no error rate, so the size of the Holm family does not enter
+
+
+def categories_of(scores: Floats) -> Ints:
+    """Averaged scores as ratings on 1..5: halves up, then clipped.
+
+    Rounding at the ninth decimal first undoes float noise: thirds that add up to 2.5 can fall short of it in binary.
+
+    >>> categories_of(np.array([2.5, 0.2, (0.1 + 0.2 + 7.2) / 3])).tolist()
+    [3, 1, 3]
+    """
+    rounded = np.asarray(round_half_up(np.round(scores, 9))) if scores.size else scores
+    return np.clip(rounded, 1, 5).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The ratings of some trajectories, counted: sums by cluster, the points had halves gone to even, and tables.
+
+    ``halves`` [K] are mean pairwise kappas, ``tables`` [K, P, 5, 5] contingency tables over the pairs of ``sums``.
+    """
+
+    sums: KappaSums
+    halves: list[float | None]
+    tables: Ints
+
+
+def kappa_measurements(
+    panel: Panel, f: int | None, n: int, clusters: int, counted: Counted | str, rng: np.random.Generator
+) -> Iterator[Measurement]:
+    """Mean pairwise kappas of all names with their two intervals; ``counted`` may be the reason that there are none."""
+    format_ = {} if f is None else {"format": panel.table.formats[f]}
+    common: dict[str, Any] = {"n": n, "n_of": "trajectories", "method": KAPPA}
+    details: list[dict[str, JSON]] = [{"clusters": clusters} for _ in panel.names]
+    if isinstance(counted, str):
+        for name, detail in zip(panel.names, details, strict=True):
+            labels = {"dimension": name, **format_}
+            yield panel.measure("kappa.mean_pairwise", labels, value=None, state=counted, detail=detail, **common)
+        return
+    points = counted.sums.points()
+    boots, jacks = _intervals(panel, counted.sums, rng)
+    pairs = list(_by_pair(panel, counted))
+    for k, name in enumerate(panel.names):
+        detail = details[k] | pairs[k] | {"half_even": counted.halves[k]}
+        found: dict[str, Any] = {"value": points[k]}
+        if points[k] is None:
+            found["state"] = _constant(n, pairs[k]["pairs"])
+        else:
+            ends, apart = _ends(boots[k], jacks[k], panel.study.inference.level)
+            found, detail = found | ends, detail | apart
+        yield panel.measure("kappa.mean_pairwise", {"dimension": name, **format_}, **found, detail=detail, **common)
+
+
+def _by_pair(panel: Panel, counted: Counted) -> Iterator[dict[str, Any]]:
+    """Of every name the kappa and the contingency table of each pair of judges; None where the pair has no kappa."""
+    judges = panel.table.judges
+    names = [f"{judges[a]}|{judges[b]}" for a, b in counted.sums.pairs]
+    for kappas, tables in zip(counted.sums.of_all().T.tolist(), counted.tables.tolist(), strict=True):
+        known = (None if math.isnan(kappa) else kappa for kappa in kappas)
+        yield {"pairs": dict(zip(names, known, strict=True)), "tables": dict(zip(names, tables, strict=True))}
+
+
+def _constant(n: int, pairs: Mapping[str, float | None]) -> str:
+    """The state of a mean that a pair without a kappa leaves undefined."""
+    constant = ", ".join(pair for pair, kappa in pairs.items() if kappa is None)
+    return f"undefined: both judges gave one rating to all {n} trajectories ({constant})"
+
+
+def _ends(boot: Interval | str, jack: Interval | str, level: float) -> tuple[dict[str, Any], dict[str, JSON]]:
+    """The bootstrap interval as the ends of a measurement, and what its detail says of both intervals."""
+    apart: dict[str, JSON] = {
+        "t_low": jack.low if isinstance(jack, Interval) else None,
+        "t_high": jack.high if isinstance(jack, Interval) else None,
+        "interval_method": boot.method if isinstance(boot, Interval) else boot,
+    }
+    return ({"low": boot.low, "high": boot.high, "level": level} if isinstance(boot, Interval) else {}), apart
+
+
+def _intervals(
+    panel: Panel, sums: KappaSums, rng: np.random.Generator
+) -> tuple[list[Interval | str], list[Interval | str]]:
+    """Bootstrap and jackknife interval of every name, or the reasons that there are none."""
+    if sums.clusters < 2:
+        none: list[Interval | str] = ["no interval: one cluster, needs two"] * len(panel.names)
+        return none, none
+    plan = panel.study.inference
+    boots = sums.bootstrap(level=plan.level, resamples=plan.resamples or _RESAMPLES, rng=rng)
+    return boots, sums.jackknife(level=plan.level)
+
+
+def kappa_state(panel: Panel, f: int | None, n: int, clusters: int) -> str | None:
+    """Why these kappas are not computed, or None."""
+    gates = panel.study.gates
+    if len(set(panel.table.families)) < 2:
+        return ONE_FAMILY
+    if f is not None and (n < gates.format_min_records or clusters < gates.format_min_clusters):
+        return f"too few to gate: {n} records in {clusters} cluster{'' if clusters == 1 else 's'}"
+    return panel.missing
+
+
+def cross_family_pairs(families: tuple[str, ...]) -> list[Pair]:
+    """Pairs of judges of different families: siblings agree with each other for reasons of their own.
+
+    >>> cross_family_pairs(("north", "north", "south"))
+    [(0, 2), (1, 2)]
+    """
+    return [(a, b) for a, b in combinations(range(len(families)), 2) if families[a] != families[b]]
+
+
+def plain_measurements(
+    panel: Panel, name: str, method: str, statistic: Callable[[], list[float | str]]
+) -> Iterator[Measurement]:
+    """A statistic of the whole panel for every name, without an interval; a text among its values is a state."""
+    common = {"n": panel.table.n, "n_of": "trajectories", "method": method}
+    state = ONE_FAMILY if len(set(panel.table.families)) < 2 else panel.missing
+    values = [state] * len(panel.names) if state else statistic()
+    for dimension, value in zip(panel.names, values, strict=True):
+        known = isinstance(value, float)
+        yield panel.measure(
+            name, {"dimension": dimension}, value=value if known else None, state="ok" if known else value, **common
+        )
