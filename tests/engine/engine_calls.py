@@ -52,6 +52,19 @@ def echo() -> Scripted:
     return Scripted(lambda call: call.messages[-1].text)
 
 
+def in_a_loop(work):
+    """What ``work`` gives where an event loop is running, as in the cell of a notebook."""
+
+    async def cell():
+        return work()
+
+    loop = asyncio.new_event_loop()  # `asyncio.run` would take the signals
+    try:
+        return loop.run_until_complete(cell())
+    finally:
+        loop.close()
+
+
 class Places:
     """A model behind several addresses and keys; ``answer`` is told the arguments of a call."""
 

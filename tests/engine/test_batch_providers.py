@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from anthropic.types.messages import MessageBatch, MessageBatchIndividualResponse
 from batch_servers import NOT_FOUND, AnthropicHost, GoogleHost, Host, OpenAIChatHost, OpenAIHost, hosting
+from engine_calls import in_a_loop
 from google.genai.types import GenerateContentResponse
 from openai.types import Batch, FileObject
 from openai_wire import SAID, call
@@ -112,6 +113,11 @@ def lines_of(desk) -> list[dict]:
 
 def body_of(line: dict) -> dict:
     return next(line[name] for name in ("body", "params", "request") if name in line)
+
+
+def test_batches_run_inside_an_event_loop(desk, tmp_path):
+    with Ledger.open(tmp_path / "ledger.db") as ledger:
+        assert in_a_loop(lambda: desk.run(ledger)).made == 5
 
 
 def test_a_call_in_a_batch_asks_what_it_asks_alone(desk):

@@ -6,11 +6,12 @@ import asyncio
 import gc
 import os
 import signal
+import threading
 import time
 from functools import partial
 
 import pytest
-from engine_calls import Scripted, call, calls, echo
+from engine_calls import Scripted, call, calls, echo, in_a_loop
 
 from assaymark.engine import Ledger, Reply, run_calls
 from assaymark.errors import LedgerError, ModelError, UnknownNameError
@@ -252,12 +253,20 @@ def test_a_second_run_on_one_ledger_is_refused(ledger):
     assert model.asked == []
 
 
-def test_inside_an_event_loop_it_says_what_to_do(ledger):
-    async def inside():
-        run_calls(ledger, [call()], {NAME: echo()})
+def test_it_runs_inside_an_event_loop(ledger):
+    here = threading.get_ident()
+    model = Scripted(lambda _call: "here" if threading.get_ident() == here else "elsewhere", wait=0.001)
+    summary = in_a_loop(lambda: run_calls(ledger, calls(3), {NAME: model}))
+    assert summary.made == 3
+    assert {ledger.reply(key).text for key in model.asked} == {"elsewhere"}
 
-    with pytest.raises(RuntimeError, match=r"asyncio.to_thread\(run_calls"):
-        asyncio.run(inside())
+
+def test_a_defect_inside_an_event_loop_comes_out(ledger):
+    def answer(_call):
+        raise ZeroDivisionError("a defect")
+
+    with pytest.raises(ZeroDivisionError, match="a defect"):
+        in_a_loop(lambda: run_calls(ledger, [call()], {NAME: Scripted(answer)}))
 
 
 def test_it_runs_in_a_thread_of_an_event_loop(ledger):
@@ -268,8 +277,9 @@ def test_it_runs_in_a_thread_of_an_event_loop(ledger):
 # --- signals --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("around", [lambda work: work(), in_a_loop], ids=["alone", "inside an event loop"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_drains_what_is_under_way(ledger, number, request):
+def test_a_signal_drains_what_is_under_way(ledger, number, around, request):
     sent = []
 
     def answer(call):
@@ -282,7 +292,7 @@ def test_a_signal_drains_what_is_under_way(ledger, number, request):
     # A process in the background of a shell starts with SIGINT ignored, and then it would stay ignored.
     before = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
     request.addfinalizer(partial(signal.signal, number, signal.signal(number, before)))
-    summary = run_calls(ledger, calls(50), {NAME: model}, concurrency=3, **QUICK)
+    summary = around(lambda: run_calls(ledger, calls(50), {NAME: model}, concurrency=3, **QUICK))
     assert summary.interrupted
     assert ledger.pending(model.asked) == []
     assert ledger.orphaned() == []
@@ -303,6 +313,31 @@ def test_a_signal_ends_the_pause_before_another_attempt(ledger):
     summary = run_calls(ledger, [call()], {NAME: Scripted(answer)}, backoff_s=60)
     assert time.monotonic() - started < 5
     assert (summary.interrupted, summary.failed, summary.left) == (True, (), 1)
+
+
+@pytest.mark.parametrize("around", [lambda work: work(), in_a_loop], ids=["alone", "inside an event loop"])
+def test_a_second_interrupt_ends_the_run(ledger, around, request):
+    """What was under way is left behind: the next run asks it again."""
+
+    def press_twice():
+        for _ in range(2):
+            time.sleep(0.1)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    class Hung:
+        async def complete(self, call):
+            pressing.start()
+            await asyncio.sleep(60)
+
+    pressing = threading.Thread(target=press_twice)
+    request.addfinalizer(
+        partial(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, signal.default_int_handler))
+    )
+    with pytest.raises(KeyboardInterrupt):
+        around(lambda: run_calls(ledger, [call()], {NAME: Hung()}))
+    pressing.join()
+    assert len(ledger.orphaned()) == 1
+    assert run_calls(ledger, [call()], {NAME: echo()}).made == 1
 
 
 def test_an_ignored_signal_stays_ignored(ledger):

@@ -7,16 +7,14 @@ So a run can end at any moment, even by a power cut, and the next one goes on fr
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from assaymark.engine.batch_run import BatchRun, Say, Terms
 from assaymark.engine.breaker import provider_of
 from assaymark.engine.calls import CallSpec
 from assaymark.engine.ledger import Ledger
+from assaymark.engine.loop import on_signals
 from assaymark.engine.models.batches import BatchMaker
 from assaymark.engine.runner import Failure, Progress
 from assaymark.errors import UnknownNameError
@@ -115,7 +113,7 @@ def run_batches(
         ledger.plan(asked.values())
         pending = ledger.pending(asked)
         run = BatchRun(ledger, asked, pending, providers, terms, progress=progress, say=say)
-        with _on_signals(run.stop), run:
+        with on_signals(run.stop), run:
             run.work()
     return BatchSummary(
         planned=len(asked),
@@ -146,28 +144,3 @@ def cancel_batches(ledger: Ledger, providers: Mapping[str, BatchMaker], *, say: 
         run = BatchRun(ledger, {}, [], providers, Terms(), say=say)
         with run:
             return run.cancel()
-
-
-@contextmanager
-def _on_signals(act: Callable[[], None]) -> Iterator[None]:
-    """Do ``act`` at the first SIGINT or SIGTERM, after which they act as they did before."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may set handlers; whoever runs us elsewhere has the signals
-        return
-    found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    before = {number: handler for number, handler in found.items() if handler is not signal.SIG_IGN}
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
-
-    def first(_number: int, _frame: object) -> None:
-        restore()
-        act()
-
-    for number in before:
-        signal.signal(number, first)
-    try:
-        yield
-    finally:
-        restore()

@@ -18,7 +18,6 @@ from assaymark.engine.gate import Gate, Permit
 from assaymark.engine.journal import Journal
 from assaymark.engine.ledger import Ledger
 from assaymark.engine.limits import Limits
-from assaymark.engine.loop import on_signals
 from assaymark.engine.purse import Hold, Purse
 from assaymark.engine.room import Room
 from assaymark.engine.rows import Attempt, Committed, End
@@ -111,7 +110,7 @@ class Run:
 
     async def ask(self, models: Mapping[str, Model]) -> None:
         """Ask every call there is; returns when each has ended, or after a drain."""
-        with ThreadPoolExecutor(1, "ledger") as thread, on_signals(self._interrupt):
+        with ThreadPoolExecutor(1, "ledger") as thread:
             self._journal = Journal(self._work, thread, self._committed)
             workers: list[asyncio.Task[None]] = []
             for name, size in self._work.sizes().items():
@@ -131,6 +130,7 @@ class Run:
 
     async def _see_through(self, workers: list[asyncio.Task[None]], writer: asyncio.Task[None]) -> None:
         crew = asyncio.gather(*workers)
+        crew.add_done_callback(lambda done: done.cancelled() or done.exception())  # told by whoever ended it
         both: set[asyncio.Future[Any]] = {crew, writer}
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         if writer.done():  # it cannot write: nobody may send anything more
@@ -234,7 +234,8 @@ class Run:
             except Exception as exc:
                 self._halt(exc)
 
-    def _interrupt(self) -> None:
+    def interrupt(self) -> None:
+        """Let what is under way finish, and start nothing new."""
         self.interrupted = True
         self._stop()
 

@@ -11,7 +11,7 @@ from assaymark.engine.breaker import Patience
 from assaymark.engine.calls import CallSpec, Model
 from assaymark.engine.ledger import Ledger
 from assaymark.engine.limits import Limits
-from assaymark.engine.loop import check_no_loop, on_own_loop
+from assaymark.engine.loop import on_own_loop
 from assaymark.engine.purse import Purse
 from assaymark.engine.run import Failure, Manner, Progress, Run
 from assaymark.engine.work import Listed, Planned, Shared, Work, sizes_of
@@ -69,7 +69,8 @@ def run_calls(
     a pause that doubles; other failures are written down and the run goes on. A provider that asks to wait is not
     asked by anybody of this run until then, at most 300 seconds, and that counts as no failure. One that fails again
     and again, or has no money left, is not asked any more (`Patience`); the others are. SIGINT and SIGTERM let what is
-    under way finish and start nothing new; a second signal acts as usual. Call it from outside any event loop.
+    under way finish and start nothing new; a second signal acts as usual. It has an event loop of its own, and
+    can be called inside of one, as in a notebook.
 
     Parameters
     ----------
@@ -111,7 +112,6 @@ def run_calls(
     Exception
         Whatever a model raised that is no `ModelError`: a defect. What was under way was finished and written down.
     """
-    check_no_loop()
     manner = Manner(
         concurrency=concurrency,
         deadline_s=deadline_s,
@@ -140,7 +140,7 @@ def run_calls(
         already = len(asked) - len(pending)
         run = Run(ledger, work, manner, planned=len(asked), already=already, progress=progress, purse=purse)
         if pending:
-            on_own_loop(run.ask(models))
+            on_own_loop(run.ask(models), run.interrupt)
         open_ = len(ledger.pending(pending)) if ledger.leases else 0
     return _summary(run, work, planned=len(asked), already=already, orphaned=orphaned, open_=open_)
 
@@ -165,7 +165,6 @@ def run_worker(
     at a time. Calls of a model that is not in ``models`` are left to others, and so is what others gave up while this
     worker was there. ``planned`` of the summary counts what had no reply at the start.
     """
-    check_no_loop()
     manner = Manner(
         concurrency=concurrency,
         deadline_s=deadline_s,
@@ -191,7 +190,7 @@ def run_worker(
             purse.begin(ledger)
         run = Run(ledger, work, manner, planned=planned, already=0, progress=progress, purse=purse)
         if planned:
-            on_own_loop(run.ask(models))
+            on_own_loop(run.ask(models), run.interrupt)
         open_ = sum(_sizes(ledger, models).values()) if ledger.leases else 0
     return _summary(run, work, planned=planned, already=0, orphaned=orphaned, open_=open_)
 

@@ -9,9 +9,11 @@ from abc import abstractmethod
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
 from assaymark.engine.calls import CallSpec, Reply
+from assaymark.engine.loop import outside
 from assaymark.engine.models.failures import is_html, not_an_api
 from assaymark.engine.models.wire import (
     MOST_KEPT_BYTES,
@@ -99,7 +101,7 @@ def lane_of(call: CallSpec) -> str:
 class RemoteBatches:
     """The batches of one lane at its provider. Everything it does has a time limit, and fails as a `ModelError`.
 
-    It has an event loop of its own and cannot be used inside of one. Close it.
+    It has an event loop of its own. Close it.
 
     Parameters
     ----------
@@ -168,9 +170,9 @@ class RemoteBatches:
         """Close the connections."""
         try:
             for client in self._clients.values():
-                self._runner.run(self._shut(client))
+                outside(partial(self._runner.run, self._shut(client)))
         finally:
-            self._runner.close()
+            outside(self._runner.close)
 
     # --- of a provider ---
 
@@ -267,7 +269,7 @@ class RemoteBatches:
     # --- private ---
 
     def _do(self, work: Awaitable[T]) -> T:
-        return self._runner.run(attempt(self.at, self._plainly(work)))
+        return outside(partial(self._runner.run, attempt(self.at, self._plainly(work))))
 
     async def _plainly(self, work: Awaitable[T]) -> T:
         try:
