@@ -5,21 +5,27 @@
 """
 
 from assaymark.report.cost import money
-from assaymark.report.datasheet import render_comparison, render_datasheet
-from assaymark.report.frame import content_security_policy
+from assaymark.report.datasheet import judges_frame, render_comparison, render_datasheet
+from assaymark.report.frame import ALONE, Frame, Link, Site, content_security_policy
 from assaymark.report.inputs import AssayRun, PaidView, PlantedView, RubricView
-from assaymark.report.pages import render_pages
+from assaymark.report.pages import render_pages, study_frame
 from assaymark.report.terminal import terminal_summary
 
 __all__ = [
+    "ALONE",
     "AssayRun",
+    "Frame",
+    "Link",
     "PaidView",
     "PlantedView",
     "RubricView",
+    "Site",
     "content_security_policy",
+    "judges_frame",
     "money",
     "render_comparison",
     "render_datasheet",
     "render_pages",
+    "study_frame",
     "terminal_summary",
 ]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 from dataclasses import asdict, dataclass
+from typing import Final
 
-from assaymark import __version__
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.report.formats import clean, count
-from assaymark.report.frame import asset, environment
+from assaymark.report.frame import Frame, Link, Site
 
 LONGEST = 200_000
 """Characters of a text that a page shows; the ledger holds it whole."""
+
+_REPORT: Final = (Link("report", "/report/index.html", "Verdicts"),)
+_PROGRESS: Final = Link("live", "/live", "Progress")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +83,10 @@ class LiveView:
 
 def render_live(view: LiveView, *, report: bool) -> str:
     """The page of a run that is under way. With ``report`` it links to the pages that are there already."""
-    return _page(
-        "live.html", clean(view.name, 80), "live.js", connect=True, view=view, name=clean(view.name, 80),
-        rows=[(clean(one.model, 80), one, _share(one)) for one in view.models], report=report,
-    )  # fmt: skip
+    rows = [(clean(one.model, 80), one, _share(one)) for one in view.models]
+    return _frame((*_REPORT, _PROGRESS) if report else (_PROGRESS,)).render(
+        "live.html", clean(view.name, 80), here="live", scripts=("live.js",), connect=True, view=view, rows=rows
+    )
 
 
 def render_call(call: CallSpec, reply: Reply | None) -> str:
@@ -99,8 +100,8 @@ def render_call(call: CallSpec, reply: Reply | None) -> str:
         facts += [("Seconds", f"{reply.seconds:.3f}")] if reply.seconds is not None else []
         tokens = [str(value) for value in (reply.input_tokens, reply.output_tokens) if value is not None]
         facts += [("Tokens in and out", " and ".join(tokens))] if tokens else []
-    return _page(
-        "call.html", "One call", None, key=call.key, asked=asked,
+    return _frame((_PROGRESS,)).render(
+        "call.html", "One call", scripts=(), key=call.key, asked=asked,
         facts=[(name, clean(value, 400)) for name, value in facts],
         reply=None if reply is None else _cut(reply.text), raw=_cut(reply.raw) if reply and reply.raw else None,
     )  # fmt: skip
@@ -108,20 +109,12 @@ def render_call(call: CallSpec, reply: Reply | None) -> str:
 
 def render_missing(what: str) -> str:
     """That something is not there, with the way back."""
-    return _page("missing.html", "Not here", None, what=clean(what, 200))
+    return _frame((_PROGRESS,)).render("missing.html", "Not here", scripts=(), what=clean(what, 200))
 
 
-def _page(template: str, title: str, script: str | None, *, connect: bool = False, **values: object) -> str:
-    js = asset(script) if script else ""
-    allowed = f"'sha256-{base64.b64encode(hashlib.sha256(js.encode()).digest()).decode()}'" if script else "'none'"
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {allowed}; base-uri 'none'; form-action 'none'"
-    css = "\n".join((asset("page.css"), asset("live.css")))
-    return (
-        environment()
-        .get_template(template)
-        .render(csp=policy + "; connect-src 'self'" * connect, css=css, js=js, title=title,
-                version=__version__, hash="", **values)
-    )  # fmt: skip
+def _frame(nav: tuple[Link, ...]) -> Frame:
+    """What stands around a page that is not part of the report."""
+    return Frame(study="", mark="", nav=nav, site=Site(home="/"), styles=("page.css", "live.css"))
 
 
 def _cut(text: str) -> str:

@@ -7,9 +7,8 @@ its hash, so a script that came in with a record cannot run even if an escape we
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
-from assaymark import __version__
 from assaymark.report.agents_view import EXAMPLE, agents_view
 from assaymark.report.agreement import agreement_view
 from assaymark.report.board import board
@@ -23,7 +22,7 @@ from assaymark.report.evidence import LedgerRow, evidence_view, filters, ledger_
 from assaymark.report.filters import kind_filters, level_filters
 from assaymark.report.formats import clean, count, counted, listing, short_hash
 from assaymark.report.fragility import fragility_view
-from assaymark.report.frame import asset, content_security_policy, environment
+from assaymark.report.frame import ALONE, JUDGES, Frame, Link, Site
 from assaymark.report.gaps import gaps_view
 from assaymark.report.inputs import AssayRun
 from assaymark.report.levels import LEVELS, TALLY, level_views
@@ -38,23 +37,25 @@ from assaymark.report.stability import stability_view
 from assaymark.report.style import style_view
 
 _NAV: Final = (
-    ("verdicts", "index.html", "Verdicts"),
-    ("map", "claim-map.html", "Claim map"),
-    ("claims", "claims.html", "All claims"),
-    ("measurements", "measurements.html", "Measurements"),
-    ("ledger", "ledger/page-001.html", "Ledger"),
-    ("plan", "index.html#plan", "Plan"),
+    Link("verdicts", "index.html", "Verdicts"),
+    Link("map", "claim-map.html", "Claim map"),
+    Link("claims", "claims.html", "All claims"),
+    Link("measurements", "measurements.html", "Measurements"),
+    Link("ledger", "ledger/page-001.html", "Ledger"),
+    Link("plan", "index.html#plan", "Plan"),
 )
-_JUDGES: Final = ("judges", "datasheets.html", "Judges")
+_JUDGES: Final = Link(JUDGES, "datasheets.html", "Judges")
 
 
-def render_pages(run: AssayRun) -> Mapping[str, str]:
+def render_pages(run: AssayRun, site: Site = ALONE) -> Mapping[str, str]:
     """Every page of a run, as relative path -> HTML. Equal runs give equal bytes.
 
     Parameters
     ----------
     run : AssayRun
         The records. Nothing else is read: no clock, no files of the run, no network.
+    site : Site
+        The site that the pages are part of, where there are other runs beside this one.
 
     Returns
     -------
@@ -78,26 +79,26 @@ def render_pages(run: AssayRun) -> Mapping[str, str]:
     parts = paged(measured_rows(book))
     measured = dict(zip(part_names("measurements", len(parts)), parts, strict=True))
     links = measured_links(measured)
-    pages = {"index.html": _index(book, rows), "claim-map.html": _map(book, links)}
-    pages.update(_claims(book, links))
-    pages.update(_measurements(book, measured))
-    pages.update(_ledger(book, rows))
-    pages.update(_example(book))
+    frame = study_frame(run, site)
+    pages = {"index.html": _index(book, frame, rows), "claim-map.html": _map(book, frame, links)}
+    pages.update(_claims(book, frame, links))
+    pages.update(_measurements(frame, measured))
+    pages.update(_ledger(frame, rows))
+    pages.update(_example(book, frame))
     return pages
 
 
 # --- pages ----------------------------------------------------------------------------------------------------------
 
 
-def _index(book: Book, rows: Sequence[LedgerRow]) -> str:
+def _index(book: Book, frame: Frame, rows: Sequence[LedgerRow]) -> str:
     run = book.run
     levels = [v.publication_level for v in run.verdicts]
     titles = [book.title(name) for name, _ in run.rubric.dimensions]
-    return _render(
+    return frame.render(
         "index.html",
-        book,
-        "verdicts",
         "What may be said",
+        here="verdicts",
         tally=[(level, count(levels.count(level)), TALLY[level]) for level in LEVELS],
         claims_total=count(len(levels)),
         levels=level_views(book),
@@ -122,12 +123,11 @@ def _index(book: Book, rows: Sequence[LedgerRow]) -> str:
     )
 
 
-def _map(book: Book, links: Mapping[str, str]) -> str:
-    return _render(
+def _map(book: Book, frame: Frame, links: Mapping[str, str]) -> str:
+    return frame.render(
         "claim-map.html",
-        book,
-        "map",
         "Claim map",
+        here="map",
         map=claim_map(book, links),
         gaps=gaps_view(book),
         anchors=anchor_view(book),
@@ -136,17 +136,16 @@ def _map(book: Book, links: Mapping[str, str]) -> str:
     )
 
 
-def _claims(book: Book, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _claims(book: Book, frame: Frame, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     pages = paged(cards(book, links), PAGE)
     names = part_names("claims", len(pages))
     for at, rows in enumerate(pages):
         yield (
             names[at],
-            _render(
+            frame.render(
                 "claims.html",
-                book,
-                "claims",
                 "All claims",
+                here="claims",
                 rows=rows,
                 filters=level_filters([row.claim.level for row in rows]),
                 total=counted(len(rows), "claim"),
@@ -155,16 +154,15 @@ def _claims(book: Book, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         )
 
 
-def _measurements(book: Book, pages: Mapping[str, Sequence[MeasuredRow]]) -> Iterator[tuple[str, str]]:
+def _measurements(frame: Frame, pages: Mapping[str, Sequence[MeasuredRow]]) -> Iterator[tuple[str, str]]:
     names = list(pages)
     for at, (name, rows) in enumerate(pages.items()):
         yield (
             name,
-            _render(
+            frame.render(
                 "measurements.html",
-                book,
-                "measurements",
                 "Every measurement",
+                here="measurements",
                 rows=rows,
                 filters=kind_filters(rows),
                 total=counted(len(rows), "measurement"),
@@ -173,16 +171,15 @@ def _measurements(book: Book, pages: Mapping[str, Sequence[MeasuredRow]]) -> Ite
         )
 
 
-def _ledger(book: Book, rows: Sequence[LedgerRow]) -> Iterator[tuple[str, str]]:
+def _ledger(frame: Frame, rows: Sequence[LedgerRow]) -> Iterator[tuple[str, str]]:
     pages = paged(rows)
     names = [f"page-{at:03d}.html" for at in range(1, len(pages) + 1)]
     done = 0
     for at, part in enumerate(pages):
-        html = _render(
+        html = frame.render(
             "ledger.html",
-            book,
-            "ledger",
             "The evidence ledger",
+            here="ledger",
             root="../",
             rows=part,
             filters=filters(part),
@@ -194,11 +191,11 @@ def _ledger(book: Book, rows: Sequence[LedgerRow]) -> Iterator[tuple[str, str]]:
         yield f"ledger/{names[at]}", html
 
 
-def _example(book: Book) -> Iterator[tuple[str, str]]:
+def _example(book: Book, frame: Frame) -> Iterator[tuple[str, str]]:
     """The page of one whole cycle, where the run has one."""
     view = example_view(book)
     if view is not None:
-        yield EXAMPLE, _render("cycle-example.html", book, "", view.title, view=view)
+        yield EXAMPLE, frame.render("cycle-example.html", view.title, here="", view=view)
 
 
 def _span(done: int, here: int, total: int) -> str:
@@ -208,21 +205,11 @@ def _span(done: int, here: int, total: int) -> str:
 # --- the frame ------------------------------------------------------------------------------------------------------
 
 
-def _render(template: str, book: Book, here: str, title: str, *, root: str = "", **values: Any) -> str:
-    return (
-        environment()
-        .get_template(template)
-        .render(
-            csp=content_security_policy(),
-            css=asset("page.css"),
-            js=asset("page.js"),
-            here=here,
-            title=title,
-            study=clean(book.run.study.title or book.run.study.name, 120),
-            nav=(*_NAV, _JUDGES) if book.run.datasheets else _NAV,
-            root=root,
-            version=__version__,
-            short_hash=short_hash(clean(book.run.plan_hash)),
-            **values,
-        )
+def study_frame(run: AssayRun, site: Site = ALONE) -> Frame:
+    """What stands around every page of a study, the datasheets of its judges included."""
+    return Frame(
+        study=clean(run.study.title or run.study.name, 120),
+        mark=short_hash(clean(run.plan_hash)),
+        nav=(*_NAV, _JUDGES) if run.datasheets else _NAV,
+        site=site,
     )

@@ -47,7 +47,7 @@ from assaymark.metrology.datasheet import (
 )
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Judgment, Measurement, PairCall, canonical_json, parse, sha256_text
-from assaymark.report import render_comparison, render_datasheet
+from assaymark.report import Frame, judges_frame, render_comparison, render_datasheet
 from assaymark.report.datasheet import datasheet_path
 from assaymark.workflow.asking import ask
 from assaymark.workflow.folder import RunFolder, new_folder, read_text, write_atomic
@@ -399,12 +399,15 @@ def _require_seed(seed: int) -> None:
         raise InputError("--seed", [f"must be 0 or more (got {seed})"])
 
 
-def datasheet_pages(sheets: Sequence[Datasheet], agreement: Sequence[Measurement] = ()) -> dict[str, str]:
-    """The page of each judge, and the page that holds them side by side."""
+def datasheet_pages(
+    sheets: Sequence[Datasheet], agreement: Sequence[Measurement] = (), frame: Frame | None = None
+) -> dict[str, str]:
+    """The page of each judge, and the page that holds them side by side, in the frame of their run."""
+    frame = frame or judges_frame()
     pages: dict[str, str] = {}
     for sheet in sheets:
-        pages.update(render_datasheet(sheet, peers=[one for one in sheets if one.judge != sheet.judge]))
-    pages.update(render_comparison(sheets, agreement=agreement))
+        pages.update(render_datasheet(sheet, [one for one in sheets if one.judge != sheet.judge], frame))
+    pages.update(render_comparison(sheets, agreement=agreement, frame=frame))
     return pages
 
 

@@ -14,7 +14,7 @@ from assaymark.errors import LedgerError
 from assaymark.judging import PLANTED
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import Decision, Judgment
-from assaymark.report import AssayRun, PaidView, PlantedView, RubricView, render_pages, terminal_summary
+from assaymark.report import AssayRun, PaidView, PlantedView, RubricView, render_pages, study_frame, terminal_summary
 from assaymark.workflow.datasheets import datasheet_pages, stored_datasheets
 from assaymark.workflow.folder import RunFolder, replace_files
 from assaymark.workflow.locking import Locked, open_locked
@@ -43,7 +43,8 @@ def report(folder: RunFolder) -> Reported:
     locked = open_locked(folder)
     sheets = stored_datasheets(folder)
     run = gather(locked, Store(folder), datasheets=tuple(sheet.judge for sheet in sheets), paid=_paid(folder))
-    replace_files(folder.report, {**render_pages(run), **(datasheet_pages(sheets) if sheets else {})})
+    judges = datasheet_pages(sheets, frame=study_frame(run)) if sheets else {}
+    replace_files(folder.report, {**render_pages(run), **judges})
     return Reported(folder.report / "index.html", terminal_summary(run))
 
 

@@ -16,6 +16,7 @@ from assaymark.claims.messages import Catalogue, catalogue, english, languages
 from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import Level, Measurement, Verdict, content_id
+from assaymark.report.season import season_frame
 from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.site import write_site
 from assaymark.workflow.claiming import Panel, tally_of
@@ -125,7 +126,7 @@ def publish_site(
 
     def write(folder: Path) -> None:
         write_site(run, folder, languages=languages)
-        for name, page in (datasheet_pages(sheets) if sheets else {}).items():
+        for name, page in (datasheet_pages(sheets, frame=season_frame(run)) if sheets else {}).items():
             write_atomic(folder / name, page)
 
     return replace_site(site, run.name, run.plan_hash, write)

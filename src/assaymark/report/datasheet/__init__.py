@@ -3,7 +3,7 @@
 `render_datasheet` and `render_comparison` read `Datasheet` records and give text; whoever calls them writes the files.
 """
 
-from assaymark.report.datasheet.pages import COMPARISON, render_comparison, render_datasheet
+from assaymark.report.datasheet.pages import COMPARISON, judges_frame, render_comparison, render_datasheet
 from assaymark.report.datasheet.reading import datasheet_path
 
-__all__ = ["COMPARISON", "datasheet_path", "render_comparison", "render_datasheet"]
+__all__ = ["COMPARISON", "datasheet_path", "judges_frame", "render_comparison", "render_datasheet"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from assaymark import __version__
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import Measurement
@@ -13,13 +12,22 @@ from assaymark.report.datasheet.comparison import comparison_view
 from assaymark.report.datasheet.reading import MORE, Opened, comparable, datasheet_path, opened, xml_safe
 from assaymark.report.datasheet.sheet_view import sheet_view
 from assaymark.report.datasheet.summary import summary_svg
-from assaymark.report.formats import count
-from assaymark.report.frame import asset, content_security_policy, environment
+from assaymark.report.frame import ALONE, JUDGES, Frame, Link, Site, asset
 
 COMPARISON: Final = "datasheets.html"
 
+_STYLES: Final = ("datasheet.css", "datasheet-marks.css")
 
-def render_datasheet(sheet: Datasheet, peers: Sequence[Datasheet] = ()) -> Mapping[str, str]:
+
+def judges_frame(first: str = COMPARISON, site: Site = ALONE) -> Frame:
+    """What stands around the pages of judges that were measured by themselves, in no study."""
+    around = site if site.runs else Site(home=first)
+    return Frame(study="", mark="", nav=(Link(JUDGES, first, "Judges"),), site=around)
+
+
+def render_datasheet(
+    sheet: Datasheet, peers: Sequence[Datasheet] = (), frame: Frame | None = None
+) -> Mapping[str, str]:
     """The page of one judge and its summary figure, as relative path -> text. Equal datasheets give equal bytes.
 
     Parameters
@@ -29,6 +37,8 @@ def render_datasheet(sheet: Datasheet, peers: Sequence[Datasheet] = ()) -> Mappi
     peers : sequence of Datasheet
         Judges that the figures draw for scale, by name and at most four; those that were measured on other texts or
         under another prompt are left out, and named. With peers the page links to ``datasheets.html``.
+    frame : Frame or None
+        What stands around the pages of the run that the judge is part of; None for a judge by itself.
 
     Returns
     -------
@@ -51,22 +61,25 @@ def render_datasheet(sheet: Datasheet, peers: Sequence[Datasheet] = ()) -> Mappi
     page = datasheet_path(sheet.judge)
     figure = page.removesuffix(".html") + ".svg"
     more = page.removesuffix(".html") + f"{MORE}.html"
+    frame = frame or judges_frame(COMPARISON if others else page)
     values = {
         "compare": f"../{COMPARISON}" if others else "",
         "figure": _leaf(figure),
         "page": _leaf(page),
         "more": _leaf(more),
-        "hash": view.hash,
         "v": view,
     }
-    made = {page: _render("datasheet.html", view.title, **values)}
+    made = {page: _page(frame, "datasheet.html", view.title, root="../", **values)}
     if view.apart:
-        made[more] = _render("datasheet-measurements.html", f"{this.name}, every measurement", **values)
+        title = f"{this.name}, every measurement"
+        made[more] = _page(frame, "datasheet-measurements.html", title, root="../", **values)
     made[figure] = xml_safe(summary_svg(this, fit, asset("datasheet-marks.css"), asset("datasheet-figure.css")))
     return made
 
 
-def render_comparison(sheets: Sequence[Datasheet], *, agreement: Sequence[Measurement] = ()) -> Mapping[str, str]:
+def render_comparison(
+    sheets: Sequence[Datasheet], *, agreement: Sequence[Measurement] = (), frame: Frame | None = None
+) -> Mapping[str, str]:
     """Several judges on one page, by name: small multiples and one table. Nothing on it ranks them.
 
     Parameters
@@ -75,6 +88,8 @@ def render_comparison(sheets: Sequence[Datasheet], *, agreement: Sequence[Measur
         At least one, each judge once. Figures draw the first twelve by name; the tables hold all.
     agreement : sequence of Measurement
         ``between.kappa`` of pairs of judges; those among the measurements of a sheet are shown as well.
+    frame : Frame or None
+        What stands around the pages of the run that the judges are part of; None for judges by themselves.
 
     Returns
     -------
@@ -97,14 +112,7 @@ def render_comparison(sheets: Sequence[Datasheet], *, agreement: Sequence[Measur
         raise InputError("comparison of datasheets", problems)
     view = comparison_view(opened(sheets), agreement)
     title = "Judges, measured as instruments"
-    return {
-        COMPARISON: _render(
-            "datasheet-comparison.html",
-            title,
-            hash=f"{count(len(names))} judges",
-            v=view,
-        )
-    }
+    return {COMPARISON: _page(frame or judges_frame(), "datasheet-comparison.html", title, v=view)}
 
 
 def _leaf(path: str) -> str:
@@ -112,18 +120,5 @@ def _leaf(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def _render(template: str, title: str, **values: Any) -> str:
-    styles = (asset(name) for name in ("page.css", "datasheet.css", "datasheet-marks.css"))
-    html = (
-        environment()
-        .get_template(template)
-        .render(
-            csp=content_security_policy(),
-            css="\n".join(styles),
-            js=asset("page.js"),
-            title=title,
-            version=__version__,
-            **values,
-        )
-    )
-    return xml_safe(html)
+def _page(frame: Frame, template: str, title: str, *, root: str = "", **values: Any) -> str:
+    return xml_safe(frame.render(template, title, here=JUDGES, root=root, styles=_STYLES, **values))

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from assaymark import __version__
 from assaymark.report.filters import key_filters, kind_filters, level_filters
 from assaymark.report.formats import clean, count, counted, moment, percent, short_hash
-from assaymark.report.frame import asset, content_security_policy, environment
+from assaymark.report.frame import ALONE, Frame, Link, Site
 from assaymark.report.levels import LEVELS, TALLY
 from assaymark.report.measured import MeasuredRow, measured_links
 from assaymark.report.paging import paged, pager, part_names
@@ -36,22 +35,24 @@ from assaymark.report.portbench.traces import date_views, episode_paths, episode
 
 _HISTORIES, _EPISODES, _QUESTIONS = "histories.html", "episodes.html", "questions.html"
 _NAV: Final = (
-    ("results", "index.html", "Results"),
-    ("claims", "claims.html", "All claims"),
-    ("histories", _HISTORIES, "Histories"),
-    ("episodes", _EPISODES, "Episodes"),
-    ("questions", _QUESTIONS, "Questions"),
-    ("measurements", "measurements.html", "Measurements"),
+    Link("results", "index.html", "Results"),
+    Link("claims", "claims.html", "All claims"),
+    Link("histories", _HISTORIES, "Histories"),
+    Link("episodes", _EPISODES, "Episodes"),
+    Link("questions", _QUESTIONS, "Questions"),
+    Link("measurements", "measurements.html", "Measurements"),
 )
 
 
-def render_benchmark(run: BenchRun) -> Mapping[str, str]:
+def render_benchmark(run: BenchRun, site: Site = ALONE) -> Mapping[str, str]:
     """Every page of a benchmark, as relative path -> HTML. Equal runs give equal bytes.
 
     Parameters
     ----------
     run : BenchRun
         Nothing else is read: no clock, no file, no network.
+    site : Site
+        The site that the pages are part of, where there are other runs beside this one.
 
     Returns
     -------
@@ -71,29 +72,29 @@ def render_benchmark(run: BenchRun) -> Mapping[str, str]:
     ['claims.html', 'index.html', 'measurements.html']
     """
     book = BenchBook.of(run)
-    pages = {"index.html": _index(book)}
+    frame = _frame(book, site)
+    pages = {"index.html": _index(book, frame)}
     parts = paged(every_measurement(book))
     measured = dict(zip(part_names("measurements", len(parts)), parts, strict=True))
-    pages.update(_claims(book, measured_links(measured)))
-    pages.update(_measurements(book, measured))
-    pages.update(_histories(book))
-    pages.update(_episodes(book))
-    pages.update(_questions(book))
+    pages.update(_claims(book, frame, measured_links(measured)))
+    pages.update(_measurements(frame, measured))
+    pages.update(_histories(book, frame))
+    pages.update(_episodes(book, frame))
+    pages.update(_questions(book, frame))
     return pages
 
 
 # --- pages ------------------------------------------------------------------------------------------------------------
 
 
-def _index(book: BenchBook) -> str:
+def _index(book: BenchBook, frame: Frame) -> str:
     run = book.run
     levels = tally(run.verdicts)
     normal = [window for window in run.windows if not window.stress][:1]
-    return _render(
+    return frame.render(
         "portbench.html",
-        book,
-        "results",
         clean(run.title or "PortBench", 120),
+        here="results",
         lede=lede(book),
         reference=bool(run.models) and all(model.reference for model in run.models),
         known=[
@@ -151,7 +152,7 @@ def _facts(book: BenchBook) -> list[tuple[str, str]]:
     ]
 
 
-def _claims(book: BenchBook, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _claims(book: BenchBook, frame: Frame, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     pages = paged(every_claim(book, links), PAGE)
     names = part_names("claims", len(pages))
     for at, rows in enumerate(pages):
@@ -161,10 +162,10 @@ def _claims(book: BenchBook, links: Mapping[str, str]) -> Iterator[tuple[str, st
             "total": counted(len(rows), "claim"),
             "pager": pager(names, at),
         }
-        yield names[at], _render("portbench-claims.html", book, "claims", "All claims", **values)
+        yield names[at], frame.render("portbench-claims.html", "All claims", here="claims", **values)
 
 
-def _measurements(book: BenchBook, pages: Mapping[str, Sequence[MeasuredRow]]) -> Iterator[tuple[str, str]]:
+def _measurements(frame: Frame, pages: Mapping[str, Sequence[MeasuredRow]]) -> Iterator[tuple[str, str]]:
     names = list(pages)
     for at, (name, rows) in enumerate(pages.items()):
         values: dict[str, Any] = {
@@ -173,19 +174,18 @@ def _measurements(book: BenchBook, pages: Mapping[str, Sequence[MeasuredRow]]) -
             "total": counted(len(rows), "measurement"),
             "pager": pager(names, at),
         }
-        yield name, _render("measurements.html", book, "measurements", "Every measurement", **values)
+        yield name, frame.render("measurements.html", "Every measurement", here="measurements", **values)
 
 
-def _histories(book: BenchBook) -> Iterator[tuple[str, str]]:
+def _histories(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
     views = history_views(book)
     if views:
         yield (
             _HISTORIES,
-            _render(
+            frame.render(
                 "portbench-histories.html",
-                book,
-                "histories",
                 "Histories",
+                here="histories",
                 views=views,
                 performance=performance_views(book, book.run.windows),
                 performance_answer=performance_answer(book),
@@ -193,7 +193,7 @@ def _histories(book: BenchBook) -> Iterator[tuple[str, str]]:
         )
 
 
-def _episodes(book: BenchBook) -> Iterator[tuple[str, str]]:
+def _episodes(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
     episodes = book.run.episodes
     if not episodes:
         return
@@ -203,13 +203,13 @@ def _episodes(book: BenchBook) -> Iterator[tuple[str, str]]:
     filters = key_filters([row.model for row in rows])
     yield (
         _EPISODES,
-        _render("portbench-episodes.html", book, "episodes", "Episodes", rows=rows, filters=filters, total=total),
+        frame.render("portbench-episodes.html", "Episodes", here="episodes", rows=rows, filters=filters, total=total),
     )
     for episode, path in zip(episodes, paths, strict=True):
-        yield from _episode(book, episode, path)
+        yield from _episode(book, frame, episode, path)
 
 
-def _episode(book: BenchBook, episode: EpisodeTrace, path: str) -> Iterator[tuple[str, str]]:
+def _episode(book: BenchBook, frame: Frame, episode: EpisodeTrace, path: str) -> Iterator[tuple[str, str]]:
     """One episode, in parts where it is long."""
     parts = paged(date_views(episode))
     names = part_names(path, len(parts))
@@ -217,11 +217,11 @@ def _episode(book: BenchBook, episode: EpisodeTrace, path: str) -> Iterator[tupl
     title = f"{clean(episode.model, 60)}, {clean(episode.profile, 40)} profile"
     values: dict[str, Any] = {"window": book.window(episode.window), "convention": book.run.convention, "root": "../"}
     for at, dates in enumerate(parts):
-        page = _render("portbench-episode.html", book, "", title, dates=dates, pager=pager(leaves, at), **values)
+        page = frame.render("portbench-episode.html", title, here="", dates=dates, pager=pager(leaves, at), **values)
         yield names[at], page
 
 
-def _questions(book: BenchBook) -> Iterator[tuple[str, str]]:
+def _questions(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
     if not book.run.questions:
         return
     parts: tuple[tuple[QuestionView, ...], ...] = paged(question_views(book))
@@ -231,11 +231,10 @@ def _questions(book: BenchBook) -> Iterator[tuple[str, str]]:
         total = counted(len(rows), "question")
         yield (
             names[at],
-            _render(
+            frame.render(
                 "portbench-questions.html",
-                book,
-                "questions",
                 "Questions",
+                here="questions",
                 total=total,
                 pager=pager(names, at),
                 **values,
@@ -246,8 +245,8 @@ def _questions(book: BenchBook) -> Iterator[tuple[str, str]]:
 # --- the frame --------------------------------------------------------------------------------------------------------
 
 
-def _nav(book: BenchBook) -> tuple[tuple[str, str, str], ...]:
-    """The pages that this run has."""
+def _frame(book: BenchBook, site: Site) -> Frame:
+    """What stands around every page; the menu has the pages of this run."""
     absent = set()
     if not book.has_histories:
         absent.add("histories")
@@ -255,24 +254,10 @@ def _nav(book: BenchBook) -> tuple[tuple[str, str, str], ...]:
         absent.add("episodes")
     if not book.run.questions:
         absent.add("questions")
-    return tuple(entry for entry in _NAV if entry[0] not in absent)
-
-
-def _render(template: str, book: BenchBook, here: str, title: str, *, root: str = "", **values: Any) -> str:
-    return (
-        environment()
-        .get_template(template)
-        .render(
-            csp=content_security_policy(),
-            css="\n".join((asset("page.css"), asset("portbench.css"))),
-            js=asset("page.js"),
-            here=here,
-            title=title,
-            study=clean(book.run.name, 120),
-            nav=_nav(book),
-            root=root,
-            version=__version__,
-            short_hash=short_hash(clean(book.run.plan_hash)),
-            **values,
-        )
+    return Frame(
+        study=clean(book.run.name, 120),
+        mark=short_hash(clean(book.run.plan_hash)),
+        nav=tuple(link for link in _NAV if link.key not in absent),
+        site=site,
+        styles=("page.css", "portbench.css"),
     )

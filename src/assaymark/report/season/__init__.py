@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from assaymark.report.season.edition import season_frame
 from assaymark.report.season.inputs import (
     SeasonAgent,
     SeasonClaimLine,
@@ -27,6 +28,7 @@ __all__ = [
     "SeasonRun",
     "SeasonStep",
     "SeasonTrade",
+    "season_frame",
     "site_pages",
     "write_site",
 ]

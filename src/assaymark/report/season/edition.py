@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from assaymark import __version__
-from assaymark.claims.messages import Catalogue
+from assaymark.claims.messages import Catalogue, english
 from assaymark.report.formats import clean, short_hash
-from assaymark.report.frame import asset, content_security_policy, environment, frame_words
+from assaymark.report.frame import ALONE, JUDGES, Frame, Link, Site, frame_words
 from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.lookup import SeasonLookup
 from assaymark.report.season.words import Words
@@ -32,6 +31,7 @@ class Edition:
     words: Words
     folder: str
     languages: tuple[tuple[str, str, str], ...]
+    frame: Frame
 
     def render(
         self, template: str, path: str, title: str, *, here: str = "", styles: Sequence[str] = (), **values: Any
@@ -53,26 +53,15 @@ class Edition:
         **values
             What the template needs.
         """
-        run = self.book.run
-        return (
-            environment()
-            .get_template(template)
-            .render(
-                csp=content_security_policy(),
-                css="\n".join(asset(name) for name in (*_STYLES, *styles)),
-                js=asset("page.js"),
-                ui=frame_words(self.words.catalogue),
-                w=self.words,
-                here=here,
-                title=title,
-                study=clean(run.title or run.name, 120),
-                nav=[(name, f"{name}.html", self.words(f"nav.{name}")) for name in NAV],
-                root=self.up(path),
-                switch=self.switch(path),
-                version=__version__,
-                short_hash=short_hash(clean(run.plan_hash)),
-                **values,
-            )
+        return self.frame.render(
+            template,
+            title,
+            here=here,
+            root=self.up(path),
+            styles=styles,
+            w=self.words,
+            switch=self.switch(path),
+            **values,
         )
 
     def up(self, path: str) -> str:
@@ -88,10 +77,32 @@ class Edition:
         ]
 
 
-def editions(run: SeasonRun, catalogues: Sequence[Catalogue]) -> tuple[Edition, ...]:
+def editions(run: SeasonRun, catalogues: Sequence[Catalogue], site: Site = ALONE) -> tuple[Edition, ...]:
     """The site in each language: the first at the root, every other in a folder with its code."""
     book = SeasonLookup.of(run)
     named = tuple((one.language, one.name, f"{one.language}/" if at else "") for at, one in enumerate(catalogues))
-    return tuple(
-        Edition(book, Words(one), folder, named) for one, (_, _, folder) in zip(catalogues, named, strict=True)
+    found = []
+    for one, (_, _, folder) in zip(catalogues, named, strict=True):
+        words, depth = Words(one), folder.count("/")
+        frame = _frame(run, words, site.below(depth), "../" * depth)
+        found.append(Edition(book, words, folder, named, frame))
+    return tuple(found)
+
+
+def season_frame(run: SeasonRun, site: Site = ALONE) -> Frame:
+    """What stands around pages in English at the top of the site, such as the datasheets of the judges."""
+    return _frame(run, Words(english()), site)
+
+
+def _frame(run: SeasonRun, words: Words, site: Site, root: str = "") -> Frame:
+    nav = [Link(name, f"{name}.html", words(f"nav.{name}")) for name in NAV]
+    if any((judge.datasheet or "").startswith("datasheet/") for judge in run.judges):  # the site has their pages
+        nav.append(Link(JUDGES, f"{root}datasheets.html", words("nav.judges")))
+    return Frame(
+        study=clean(run.title or run.name, 120),
+        mark=short_hash(clean(run.plan_hash)),
+        nav=tuple(nav),
+        site=site,
+        styles=_STYLES,
+        ui=frame_words(words.catalogue),
     )

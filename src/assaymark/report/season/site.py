@@ -10,6 +10,7 @@ from typing import Final
 from assaymark.claims.messages import Catalogue, catalogue, languages
 from assaymark.errors import InputError, Problem
 from assaymark.report.formats import clean
+from assaymark.report.frame import ALONE, Site
 from assaymark.report.levels import LEVELS
 from assaymark.report.paging import pager, part_names
 from assaymark.report.season.audits import blinding_view, preference_level, preference_rows
@@ -27,7 +28,9 @@ CARDS: Final = 100
 """Claims on one page: so many in every language, so that a page has its translation."""
 
 
-def write_site(run: SeasonRun, out: Path, languages: Sequence[str | Catalogue] = languages()) -> list[Path]:
+def write_site(
+    run: SeasonRun, out: Path, languages: Sequence[str | Catalogue] = languages(), site: Site = ALONE
+) -> list[Path]:
     """Write the site of a season.
 
     Parameters
@@ -37,6 +40,8 @@ def write_site(run: SeasonRun, out: Path, languages: Sequence[str | Catalogue] =
         A folder that is empty or not there yet.
     languages : sequence of str or Catalogue
         The first lies at the root, every other in a folder with its code. Default: all that come with the package.
+    site : Site
+        The site that the pages are part of, where there are other runs beside this one.
 
     Returns
     -------
@@ -53,7 +58,7 @@ def write_site(run: SeasonRun, out: Path, languages: Sequence[str | Catalogue] =
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InputError(str(out), [Problem("folder", "holds something already; give a new or an empty one")])
     found = []
-    for path, html in site_pages(run, languages):
+    for path, html in site_pages(run, languages, site):
         target = out / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(html, encoding="utf-8")
@@ -61,7 +66,9 @@ def write_site(run: SeasonRun, out: Path, languages: Sequence[str | Catalogue] =
     return found
 
 
-def site_pages(run: SeasonRun, languages: Sequence[str | Catalogue] = languages()) -> Iterator[tuple[str, str]]:
+def site_pages(
+    run: SeasonRun, languages: Sequence[str | Catalogue] = languages(), site: Site = ALONE
+) -> Iterator[tuple[str, str]]:
     """Every page as path and HTML, one at a time. Equal runs give equal bytes; nothing but the run is read.
 
     Raises
@@ -71,7 +78,7 @@ def site_pages(run: SeasonRun, languages: Sequence[str | Catalogue] = languages(
     """
     catalogues = [one if isinstance(one, Catalogue) else catalogue(one) for one in languages]
     _check([one.language for one in catalogues])
-    for edition in editions(run, catalogues):
+    for edition in editions(run, catalogues, site):
         for path, html in edition_pages(edition):
             yield f"{edition.folder}{path}", html
 
