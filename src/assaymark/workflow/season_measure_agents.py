@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -42,14 +43,14 @@ def agent_measurements(material: SeasonMaterial, grades: Sequence[SeasonGrade]) 
 def _reliability(agent: str, checks: Sequence[SeasonCheck]) -> Measurement:
     counted = [one for one in checks if one.kind in RELIABILITY]
     n, passed = sum(one.checks for one in counted), sum(one.passed for one in counted)
-    return _of(
-        "season.reliability",
-        agent,
-        100.0 * passed / n if n else None,
-        n,
-        "checks",
-        {one.kind: [one.passed, one.checks] for one in checks},
+    return Measurement(
+        name="season.reliability",
+        labels={"agent": agent},
+        value=100.0 * passed / n if n else None,
+        n=n,
+        n_of="checks",
         state="ok" if n else "nothing could be checked",
+        detail={one.kind: [one.passed, one.checks] for one in checks},
         method="100 times the share of fill, cash and position checks that reconcile",
     )
 
@@ -62,35 +63,41 @@ def _lookahead(agent: str, grades: Sequence[SeasonGrade]) -> Measurement:
             said[one.judge].append(one.score.grades.lookahead_check)
     checks = {judge: "fail" if "fail" in found else "pass" for judge, found in sorted(said.items())}
     failed = sum(check == "fail" for check in checks.values())
-    return _of(
-        "season.lookahead",
-        agent,
-        float(failed) if checks else None,
-        len(checks),
-        "judges",
-        checks,
+    return Measurement(
+        name="season.lookahead",
+        labels={"agent": agent},
+        value=float(failed) if checks else None,
+        n=len(checks),
+        n_of="judges",
         state="ok" if checks else "not graded",
+        detail=checks,
         method="judges that say an earlier decision was graded on, or made with, later data",
     )
 
 
 def _thrash(agent: str, steps: Sequence[StepRecord], days: Sequence[str] | None) -> Measurement:
     """Round trips over the days of the season, on some of which a log may have several decisions, or none."""
-    method = "trades that take back earlier ones of the same name within some days, the latest first"
+    empty = Measurement(
+        name="season.thrash", labels={"agent": agent}, value=None, n=0, n_of="days", state="no fill is recorded",
+        method="trades that take back earlier ones of the same name within some days, the latest first",
+    )  # fmt: skip
     if days is None:
-        return _of("season.thrash", agent, None, 0, "days", state="no fill is recorded", method=method)
+        return empty
     fills: dict[str, list[Filled]] = {day: [] for day in days}
     for step in steps:
         fills[step.day] += [fill for fill in step.fills if fill.quantity]
     found = thrashing(list(fills.values()), within=WITHIN)
     detail = {"within": WITHIN, "trades": found.trades, "by_symbol": found.by_symbol}
-    return _of("season.thrash", agent, float(len(found.trips)), len(days), "days", detail, method=method)
+    return replace(empty, value=float(len(found.trips)), n=len(days), state="ok", detail=detail)
 
 
 def _decisions(agent: str, steps: Sequence[StepRecord], rejected: int) -> Measurement:
     silent = sum(bool({*NOT_USABLE} & {*step.decision.flags}) for step in steps)
-    detail = {"rejected": rejected, "silent": silent}
-    return _of("season.decisions", agent, float(len(steps)), len(steps), "decisions", detail, method="counted")
+    detail, n = {"rejected": rejected, "silent": silent}, len(steps)
+    return Measurement(
+        name="season.decisions", labels={"agent": agent}, value=float(n), n=n, n_of="decisions", method="counted",
+        detail=detail,
+    )  # fmt: skip
 
 
 # --- returns ----------------------------------------------------------------------------------------------------------
@@ -137,26 +144,25 @@ def _excess(
     """The mean daily difference, over the days on which both were valued."""
     base = {one.day: one.nav for one in other if one.state == "ok"}
     days = [one for one in own if one.state == "ok" and one.day in base]
-    labels, n = {"agent": agent, "baseline": baseline}, len(days)
+    n = len(days)
     empty = Measurement(
-        name="season.excess", labels=labels, value=None, n=n, n_of="days", method="", state="no common days"
+        name="season.excess", labels={"agent": agent, "baseline": baseline}, value=None, n=n, n_of="days", method="",
+        state="no common days",
     )  # fmt: skip
     paths = [np.array([capital, *values]) for values in ([one.nav for one in days], [base[one.day] for one in days])]
     if not n or any((path <= 0).any() for path in paths):
-        return empty if not n else _stated(empty, "its value fell to zero")
+        return empty if not n else replace(empty, state="its value fell to zero")
     mine, theirs = (path[1:] / path[:-1] - 1.0 for path in paths)
     whole = float(paths[0][-1] / capital - paths[1][-1] / capital)
     try:
         found = daily_excess(mine, theirs, rng=rng, level=level)
     except NotMeasurableError:
         state = "too few days" if n < 10 else "the difference does not vary"
-        return _stated(empty, state, {"whole": whole})
-    return Measurement(
-        name="season.excess",
-        labels=labels,
+        return replace(empty, state=state, detail={"whole": whole})
+    return replace(
+        empty,
         value=found.mean,
-        n=n,
-        n_of="days",
+        state="ok",
         method=f"mean daily difference; {found.method}",
         low=found.low,
         high=found.high,
@@ -164,13 +170,6 @@ def _excess(
         unit="share a day",
         detail={"p": found.p, "whole": whole, "block": found.block},
     )
-
-
-def _stated(empty: Measurement, state: str, detail: Mapping[str, Any] | None = None) -> Measurement:
-    return Measurement(
-        name=empty.name, labels=empty.labels, value=None, n=empty.n, n_of=empty.n_of, method="", state=state,
-        detail=detail or {},
-    )  # fmt: skip
 
 
 # --- the ledger -------------------------------------------------------------------------------------------------------
@@ -223,14 +222,14 @@ def _ledger(
         **_chance(steps, rows, material, rng),
     }
     borne = sum(counts[state] for state in BORNE_OUT)
-    return _of(
-        "season.ledger",
-        agent,
-        borne / numbers if numbers else None,
-        numbers,
-        "numbers",
-        detail,
+    return Measurement(
+        name="season.ledger",
+        labels={"agent": agent},
+        value=borne / numbers if numbers else None,
+        n=numbers,
+        n_of="numbers",
         state="ok" if numbers else "no number",
+        detail=detail,
         method="share of numbers that the agent's own material bears out",
     )
 
@@ -251,19 +250,3 @@ def _chance(
     except NotMeasurableError:
         return {}
     return {"observed": found.observed, "chance": found.chance, "corrected": found.corrected, "rows": found.n}
-
-
-def _of(
-    name: str,
-    agent: str,
-    value: float | None,
-    n: int,
-    n_of: str,
-    detail: Mapping[str, Any] | None = None,
-    *,
-    state: str = "ok",
-    method: str = "",
-) -> Measurement:
-    return Measurement(
-        name=name, labels={"agent": agent}, value=value, n=n, n_of=n_of, method=method, state=state, detail=detail or {}
-    )  # fmt: skip

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean, median
-from typing import Any
 
 import numpy as np
 
@@ -51,7 +51,10 @@ def _preferences(scores: SeasonScores, families: Mapping[str, str], level: float
         one = known.get(judge)
         if one is None:
             state = "one judge" if len(scores.judges) < 2 else "no agent graded by all judges"
-            yield _of(judge, "season.self_preference", None, 0, "agents of its family", state=state)
+            yield Measurement(
+                name="season.self_preference", labels={"judge": judge}, value=None, n=0, n_of="agents of its family",
+                method="", state=state,
+            )  # fmt: skip
             continue
         detail = {
             "own": one.own,
@@ -83,16 +86,20 @@ def _alone(totals: SeasonTotals, judge: str) -> Measurement:
     alone = totals.without(others) if others else {}
     agents = sorted(alone)
     places = {name: at for at, name in enumerate(sorted(agents, key=lambda name: (-alone[name], name)), start=1)}
-    what = "agents"
+    found = Measurement(
+        name="season.alone", labels={"judge": judge}, value=None, n=len(agents), n_of="agents", method="",
+        state="one judge",
+    )  # fmt: skip
     if not others:
-        return _of(judge, "season.alone", None, len(agents), what, state="one judge")
+        return found
+    found = replace(found, detail={"places": places}, state="fewer than two agents")
     if len(agents) < 2:
-        return _of(judge, "season.alone", None, len(agents), what, {"places": places}, state="fewer than two agents")
+        return found
     panel = [totals.row(agent).total or 0.0 for agent in agents]
     (rho,) = spearman_columns(np.array([[alone[agent]] for agent in agents]), np.array(panel)[:, None])
     method = "Spearman's rank correlation of the totals that this judge alone would make with those of the panel"
     state = "ok" if rho is not None else "all totals are equal"
-    return _of(judge, "season.alone", rho, len(agents), what, {"places": places}, state=state, method=method)
+    return replace(found, value=rho, state=state, method=method)
 
 
 def _verbosity(scores: SeasonScores, judge: str, tokens: Tokens, level: float) -> Measurement:
@@ -103,24 +110,26 @@ def _verbosity(scores: SeasonScores, judge: str, tokens: Tokens, level: float) -
         for agent, row in agents.items()
         if judge in row and len(row) > 1
     ]
-    name, what = "season.verbosity", "agents' periods"
+    empty = Measurement(
+        name="season.verbosity", labels={"judge": judge}, value=None, n=len(items), n_of="agents' periods", method="",
+        state="lengths do not differ",
+    )  # fmt: skip
     if not items:
-        return _of(judge, name, None, 0, what, state="one judge" if len(scores.judges) < 2 else "not graded")
+        return replace(empty, state="one judge" if len(scores.judges) < 2 else "not graded")
     spoken = [one for one in items if tokens.get(one[:2], 0) >= 1]
     if not spoken:
-        return _of(judge, name, None, len(items), what, state="lengths do not differ")
+        return empty
     agents, periods, own, others = zip(*spoken, strict=True)
     length = [tokens[one[:2]] for one in spoken]
     try:
         found = season_verbosity(own, others, length, agents, periods, level=level)
     except NotMeasurableError:
-        return _of(judge, name, None, len(spoken), what, state="lengths do not differ")
-    return Measurement(
-        name=name,
-        labels={"judge": judge},
+        return replace(empty, n=len(spoken))
+    return replace(
+        empty,
         value=found.slope,
         n=found.items,
-        n_of=what,
+        state="ok",
         method=found.method,
         low=found.low,
         high=found.high,
@@ -152,7 +161,10 @@ def _probe(judge: str, rows: Sequence[SeasonGuess], level: float) -> Measurement
     chance = fmean(1 / one.options for one in rows)
     asked = {"asked": len(rows), "guesses": len(usable), "hits": sum(right), "chance": chance}
     if not usable:
-        return _of(judge, "season.author_probe", None, 0, "guesses", {**asked, "state": "no guess"}, state="no guess")
+        return Measurement(
+            name="season.author_probe", labels={"judge": judge}, value=None, n=0, n_of="guesses", method="",
+            state="no guess", detail={**asked, "state": "no guess"},
+        )  # fmt: skip
     low, high = wilson(sum(right), len(right), level=level)
     over = cluster_t(np.array(right, dtype=float), [one.author for one in usable], level=level)
     if over.low is not None and over.high is not None:
@@ -193,21 +205,7 @@ def reply_measurements(grades: Iterable[SeasonGrade], guesses: Iterable[SeasonGu
         counts = Counter(states[judge])
         kinds = {kind: counts[kind] for kind in ("invalid", "refused", "truncated", "failed")}
         n = len(states[judge])
-        method = "share of replies that are no answer in the form that was asked for"
-        yield _of(judge, "season.invalid", sum(kinds.values()) / n, n, "replies", kinds, method=method)
-
-
-def _of(
-    judge: str,
-    name: str,
-    value: float | None,
-    n: int,
-    n_of: str,
-    detail: Mapping[str, Any] | None = None,
-    *,
-    state: str = "ok",
-    method: str = "",
-) -> Measurement:
-    return Measurement(
-        name=name, labels={"judge": judge}, value=value, n=n, n_of=n_of, method=method, state=state, detail=detail or {}
-    )  # fmt: skip
+        yield Measurement(
+            name="season.invalid", labels={"judge": judge}, value=sum(kinds.values()) / n, n=n, n_of="replies",
+            method="share of replies that are no answer in the form that was asked for", detail=kinds,
+        )  # fmt: skip
