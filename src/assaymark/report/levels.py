@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
+from assaymark.claims.messages import english
 from assaymark.records import AGGREGATE, Level, Verdict
 from assaymark.report.book import Book
 from assaymark.report.formats import WITHHELD, clean, count, counted, listing, prose
@@ -17,14 +18,10 @@ from assaymark.report.kinds import KINDS, cell_of, kind_of
 from assaymark.report.withheld import ONE_FAMILY, WithheldGroup, droppable, withheld_groups, withheld_phrase
 
 LEVELS: Final[tuple[Level, ...]] = ("headline", "qualified", "no-claim")
-TAGS: Final = {"headline": "Headline", "qualified": "Qualified", "no-claim": "No claim"}
-TITLES: Final = {
-    "headline": "You may say this",
-    "qualified": "Say it only with its condition",
-    "no-claim": "Not to be said from this evidence",
-}
-TALLY: Final = {"headline": "may be said", "qualified": "only with a condition", "no-claim": "not to be said"}
-_EMPTY: Final = {
+TAGS: Final = {level: english().say(f"level.{level}.tag") for level in LEVELS}
+TITLES: Final = {level: english().say(f"level.{level}.title") for level in LEVELS}
+TALLY: Final = {level: english().say(f"level.{level}.tally") for level in LEVELS}
+EMPTY: Final = {
     "headline": "No claim reaches this level in this run.",
     "qualified": "No claim stands at this level.",
     "no-claim": "Nothing was withheld.",
@@ -191,7 +188,7 @@ def _permitted_level(book: Book, level: Level, verdicts: Sequence[Verdict], room
         tag=TAGS[level],
         total=len(verdicts),
         of=_of(len(verdicts), book),
-        empty=_EMPTY[level],
+        empty=EMPTY[level],
         shown=tuple(views[:room]),
         more=tuple(views[room:]),
         groups=(),
@@ -208,7 +205,7 @@ def _withheld_level(book: Book, total: int) -> LevelView:
         tag=TAGS["no-claim"],
         total=total,
         of=_of(total, book),
-        empty=_EMPTY["no-claim"],
+        empty=EMPTY["no-claim"],
         shown=(),
         more=(),
         groups=groups[:3],

@@ -15,7 +15,7 @@ from typing import Final
 from assaymark.claims.boards import Standing
 from assaymark.records import Level, Verdict
 from assaymark.report.formats import NBSP, alpha, clean, count, counted, listing, p_value, prose
-from assaymark.report.levels import LEVELS, TAGS, TITLES
+from assaymark.report.levels import EMPTY, LEVELS, TAGS, TITLES
 from assaymark.report.paging import row_bytes
 from assaymark.report.portbench.book import KINDS, BenchBook, board_title, kind_of, shown_names
 from assaymark.report.withheld import Segments, WithheldGroup
@@ -28,11 +28,6 @@ _LINKS: Final = 6
 _ROOM: Final = 470
 """Pixels for the sentences of a level, so that all three levels start on the first screen."""
 
-_EMPTY: Final = {
-    "headline": "No claim reaches this level in this run.",
-    "qualified": "No claim stands at this level.",
-    "no-claim": "Nothing was withheld.",
-}
 _SCOPES: Final = {
     "cut": "groups of models",
     "tie": "a class of models",
@@ -102,7 +97,7 @@ def said_levels(book: BenchBook) -> tuple[SaidLevel, ...]:
                 level=level,
                 title=TITLES[level],
                 tag=TAGS[level],
-                empty="" if every else _EMPTY[level],
+                empty="" if every else EMPTY[level],
                 shown=tuple(said[:first]),
                 more=tuple(said[first:]),
                 groups=withheld_groups(book) if level == "no-claim" else (),
