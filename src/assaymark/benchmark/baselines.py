@@ -26,7 +26,7 @@ BASELINES: Mapping[str, str] = MappingProxyType(
         "MinVar": "minimum-variance",
     }
 )
-"""The seed's short names, and the strategy of `assaymark.portfolio` that each is."""
+"""PortBench's short names, and the strategy of `assaymark.portfolio` that each is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -39,7 +39,7 @@ from assaymark.protocol import AgentSpec
 
 @dataclass(frozen=True, slots=True)
 class EpisodeRules:
-    """What a plan sets for every episode; the defaults are those of seed 002, sections C.1 and C.3.
+    """What a plan sets for every episode; the defaults are those of PortBench, sections C.1 and C.3.
 
     The pace is the window's (`MarketWindow`) and the lookback the market's (`BenchMarket`).
 
@@ -147,7 +147,7 @@ class EpisodeState:
         return today.pending
 
     def take(self, reply: Reply) -> None:
-        """Hand in the reply to the pending call, whatever it is: what cannot be read is scored by the seed's rule.
+        """Hand in the reply to the pending call, whatever it is: what cannot be read is scored by PortBench's rule.
 
         Raises
         ------

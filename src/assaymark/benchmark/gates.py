@@ -23,7 +23,7 @@ STRESS_SCENARIOS: Final[tuple[str, ...]] = tuple(RISK_SAFE)
 def stress_gate(drawdowns: ArrayLike | Mapping[str, float], tolerance: float) -> bool:
     """Whether the deepest drawdown of all stress windows is within the tolerance of a profile.
 
-    The primary criterion of section C.2, of one profile. The seed's Tables 2 and 9 print the global gate instead:
+    The primary criterion of section C.2, of one profile. Tables 2 and 9 of the paper print the global gate instead:
     all windows under all profiles.
 
     Parameters
@@ -54,7 +54,7 @@ def stress_gate(drawdowns: ArrayLike | Mapping[str, float], tolerance: float) ->
 def stress_score(drawdown: float, tolerance: float) -> float:
     """What is left of the tolerance after a drawdown, as a share of it: ``max(0, 1 - |drawdown| / tolerance)``.
 
-    1: no loss. 0: the tolerance is used up, or more. The cells of the seed's Figure 4, of one profile.
+    1: no loss. 0: the tolerance is used up, or more. The cells of the paper's Figure 4, of one profile.
 
     Parameters
     ----------

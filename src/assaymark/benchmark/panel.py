@@ -115,7 +115,7 @@ class BenchMarket:
     history : History
     universe : Universe
     lookback : int
-        Trading days behind covariance, VaR, drawdown and correlations, 60 in the seed.
+        Trading days behind covariance, VaR, drawdown and correlations, 60 in PortBench.
     frozen : bool
         Whether the layers of S3 are scored by the correlation of the training years, up to `TRAINING_END`, on every
         date. What a model is shown is always that of the lookback.

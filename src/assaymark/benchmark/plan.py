@@ -1,6 +1,6 @@
 """The benchmark file: which models are put through which questions, windows and profiles, written down and locked.
 
-Defaults are the values of seed 002, sections 3.1 and C. What departs from it is said at the field.
+Defaults are the values of PortBench, sections 3.1 and C. What departs from it is said at the field.
 """
 
 from __future__ import annotations

@@ -223,7 +223,7 @@ def adaptation_score(pas: Sequence[float] | Mapping[str, float]) -> float:
     Parameters
     ----------
     pas : sequence or mapping of floats
-        The mean alignment under each profile, in [0, 1]; the seed has three.
+        The mean alignment under each profile, in [0, 1]; PortBench has three.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """The arithmetic of one episode's portfolio: drift with the market, trades with costs, NAV by the day.
 
 A decision is carried out at the close it was made at: the return of that day belongs to what was held before, and the
-new weights earn from the day after (seed 002, Appendix C.3). The convention ``reference`` loses the return of every
+new weights earn from the day after (PortBench, Appendix C.3). The convention ``reference`` loses the return of every
 rebalance day, as the authors' code does.
 """
 

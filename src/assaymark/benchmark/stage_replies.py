@@ -1,7 +1,7 @@
 """Replies to S1, S2 and S3: strict on meaning, lenient on form, and every failure a recorded state.
 
 A model may answer with the JSON that is asked for, or with lines ``TICKER: value``, in a table, a list or a fence. A
-value is taken only where it says one thing. What is not usable is scored by the seed's rule and never guessed at: a
+value is taken only where it says one thing. What is not usable is scored by PortBench's rule and never guessed at: a
 view of 0, the signal hold, and for the weights (one book, not one value per asset) nothing at all, so that what is
 held is held on.
 """

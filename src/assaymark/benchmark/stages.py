@@ -24,7 +24,7 @@ SIGNALS: tuple[Signal, ...] = get_args(Signal)
 
 Convention = Literal["paper", "reference"]
 CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
-"""``paper``: the formulas as printed in seed 002. ``reference``: what the authors' public code does instead."""
+"""``paper``: the formulas as printed in PortBench. ``reference``: what the authors' public code does instead."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What the answers of one date are scored against (seed 002, Appendix C.1), in both conventions.
+"""What the answers of one date are scored against (PortBench, Appendix C.1), in both conventions.
 
 Only this module and the sandbox look at what came after a decision.
 

@@ -14,7 +14,7 @@ from assaymark.market import CLASS_NAMES, History, Listing
 from assaymark.portfolio.strategies import CLASSES
 
 DEFAULT_SIZE = 81
-"""Instruments of figures 28 to 30 of seed 002."""
+"""Instruments of figures 28 to 30 of PortBench."""
 
 _INDEX_NAMES = ("VIX", "VXN", "MOVE", "DXY")
 

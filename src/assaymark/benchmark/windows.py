@@ -1,4 +1,4 @@
-"""The windows that a benchmark runs through, and the dates on which it decides (seed 002, section 3.1 and Table 6)."""
+"""The windows that a benchmark runs through, and the dates on which it decides (PortBench, section 3.1 and Table 6)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Window:
     Attributes
     ----------
     name : str
-        ``normal``, ``china-2015``, ``covid-2020`` or ``crypto-2022`` for the seed's four.
+        ``normal``, ``china-2015``, ``covid-2020`` or ``crypto-2022`` for the four of PortBench.
     first, last : date
         Both included.
     kind : {"normal", "stress"}
@@ -55,18 +55,18 @@ SEED_WINDOWS: Final[tuple[Window, ...]] = (
         "crypto-2022", date(2022, 5, 1), date(2022, 12, 31), "stress", RISK_SAFE["crypto-2022"], "2022 Crypto Collapse"
     ),
 )
-"""The windows of seed 002 for prices of real dates."""
+"""The windows of PortBench for prices of real dates."""
 
 _EMBEDDED: Final[dict[str, str]] = {"liquidity": "china-2015", "pandemic": "covid-2020", "tightening": "crypto-2022"}
-"""Which window of the embedded market stands for which of the seed: the same kind of shock and about as long."""
+"""Which window of the embedded market stands for which of PortBench: the same kind of shock and about as long."""
 
 _SEED = re.compile(r"(?:seed|synthetic)-(\d+)")  # in memory, and as a snapshot on disk
 
 
 def windows_of(history: History) -> tuple[Window, ...]:
-    """The four windows of a store: the seed's dates, but for the embedded market where its own stress lies.
+    """The four windows of a store: the dates of PortBench, but for the embedded market where its own stress lies.
 
-    The embedded market's windows bear the seed's names, because thresholds and gate go by them; the title says what
+    The embedded market's windows bear PortBench's names, because thresholds and gate go by them; the title says what
     they are.
 
     Examples

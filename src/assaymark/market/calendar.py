@@ -1,6 +1,6 @@
 """The common calendar: weekdays, seven-day series sampled on them, and the rule for gaps (PortBench section B.3).
 
-Holidays carry the last price like any short gap, because the seed's own results imply about 261 returns a year.
+Holidays carry the last price like any short gap, because PortBench's own results imply about 261 returns a year.
 """
 
 from __future__ import annotations

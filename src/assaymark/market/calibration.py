@@ -21,7 +21,7 @@ from assaymark.market.targets import (
 )
 
 WINDOW = 41
-"""Returns of one correlation window: the seed prints its correlations from a trailing window of so many days."""
+"""Returns of one correlation window: PortBench prints its correlations from a trailing window of so many days."""
 
 _YEAR = 252
 

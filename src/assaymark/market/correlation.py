@@ -98,7 +98,7 @@ def _pearson(a: np.ndarray, b: np.ndarray) -> float | None:
 def class_correlations(found: Correlations, listings: Sequence[Listing]) -> dict[tuple[AssetClass, AssetClass], float]:
     """Mean correlation within each class and between each two, over the defined pairs.
 
-    ``(c, c)`` is the mean over pairs of different instruments of one class; the two interfaces of the seed's snapshot
+    ``(c, c)`` is the mean over pairs of different instruments of one class; the two interfaces of PortBench's snapshot
     are ``(c, c)`` and ``(c, "EQ")``.
 
     Raises

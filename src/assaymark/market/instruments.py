@@ -116,7 +116,7 @@ def universe() -> tuple[Listing, ...]:
     """The 183 invented instruments, by class in the order of `CLASSES` (PortBench sections 2.1 and B).
 
     Bonds, commodities, real estate, cash and most equities trade over the whole range. One equity in seven lists
-    later, crypto between 2015 and 2020 (the seed: exchange listing dates), and three instruments are delisted.
+    later, crypto between 2015 and 2020 (PortBench: exchange listing dates), and three instruments are delisted.
 
     >>> listings = universe()
     >>> len(listings), listings[0].id, listings[0].name

@@ -77,11 +77,11 @@ def regimes(
     index : float array of shape (n_days,)
         A price index, positive and without gaps.
     crisis : float
-        Share of the peak; 0.15 is the seed's.
+        Share of the peak; 0.15 is PortBench's.
     window, fast, slow : int
         Days of the peak and of the two averages.
     band : float
-        Share of the slow average. 0 never says sideways, though the seed reports mostly sideways days.
+        Share of the slow average. 0 never says sideways, though PortBench reports mostly sideways days.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """What the synthetic market is calibrated to, per class: the figures that PortBench prints (appendix F.1, section 4).
 
-Figures the seed does not print (sub-sector shares, correlations among the other classes, sizes of the legs of the
+Figures that PortBench does not print (sub-sector shares, correlations among the other classes, sizes of the legs of the
 stress windows) are choices, kept here beside the printed ones so that they can be read in one place.
 """
 
@@ -40,7 +40,7 @@ EQUAL_WEIGHT_VOLATILITY = 0.10
 SUB_SHARE: dict[AssetClass, float] = {"EQ": 0.08, "BO": 0.04, "CO": 0.20, "CR": 0.04, "RE": 0.03, "CA": 0.10}
 """Share of an instrument's variance that it shares with its sub-sector only."""
 
-# Correlations of class factors that the seed leaves open, for the six classes in the order of CLASSES.
+# Correlations of class factors that PortBench leaves open, for the six classes in the order of CLASSES.
 _OTHERS: dict[tuple[AssetClass, AssetClass], float] = {
     ("BO", "CO"): -0.10,
     ("BO", "CR"): -0.08,
@@ -173,4 +173,4 @@ STRESS: tuple[StressPlan, ...] = (
         },
     ),
 )
-"""The three windows of PortBench section C.2 in kind and length. They end before 2024, the seed's normal year."""
+"""The three windows of PortBench section C.2 in kind and length. They end before 2024, its normal year."""

@@ -151,7 +151,7 @@ def bootstrap_contrast(
     resamples: int = 10_000,
     rng: np.random.Generator | None = None,
 ) -> Contrast:
-    """Percentile cluster bootstrap of a mean paired difference: the seed's test (ValueBlindBench section 3.9).
+    """Percentile cluster bootstrap of a mean paired difference: ValueBlindBench's own test (section 3.9).
 
     Too eager with few clusters: at five it calls far more than its share of true nulls significant, which is why
     `cluster_t` gates below 20. The p-value is 2(k+1)/(B+1) from B draws, k of them in the smaller tail; where all

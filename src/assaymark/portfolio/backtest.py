@@ -44,7 +44,7 @@ class Backtest:
 
 
 def backtest(targets: ArrayLike, returns: ArrayLike, *, cost_bps: float = 15.0) -> Backtest:
-    """Hold target weights, let them drift, trade and pay (seed 002, Appendix C.3).
+    """Hold target weights, let them drift, trade and pay (PortBench, Appendix C.3).
 
     The portfolio starts as 1.0 in cash. Row t of ``targets`` is traded at the close of day t: the return of day t
     still belongs to what was held before, and the new weights earn from day t+1. The cost, ``cost_bps`` of the

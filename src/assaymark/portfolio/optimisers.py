@@ -17,7 +17,7 @@ _SAME = 64 * float(np.finfo(np.float64).eps)  # two assets are duplicates if the
 def max_sharpe(mu: ArrayLike, cov: ArrayLike, *, rf: float = 0.0, allowed: ArrayLike | None = None) -> Solution:
     """The long-only, fully invested portfolio of largest Sharpe ratio (w'mu - rf) / sqrt(w'Sw).
 
-    Exact by an active set, also where the covariance is singular (seed 002, Appendix C.1, equation 7).
+    Exact by an active set, also where the covariance is singular (PortBench, Appendix C.1, equation 7).
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def max_sharpe(mu: ArrayLike, cov: ArrayLike, *, rf: float = 0.0, allowed: Array
     rf : float
         Risk-free return, for the same period as ``mu``.
     allowed : bool array of shape (n_assets,), optional
-        Which assets may be held (seed 002: those with a buy signal); all by default.
+        Which assets may be held (PortBench: those with a buy signal); all by default.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def max_sharpe(mu: ArrayLike, cov: ArrayLike, *, rf: float = 0.0, allowed: Array
 def min_variance(cov: ArrayLike) -> Solution:
     """The long-only, fully invested portfolio of least variance.
 
-    Exact by an active set, also where the covariance is singular (MinVar of seed 002, Appendix C.3).
+    Exact by an active set, also where the covariance is singular (MinVar of PortBench, Appendix C.3).
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ def value_at_risk(returns: ArrayLike, *, level: float = 0.95, method: Method = "
 
 
 def expected_shortfall(returns: ArrayLike, *, level: float = 0.95, method: Method = "historical") -> float:
-    """The mean loss of the periods behind the value at risk, as a positive share (CVaR of seed 002, T2).
+    """The mean loss of the periods behind the value at risk, as a positive share (CVaR of PortBench, T2).
 
     Never less than `value_at_risk` of the same arguments.
 

@@ -18,7 +18,7 @@ _LIMIT = 200
 
 
 def inverse_volatility(cov: ArrayLike) -> Solution:
-    """Weights in proportion to 1 / volatility (RiskPar of seed 002, Appendix C.3); correlations are ignored.
+    """Weights in proportion to 1 / volatility (RiskPar of PortBench, Appendix C.3); correlations are ignored.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def equal_risk_contribution(cov: ArrayLike) -> Solution:
     """The long-only portfolio in which every asset contributes the same share of the variance.
 
     The minimiser of x'Sx/2 - sum(log x), by damped Newton steps; its Hessian S + diag(1/x^2) is positive definite also
-    where S is singular (Spinu's form; CovRiskPar of seed 002, Appendix C.3).
+    where S is singular (Spinu's form; CovRiskPar of PortBench, Appendix C.3).
 
     Parameters
     ----------

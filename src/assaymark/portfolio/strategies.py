@@ -1,6 +1,6 @@
 """Classical strategies: from a window of returns to weights, and from weights to a schedule of trades.
 
-The baselines of seed 002 (section 3.1, Appendix C.3) under its names: EqW is ``equal-weight``, 60/40 is ``60/40``,
+The baselines of PortBench (section 3.1, Appendix C.3) under its names: EqW is ``equal-weight``, 60/40 is ``60/40``,
 RiskPar is ``inverse-volatility``, CovRiskPar is ``equal-risk-contribution``, MinVar is ``minimum-variance``.
 Buy-and-hold, maximum Sharpe ratio and momentum are ours.
 """
@@ -26,10 +26,10 @@ Rule = Callable[[Floats, Classes], tuple[Floats, Status]]
 """From returns without gaps (n_days, n_listed) and the classes of their assets to weights (n_listed,)."""
 
 CLASSES = ("equity", "bond", "commodity", "real_estate", "crypto", "cash")
-"""The asset classes of seed 002."""
+"""The asset classes of PortBench."""
 
 RISK_FREE = 0.04 / 252
-"""Risk-free return a day: 4 % a year (seed 002, Appendix C.1), which is not compounded."""
+"""Risk-free return a day: 4 % a year (PortBench, Appendix C.1), which is not compounded."""
 
 WINNERS = 0.2
 """The share of assets that momentum holds."""

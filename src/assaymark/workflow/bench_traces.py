@@ -1,4 +1,4 @@
-"""Each date of an episode as in figures 28 to 30 of seed 002: asked, said, true, scored, and the arithmetic."""
+"""Each date of an episode as in figures 28 to 30 of PortBench: asked, said, true, scored, and the arithmetic."""
 
 from __future__ import annotations
 

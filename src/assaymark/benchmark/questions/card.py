@@ -84,7 +84,7 @@ def dataset_card(made: QuestionSet) -> str:
 _ABOUT = """\
 ## How it was made
 
-Seven templates of seed 002, Appendix D. Splits by year end: train up to 2022, val 2023 and 2024, test from 2025. A
+Seven templates of PortBench, Appendix D. Splits by year end: train up to 2022, val 2023 and 2024, test from 2025. A
 prompt holds only what was known at the close of its decision day; T2 to T5 rest on the last {window} daily returns, T1
 looks {horizon} trading days ahead, summaries cover {lookback} trading days. Prompts state no dates. The answers of T2
 to T6 follow from the numbers as printed under the full condition; the restricted condition takes the covariance and
@@ -94,7 +94,7 @@ the correlation out of T4 and the covariance matrix out of T5. No number of an a
 
 - Instruments whose price is missing where the answer of T1 lies are not asked about: T1 knows no delisting.
 - The regime in T7 is that of equities, save where equities hardly have a regime in a split: another class stands in.
-- The class changes of T7 are a fixed table of the seed, not a measured optimum.
+- The class changes of T7 are a fixed table of the paper, not a measured optimum.
 - Items of one day share their market. Intervals that treat items as independent are somewhat too narrow.
 - T1 asks for what cannot be known: a score far above the share of its most frequent answer is a finding to doubt."""
 

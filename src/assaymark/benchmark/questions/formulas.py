@@ -1,4 +1,4 @@
-"""The answers that follow from what a prompt states, T2 to T6, and the changes a regime asks for (seed 002, D.1)."""
+"""The answers that follow from what a prompt states, T2 to T6, and the changes a regime asks for (PortBench, D.1)."""
 
 from __future__ import annotations
 

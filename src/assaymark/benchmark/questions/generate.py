@@ -69,7 +69,7 @@ def generate_questions(
     instruments: Collection[str] | None = None,
     splits: Collection[Split] = SPLITS,
 ) -> QuestionSet:
-    """Make a set of questions (seed 002, section 2.2 and Appendix D).
+    """Make a set of questions (PortBench, section 2.2 and Appendix D).
 
     What stands in a prompt is read from the view as of the close of its day. Only the answer of T1 looks ahead.
 
@@ -82,7 +82,7 @@ def generate_questions(
         Items of each template; shared out between the splits by `assaymark.benchmark.questions.schedule.SHARES`. Half
         of T6 needs a trade, and in half of T4 the required return binds, in every split.
     window : int
-        Daily returns behind T2 to T5 (the formula of the seed names 252; its sample prints 60).
+        Daily returns behind T2 to T5 (the paper's formula names 252; its sample prints 60).
     horizon : int
         Trading days that T1 looks ahead.
     lookback : int

@@ -1,4 +1,4 @@
-"""What a question is made of, and what an answer to it is: the types of the seven templates (seed 002, D.1).
+"""What a question is made of, and what an answer to it is: the types of the seven templates (PortBench, D.1).
 
 A payload holds the numbers exactly as the prompt prints them, so that its answer follows from the prompt alone.
 """
@@ -17,7 +17,7 @@ TEMPLATES: tuple[Template, ...] = get_args(Template)
 
 Split = Literal["train", "val", "test"]
 SPLITS: tuple[Split, ...] = get_args(Split)
-"""By year end: up to 2022, 2023 to 2024, from 2025 (seed 002, B.3)."""
+"""By year end: up to 2022, 2023 to 2024, from 2025 (PortBench, B.3)."""
 
 Condition = Literal["full", "restricted"]
 CONDITIONS: tuple[Condition, ...] = get_args(Condition)

@@ -20,7 +20,7 @@ from assaymark.benchmark.questions.render import prompt_text
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One item of a set (seed 002, section 2.2 and Appendix D).
+    """One item of a set (PortBench, section 2.2 and Appendix D).
 
     Attributes
     ----------

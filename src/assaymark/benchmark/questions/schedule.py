@@ -42,7 +42,7 @@ def generator(*names: object) -> np.random.Generator:
 
 
 def split_of(year: int) -> Split:
-    """The split of a year (seed 002, B.3).
+    """The split of a year (PortBench, B.3).
 
     >>> split_of(2022), split_of(2024), split_of(2025)
     ('train', 'val', 'test')

@@ -1,4 +1,4 @@
-"""What a reply to a question is worth, in [0, 1] (seed 002, Appendix D; rules where the seed is silent are ours)."""
+"""What a reply to a question is worth, in [0, 1] (PortBench, Appendix D; rules where it is silent are ours)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def score_answer(
 ) -> QAScore:
     """Read a reply to a question and score it.
 
-    T1: 1 for the right word. T2, T3: ``max(0, 1 - relative error)``. T4, T5: ``1 - L1/2``. T6: the seed's formula,
+    T1: 1 for the right word. T2, T3: ``max(0, 1 - relative error)``. T4, T5: ``1 - L1/2``. T6: PortBench's formula,
     Part B counted only where Part A is right. T7: half for the regime, half for the share of right class changes.
 
     Parameters

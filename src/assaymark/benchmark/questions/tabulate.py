@@ -27,7 +27,7 @@ FORMULA: Final[tuple[Template, ...]] = ("T4", "T5")
 """Column F of Table 8."""
 
 JUDGMENT: Final[tuple[Template, ...]] = ("T1", "T2", "T6", "T7")
-"""Column J of Table 8. T3 is in neither, as in the seed."""
+"""Column J of Table 8. T3 is in neither, as in the paper."""
 
 
 @dataclass(frozen=True, slots=True)
