@@ -9,8 +9,21 @@ from assaymark.claims import agreement_status
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report.book import KAPPA, Book
 from assaymark.report.figures import ForestRow, Gates, ScaleRow, forest, scale_use
-from assaymark.report.formats import clean, count, interval, listing, number, plural, shown, span, state_words, words
-from assaymark.report.tables import Figure
+from assaymark.report.figures.judges import POINTED, JudgeWords, told
+from assaymark.report.formats import (
+    clean,
+    count,
+    interval,
+    listing,
+    number,
+    percent,
+    plural,
+    shown,
+    span,
+    state_words,
+    words,
+)
+from assaymark.report.tables import Figure, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,24 +250,35 @@ def _scale(book: Book, found: Sequence[tuple[str, Measurement]]) -> Figure | Non
     judges = [judge.name for judge in book.run.study.judges]
     rows = [ScaleRow(book.title(d), tuple(_marginal(m, judge) for judge in judges)) for d, m in found]
     rows = [row for row in rows if any(row.shares)]
-    if not rows or len(judges) > 12:
+    if not rows or len(judges) > POINTED:
         return None
     titles = [clean(judge, 60) for judge in judges]
-    wide, narrow = scale_use("scale", titles, rows, "How each judge used the marks 1 to 5", _scale_desc(titles, rows))
+    said = tuple(JudgeWords(at, name, _mostly(rows, at)) for at, name in enumerate(titles))
+    wide, narrow = scale_use("scale", titles, rows, "How each judge used the marks 1 to 5", told(said))
     caption = "Share of the trajectories that each judge gave each mark, trials averaged and rounded as for κ."
-    return Figure("Which marks did each judge give?", caption, wide, narrow)
+    return Figure("Which marks did each judge give?", caption, wide, narrow, said, table=_marks_table(titles, rows))
 
 
-def _scale_desc(judges: Sequence[str], rows: Sequence[ScaleRow]) -> str:
-    parts = []
+def _mostly(rows: Sequence[ScaleRow], judge: int) -> str:
+    """The mark that a judge gave most often, score by score."""
+    found = []
     for row in rows:
-        given = [
-            f"{judge} mostly {max(range(len(s)), key=lambda at, s=s: s[at]) + 1}"  # type: ignore[misc]
-            for judge, s in zip(judges, row.shares, strict=True)
-            if s
-        ]
-        parts.append(f"{row.title}: {', '.join(given)}")
-    return "; ".join(parts)
+        shares = row.shares[judge]
+        if shares is None:
+            found.append(f"{row.title} no marks")
+        else:
+            top = max(range(len(shares)), key=lambda at, shares=shares: shares[at])  # type: ignore[misc]
+            found.append(f"{row.title} mostly {top + 1} ({percent(shares[top])})")
+    return ", ".join(found)
+
+
+def _marks_table(judges: Sequence[str], rows: Sequence[ScaleRow]) -> Table:
+    cells = [
+        (f"{row.title}, {judge}", *(("no marks",) * 5 if shares is None else map(percent, shares)))
+        for row in rows
+        for judge, shares in zip(judges, row.shares, strict=True)
+    ]
+    return Table(("Score and judge", "1", "2", "3", "4", "5"), tuple(cells), frozenset(range(1, 6)))
 
 
 def _marginal(item: Measurement, judge: str) -> tuple[float, ...] | None:

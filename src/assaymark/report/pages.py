@@ -99,6 +99,7 @@ def _index(book: Book, frame: Frame, rows: Sequence[LedgerRow]) -> str:
         "index.html",
         "What may be said",
         here="verdicts",
+        styles=("judges.css",),
         tally=[(level, count(levels.count(level)), TALLY[level]) for level in LEVELS],
         claims_total=count(len(levels)),
         levels=level_views(book),

@@ -10,6 +10,7 @@ from math import comb
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report.book import Book
 from assaymark.report.figures import Slope, SlopeEnd, slope
+from assaymark.report.figures.judges import POINTED
 from assaymark.report.figures.slope import places
 from assaymark.report.formats import clean, number, ordinal_span, plural, sentence, shown, state_words, words
 from assaymark.report.licence import Standing, standings
@@ -23,6 +24,7 @@ class Drop:
     """One family left out: its caption, and its chart if any place is permitted (else "").
 
     ``turned`` are the pairs of agents with permitted places that change sides, each pair in alphabetical order.
+    ``judge`` is the place of the family's judge in the panel, None where the family has several or none.
     """
 
     family: str
@@ -31,6 +33,7 @@ class Drop:
     fails: bool
     turned: tuple[tuple[str, str], ...]
     caption: str
+    judge: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +144,12 @@ def _drop(book: Book, item: Measurement, allowed: Sequence[Standing], full: Sequ
     caption = f"Without {family}: {chart.rho}. {_turned_words(len(turned), comb(len(full), 2), named)}"
     desc = f"{caption} {_ends_words(chart)}".strip()
     svg = slope(name, chart, f"Order with and without {family}", desc) if ends else ""
-    return Drop(family, svg, rho, fails, named, caption)
+    return Drop(family, svg, rho, fails, named, caption, _only_judge(book, item.labels["dropped"]))
+
+
+def _only_judge(book: Book, family: str) -> int | None:
+    of_family = [at for at, judge in enumerate(book.run.study.judges) if judge.family == family]
+    return of_family[0] if len(of_family) == 1 and of_family[0] < POINTED else None
 
 
 def _classes(allowed: Sequence[Standing], size: int) -> tuple[tuple[int, int, str], ...]:

@@ -8,10 +8,24 @@ from assaymark.report.figures.judges import JudgeWords
 
 
 @dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of text under their heads. The first cell of a row names it; ``right`` are the columns of numbers.
+
+    ``summary`` is what it is folded under, where it stands behind a figure.
+    """
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: frozenset[int] = frozenset()
+    summary: str = "The same as a table"
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """A figure at both widths, with the question it answers and its caption.
 
-    ``judges`` are the judges whose marks it holds, where there are several.
+    ``judges`` are the judges whose marks it holds, where there are several; ``note`` is what has to be read with it,
+    and ``table`` holds the numbers that it draws, where they do not stand beside it.
     """
 
     title: str
@@ -19,12 +33,5 @@ class Figure:
     wide: str
     narrow: str
     judges: tuple[JudgeWords, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows of text under their heads. The first cell of a row names it; ``right`` are the columns of numbers."""
-
-    heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    right: frozenset[int] = frozenset()
+    note: str = ""
+    table: Table | None = None

@@ -16,7 +16,7 @@ from assaymark.report.frame import ALONE, JUDGES, Frame, Link, Site, asset
 
 COMPARISON: Final = "datasheets.html"
 
-_STYLES: Final = ("datasheet.css", "datasheet-marks.css")
+_STYLES: Final = ("datasheet.css", "datasheet-marks.css", "judges.css")
 
 
 def judges_frame(first: str = COMPARISON, site: Site = ALONE) -> Frame:

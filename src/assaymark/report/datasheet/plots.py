@@ -40,6 +40,8 @@ class Plot:
             self.draw(wide, HALF).framed(wide, self.title, self.desc, "wide"),
             self.draw(narrow, NARROW).framed(narrow, self.title, self.desc, "narrow"),
             self.judges,
+            self.note,
+            self.table,
         )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import svg
 
 from assaymark.report.figures.canvas import NARROW, WIDE, frame, label, line, path
+from assaymark.report.figures.judges import judge_marks
 from assaymark.report.formats import fit, percent, shortened, text_width
 
 _HEIGHT = 28.0
@@ -33,19 +34,18 @@ def _grid(name: str, judges: Sequence[str], rows: Sequence[ScaleRow], title: str
     inner = cell - (28 if wide else 12)
     step = 50.0 if wide else 70.0
     tallest = max(share for row in rows for shares in row.shares if shares for share in shares)
+    tops = [22.0 + step * at for at in range(len(rows) + 1)]
     parts: list[svg.Element] = [
-        label(left + at * cell, 14, judge, "tb") for at, judge in enumerate(shortened(judges, inner, 13))
+        label(0, y + 38 if wide else y + 18, fit(row.title, 186 if wide else NARROW, 13))
+        for row, y in zip(rows, tops, strict=False)
     ]
-    y = 22.0
-    for row in rows:
-        parts.append(label(0, y + 38 if wide else y + 18, fit(row.title, 186 if wide else NARROW, 13), ""))
-        base = y + step - 8
-        for at, shares in enumerate(row.shares):
-            parts += _cell(left + at * cell, base, inner, shares, tallest)
-        y += step
-    for at in range(len(judges)):
-        parts += _marks(left + at * cell, y + 8, inner)
-    return frame(name, title, desc, (width, y + 16), parts, "wide" if wide else "narrow")
+    for at, judge in enumerate(shortened(judges, inner, 13)):
+        x = left + at * cell
+        column: list[svg.Element] = [label(x, 14, judge, "tb")]
+        for row, y in zip(rows, tops, strict=False):
+            column += _cell(x, y + step - 8, inner, row.shares[at], tallest)
+        parts += judge_marks(at, [*column, *_marks(x, tops[-1] + 8, inner)])
+    return frame(name, title, desc, (width, tops[-1] + 16), parts, "wide" if wide else "narrow")
 
 
 def _cell(x: float, base: float, width: float, shares: tuple[float, ...] | None, tallest: float) -> list[svg.Element]:

@@ -17,6 +17,7 @@ NAV: Final = ("index", "claims", "panel", "rules", "changelog")
 """The pages of the menu, by name."""
 
 _STYLES: Final = ("page.css", "season.css")
+_TABLES: Final = ("season-tables.css", "judges.css")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +35,7 @@ class Edition:
     frame: Frame
 
     def render(
-        self, template: str, path: str, title: str, *, here: str = "", styles: Sequence[str] = (), **values: Any
+        self, template: str, path: str, title: str, *, here: str = "", styles: Sequence[str] = _TABLES, **values: Any
     ) -> str:
         """One page.
 

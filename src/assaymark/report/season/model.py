@@ -35,7 +35,7 @@ PART_BYTES: Final = 380_000
 """Bytes of rows on a part of a ledger or of the decisions: little enough for a phone."""
 
 _LAST_CARDS, _CARD_BYTES = 5, 24_000
-_STYLES: Final = ("season-model.css",)
+_STYLES: Final = ("season-model.css", "judges.css")
 
 
 class Frame(Protocol):

@@ -1,71 +1,59 @@
-(function () {
-  "use strict";
-  var doc = document;
-  function written(count) { return count.toLocaleString(doc.documentElement.lang); }
-  function each(list, fn) { Array.prototype.forEach.call(list, fn); }
-  each(doc.querySelectorAll("[data-js]"), function (el) { el.hidden = false; });
+const all = (what, root = document) => [...root.querySelectorAll(what)];
+const { lang } = document.documentElement;
+const fill = (text, ...values) => text.replace(/#/g, () => values.shift().toLocaleString(lang));
+for (const el of all("[data-js]")) el.hidden = false;
 
-  function fallback(text) {
-    var area = doc.createElement("textarea");
-    area.value = text;
-    area.setAttribute("readonly", "");
-    doc.body.appendChild(area);
-    area.select();
-    var done = doc.execCommand("copy");
-    doc.body.removeChild(area);
-    return done ? Promise.resolve() : Promise.reject(new Error("copy"));
+function select(text) {
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  if (!done) throw 0;
+}
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    select(text);
   }
-  function copy(text) {
-    if (!navigator.clipboard) { return fallback(text); }
-    return navigator.clipboard.writeText(text).catch(function () { return fallback(text); });
+}
+for (const button of all("[data-copy]")) {
+  const { copy: text, said } = button.dataset, name = button.textContent;
+  const say = at => {
+    button.textContent = said.split("|")[at];
+    setTimeout(() => button.textContent = name, 1600);
+  };
+  button.onclick = () => copy(text).then(() => say(0), () => say(1));
+}
+
+for (const tools of all("[data-tools]")) {
+  const id = "#" + tools.dataset.tools, rows = all(id + ">tbody>tr," + id + ">li");
+  const buttons = all("button", tools), [box] = all("input", tools), [out] = all("output", tools);
+  let key, texts;
+  const show = () => {
+    const want = box.value.trim().toLowerCase();
+    let n = 0;
+    if (want) texts ||= rows.map(row => row.textContent.toLowerCase());
+    rows.forEach((row, at) => {
+      const { k, x = "" } = row.dataset;
+      row.hidden = key && k != key && !x.split(" ").includes(key) || want && !texts[at].includes(want);
+      n += !row.hidden;
+    });
+    out.textContent = fill(out.dataset.shown, n, rows.length);
+  };
+  for (const button of buttons) {
+    button.onclick = () => {
+      key = button.dataset.f;
+      for (const other of buttons) other.ariaPressed = other == button;
+      show();
+    };
   }
-  each(doc.querySelectorAll("[data-copy]"), function (button) {
-    var name = button.textContent;
-    button.addEventListener("click", function () {
-      var words = button.getAttribute("data-said").split("|");
-      function say(word) {
-        button.textContent = word;
-        setTimeout(function () { button.textContent = name; }, 1600);
-      }
-      copy(button.getAttribute("data-copy")).then(say.bind(null, words[0]), say.bind(null, words[1]));
-    });
-  });
+  box.oninput = show;
+  show();
+}
 
-  each(doc.querySelectorAll("[data-tools]"), function (tools) {
-    var list = doc.getElementById(tools.getAttribute("data-tools"));
-    var rows = list.tBodies ? list.tBodies[0].rows : list.children;
-    var buttons = tools.querySelectorAll("button");
-    var box = tools.querySelector("input");
-    var out = tools.querySelector("output");
-    var key = "";
-    var texts = null;
-    function show() {
-      var want = box.value.trim().toLowerCase();
-      var count = 0;
-      if (want && !texts) {
-        texts = Array.prototype.map.call(rows, function (row) { return row.textContent.toLowerCase(); });
-      }
-      each(rows, function (row, at) {
-        var also = " " + row.getAttribute("data-x") + " ";
-        var mine = !key || row.getAttribute("data-k") === key || also.indexOf(" " + key + " ") >= 0;
-        var on = mine && (!want || texts[at].indexOf(want) >= 0);
-        row.hidden = !on;
-        count += on ? 1 : 0;
-      });
-      out.textContent = out.getAttribute("data-shown").replace("#", written(count)).replace("#", written(rows.length));
-    }
-    each(buttons, function (button) {
-      button.addEventListener("click", function () {
-        key = button.getAttribute("data-f");
-        each(buttons, function (other) { other.setAttribute("aria-pressed", String(other === button)); });
-        show();
-      });
-    });
-    box.addEventListener("input", show);
-    show();
-  });
-
-  window.addEventListener("beforeprint", function () {
-    each(doc.querySelectorAll("details"), function (el) { el.open = true; });
-  });
-})();
+addEventListener("beforeprint", () => {
+  for (const el of all("details")) el.open = true;
+});
