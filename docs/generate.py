@@ -28,6 +28,7 @@ from rich.console import Console
 
 from assaymark.agents.replies import LARGEST, MOST_ORDERS, MOST_RATIONALE, reply_schema
 from assaymark.cli import app, main
+from assaymark.cli_verb import GUESSES
 from assaymark.engine.models import AgentRequest
 from assaymark.importers.verdicts import verdict_map
 from assaymark.metrology.datasheet import BASE, Datasheet
@@ -85,8 +86,9 @@ def _titled(found: dict[str, object], title: str) -> str:
 def manual() -> str:
     """Every command with its help and parameters."""
     root = typer.main.get_command(app)
-    parts = [MARK, "# Command line\n\n", (root.help or "").strip(), "\n\n"]
-    parts.append("Exit status: 0 done, 1 something in the input or the run is wrong (one line says what), 2 misuse.\n")
+    real = sorted({one for meant in GUESSES.values() for one in meant})
+    guesses = (f"| `{one}` | {', '.join(f'`{name}`' for name in GUESSES if one in GUESSES[name])} |\n" for one in real)
+    parts = [MARK, "# Command line\n\n", (root.help or "").strip(), "\n\n", COMMANDS_HAVE, *guesses]
     context = root.make_context("assaymark", [], resilient_parsing=True)
     for name in root.list_commands(context):
         command = root.get_command(context, name)
@@ -105,6 +107,47 @@ def _command(name: str, command: Any, level: str) -> Iterator[str]:
             yield f"- `{(param.metavar or param.name).strip('{}')}`{need}: {param.help}\n"
         elif param.name != "help":
             yield f"- `{' '.join(param.opts)}`: {param.help}\n"
+    if command.epilog:
+        yield f"\n```sh\n{command.epilog}\n```\n"
+
+
+COMMANDS_HAVE = """\
+`assaymark COMMAND --help` shows a command's options and examples. A name that is nearly right is
+answered with the right one.
+
+## What every command does
+
+- **Results go to stdout**, everything else to stderr. With `--json`, stdout is one JSON document on one line with
+  sorted keys, also after a failed check; an error leaves it empty.
+- `-q`, `--quiet`: nothing on stderr but errors. `-v`, `--verbose`: a line with the seconds for each stage, retry, model
+  and file. Both may stand before the command or behind it; the last one counts.
+- **Progress**: on a terminal a bar with count, rate, time left, and what the replies of this command cost so far by
+  the price table. Where stderr is no terminal there is none; with `--verbose` there is a line every 10 seconds.
+- **Ctrl-C and SIGTERM** let calls under way end and say what is kept; a second Ctrl-C does not wait for them. The same
+  command goes on from there. Processes that a command started end with it.
+- **Errors are one line** that says what is wrong and what to do. `--verbose` adds a traceback to a defect of ours.
+
+| exit status | |
+|---:|---|
+| 0 | done |
+| 1 | something in the input, the run, the machine or a provider is wrong, or a check found problems |
+| 2 | the command line is wrong; nothing was done |
+| 70 | a defect of assaymark |
+| 130 | stopped by Ctrl-C or SIGTERM |
+
+## Completion
+
+`assaymark --install-completion` sets up completion of commands and options for your shell (bash, zsh, fish,
+PowerShell); `assaymark --show-completion` prints the script instead. Then start a new shell.
+
+## Names that work too
+
+`_` for `-`, and an `s` too many or too few, are understood. So is the name of a command's only argument, as in
+`assaymark run --study study.toml`. And:
+
+| option | also understood |
+|---|---|
+"""
 
 
 def screen(folder: Path) -> str:

@@ -12,40 +12,76 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+import traceback
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from assaymark import __version__
 from assaymark.cli_root import Root
 from assaymark.cli_tools import Tools
-from assaymark.errors import AssayError
+from assaymark.cli_verb import misuse
+from assaymark.cli_voice import KEPT, Loudness, console, loudness, progress, speaking, tell
+from assaymark.errors import AssayError, StoppedError
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
 
     from assaymark.engine import Model
-    from assaymark.workflow.progress import Progress
+
+DONE: Final = 0
+WRONG: Final = 1
+DEFECT: Final = 70
+STOPPED: Final = 130
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run one command. Errors of ours are one line and exit status 1; misuse of the command line is 2."""
-    try:
-        app(argv)
-    except AssayError as exc:
-        print(f"assaymark: {exc}", file=sys.stderr)
-        return 1
-    except OSError as exc:  # the machine, not the program: no permission, no room, a vanished disk
-        print(f"assaymark: {exc.filename or 'the file system'}: {exc.strerror or exc}", file=sys.stderr)
-        return 1
-    except SystemExit as end:  # how the command line library says that a command is over
-        return end.code if isinstance(end.code, int) else 0
-    except KeyboardInterrupt:
-        print("assaymark: stopped; run the same command again to go on", file=sys.stderr)
-        return 130
-    return 0
+    """Run one command, and return its exit status.
+
+    Returns
+    -------
+    int
+        0 done; 1 something in the input or the run is wrong, one line on stderr says what; 2 the command line is
+        wrong; 70 a defect of assaymark, with a traceback if it is verbose; 130 stopped, by Ctrl-C or SIGTERM.
+    """
+    with speaking():
+        try:
+            status = app(argv, standalone_mode=False)
+        except StoppedError as exc:
+            return _told(STOPPED, str(exc))
+        except AssayError as exc:
+            return _told(WRONG, str(exc))
+        except typer.TyperException as exc:
+            return _told(exc.exit_code, misuse(exc))
+        except OSError as exc:  # the machine, not the program: no permission, no room, a vanished disk
+            return _told(WRONG, f"{exc.filename or 'the file system'}: {exc.strerror or exc}")
+        except (
+            SystemExit
+        ) as end:  # how the command line library answers a shell that completes a word, or ends a broken pipe
+            return end.code if isinstance(end.code, int) else DONE
+        except KeyboardInterrupt:
+            status = STOPPED
+        except Exception as exc:
+            return _defect(exc)
+        if status == STOPPED:  # outside of any work that says where it stopped
+            return _told(STOPPED, f"stopped: {KEPT}")
+        return status if isinstance(status, int) else DONE
+
+
+def _told(status: int, line: str) -> int:
+    """``status``, and the line that says why."""
+    tell(f"assaymark: {line}")
+    return status
+
+
+def _defect(error: Exception) -> int:
+    """Say that the program is at fault; the whole of it to whoever wants to hear it."""
+    if loudness() is Loudness.VERBOSE:
+        tell("".join(traceback.format_exception(error)).rstrip())
+    how = "" if loudness() is Loudness.VERBOSE else "run it again with --verbose for the traceback, and "
+    words = " ".join(f"{type(error).__name__}: {error}".split())
+    return _told(DEFECT, f"a defect of assaymark, {words}; {how}report it; what was finished is kept")
 
 
 def models() -> Mapping[str, Model]:
@@ -69,30 +105,16 @@ def models() -> Mapping[str, Model]:
     return Models(fixed, providers())
 
 
-def _console(*, stderr: bool = False) -> Console:
-    from rich.console import Console
-
-    return Console(stderr=stderr, highlight=False)
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    from assaymark.workflow.progress import bars
-
-    with bars(_console(stderr=True)) as progress:
-        yield progress
-
-
 def _say_all(lines: Iterable[str]) -> None:
     from rich.markup import escape
 
-    console = _console()
+    out = console()
     for line in lines:
-        console.print(escape(line), soft_wrap=True)
+        out.print(escape(line), soft_wrap=True)
 
 
 def _show(content: RenderableType) -> None:
-    _console().print(content)
+    console().print(content)
 
 
 def _version(wanted: bool) -> None:
@@ -105,8 +127,7 @@ app = typer.Typer(
     name="assaymark",
     cls=Root,
     help="Measures LLM judges of AI investment agents as instruments, and says which claims may be made.",
-    no_args_is_help=True,
-    context_settings={"obj": Tools(models, _progress, _say_all, _show)},
+    context_settings={"obj": Tools(models, progress, _say_all, _show)},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )

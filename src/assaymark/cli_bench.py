@@ -10,6 +10,7 @@ from typing import Annotated, Final
 import typer
 
 from assaymark.cli_tools import Budget, DryRun, Ledger, PriceFile, Tools
+from assaymark.cli_verb import Verbs
 from assaymark.workflow import benching, costs, verbs
 from assaymark.workflow.asking import prices_of
 from assaymark.workflow.bench_costs import expected
@@ -61,7 +62,7 @@ def bench_app(tools: Tools) -> typer.Typer:
     """The group of commands, to be added to the command line."""
     app = typer.Typer(
         help="PortBench: questions with exact answers, and a five-stage pipeline under stress.",
-        no_args_is_help=True,
+        cls=Verbs,
         rich_markup_mode=None,
     )
 

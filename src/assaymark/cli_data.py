@@ -10,11 +10,12 @@ from typing import Annotated
 import typer
 
 from assaymark.cli_tools import AsJson, say_json, tools_of
+from assaymark.cli_verb import Verbs
 from assaymark.errors import AssayError
 from assaymark.workflow import data as market_data
 
 app = typer.Typer(
-    help="Market data: make, fetch, show and check a snapshot in a folder.", no_args_is_help=True, rich_markup_mode=None
+    help="Market data: make, fetch, show and check a snapshot in a folder.", cls=Verbs, rich_markup_mode=None
 )
 
 Store = Annotated[Path, typer.Option("--out", help="Folder of the snapshot; it holds one.", metavar="FOLDER")]

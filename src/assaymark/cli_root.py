@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from assaymark.cli_tools import Tools, tools_of
+from assaymark.cli_verb import Verb, Verbs, show_examples
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter
@@ -65,10 +66,13 @@ EXAMPLES: Final = (
     "assaymark datasheet --judge openai/MODEL",
 )
 
+STATUSES: Final = "Exit status: 0 done, 1 something is wrong, 2 misuse, 70 a defect, 130 stopped."
+"""What a command's exit status says, in short; `assaymark.cli.main` says it in full."""
+
 _PLACES: Final = {name: place for places in COMMANDS.values() for name, place in places.items()}
 
 
-class Root(TyperGroup):
+class Root(Verbs):
     """The root of the command line, which knows its commands by name and loads each when it is asked for."""
 
     def list_commands(self, _ctx: Context) -> list[str]:
@@ -84,7 +88,7 @@ class Root(TyperGroup):
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
         """As a group does it, with a suggestion for a name that is nearly one of ours."""
         if args[0] not in _PLACES and (near := get_close_matches(args[0], _PLACES)):
-            ctx.fail(f"No such command {args[0]!r}. Did you mean {' or '.join(near)}?")
+            ctx.fail(f"No such command {args[0]!r}; did you mean {' or '.join(near)}?")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, _ctx: Context, formatter: HelpFormatter) -> None:
@@ -92,15 +96,17 @@ class Root(TyperGroup):
         for title, places in COMMANDS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, place.does) for name, place in places.items()], col_max=14)
-        with formatter.section("Examples"):
-            for example in EXAMPLES:
-                formatter.write_text(example)
+        show_examples(formatter, EXAMPLES)
+        formatter.write_paragraph()
+        formatter.write_text(STATUSES)
 
-    def shell_complete(self, _ctx: Context, incomplete: str) -> list[CompletionItem]:
+    def shell_complete(self, ctx: Context, incomplete: str) -> list[CompletionItem]:
         """Names that begin like this, without loading a command."""
         from typer._click.shell_completion import CompletionItem
 
-        return [CompletionItem(name, help=place.does) for name, place in _PLACES.items() if name.startswith(incomplete)]
+        names = [name for name in _PLACES if name.startswith(incomplete)]
+        options = super(TyperGroup, self).shell_complete(ctx, incomplete)
+        return [*(CompletionItem(name, help=_PLACES[name].does) for name in names), *options]
 
 
 def _loaded(name: str, tools: Tools) -> Command:
@@ -111,7 +117,9 @@ def _loaded(name: str, tools: Tools) -> Command:
         made = made(tools)
     if not isinstance(made, typer.Typer):
         alone = typer.Typer(rich_markup_mode=None)
-        alone.command(name)(made)
+        alone.command(name, epilog=made.__dict__.get("epilog"))(made)
         made = alone
+    for info in made.registered_commands:
+        info.cls = Verb
     group = get_group(made)
     return group.commands.get(name, group)

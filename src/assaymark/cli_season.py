@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from assaymark.cli_tools import AsJson, Budget, DryRun, Ledger, PriceFile, Tools, say_json
+from assaymark.cli_verb import Verbs
 from assaymark.errors import InputError
 from assaymark.workflow import costs
 from assaymark.workflow.asking import prices_of
@@ -36,7 +37,7 @@ def season_app(tools: Tools) -> typer.Typer:
     """The group of commands, to be added to the command line."""
     app = typer.Typer(
         help="Seasons: agents trade one universe day by day, in replay or live.",
-        no_args_is_help=True,
+        cls=Verbs,
         rich_markup_mode=None,
     )
 

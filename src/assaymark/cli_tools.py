@@ -33,10 +33,13 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be asked
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The models that can be asked, progress bars, and how lines and tables are printed."""
+    """The models that can be asked, progress, and how lines and tables are printed.
+
+    ``progress`` can be told what is safe when the work in its block is stopped.
+    """
 
     models: Callable[[], Mapping[str, Model]]
-    progress: Callable[[], AbstractContextManager[Progress]]
+    progress: Callable[..., AbstractContextManager[Progress]]
     say_all: Callable[[Iterable[str]], None]
     show: Callable[[RenderableType], None]
 

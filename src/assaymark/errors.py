@@ -8,7 +8,8 @@
     |-- UnknownNameError       a name somebody wrote is not one of ours ("Did you mean ...?")
     |-- NotMeasurableError     the number asked for is undefined on these data
     |-- LedgerError            stored bytes are damaged, or belong to somebody else
-    `-- ModelError             one attempt at a model call failed; says whether trying again can help
+    |-- ModelError             one attempt at a model call failed; says whether trying again can help
+    `-- StoppedError           somebody asked to stop (Ctrl-C, SIGTERM); says what is kept, exit status 130
 
 A class is here only because somebody catches it. Messages say what is wrong, the value seen, what is allowed,
 and where; they start in lower case and carry no markup.
@@ -102,6 +103,10 @@ class ModelError(AssayError):
     def __init__(self, message: str, *, retryable: bool, retry_after: float | None = None, quota: bool = False) -> None:
         super().__init__(message)
         self.retryable, self.retry_after, self.quota = retryable, retry_after, quota
+
+
+class StoppedError(AssayError):
+    """The work was asked to stop before its end, by Ctrl-C or SIGTERM. The message says what is kept."""
 
 
 def _listing(source: str, problems: Sequence[Problem]) -> str:

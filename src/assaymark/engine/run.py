@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -19,7 +20,7 @@ from assaymark.engine.journal import Journal
 from assaymark.engine.ledger import Ledger
 from assaymark.engine.limits import Limits
 from assaymark.engine.purse import Hold, Purse
-from assaymark.engine.room import Room
+from assaymark.engine.room import Place, Room
 from assaymark.engine.rows import Attempt, Committed, End
 from assaymark.engine.work import Due, Work
 from assaymark.errors import LedgerError
@@ -28,6 +29,10 @@ T = TypeVar("T")
 Progress = Callable[[int, int], None]
 """Told how many calls have their reply, and of how many, whenever a group is committed."""
 
+Told = Callable[[str, Reply], None]
+"""Told which model was asked and what it replied, when the reply is on the disk."""
+
+_LOG = logging.getLogger(__name__)
 _LONGEST_BACKOFF_S = 300.0
 _MOST_PUT_OFF = 30  # times that a provider may ask to wait before one call is given up
 _LOOK_AGAIN_S = (0.02, 1.0)  # while others hold what is left: at first, and at most
@@ -88,7 +93,9 @@ class Run:
         already: int,
         progress: Progress | None,
         purse: Purse | None = None,
+        told: Told | None = None,
     ) -> None:
+        self._told, self._under_way = told, 0
         self._ledger, self._work, self._manner, self._progress = ledger, work, manner, progress
         self._purse = purse
         self._planned, self._already = planned, already
@@ -158,10 +165,12 @@ class Run:
             self.retried += sent > 0
             sent += 1
             place = self._room.place()
+            self._under_way += 1
             result = await self._attempts.at(model, due.call, place)
+            self._under_way -= 1
             leave.done(attempt, result)
             if isinstance(result, Reply):
-                self._journal.end(End(attempt, "replied", reply=result), afterwards=place.leave)
+                self._journal.end(End(attempt, "replied", reply=result), partial(self._replied, place, due, result))
                 return
             turned_away += _turned_away(result)
             again = self._again(result, sent - turned_away, turned_away)
@@ -170,7 +179,11 @@ class Run:
                 self._give_up(due, sent, result)
                 return
             self.put_off += _turned_away(result)
-            if not await gate.pause(max(asked_wait_s(result.error), self._manner.pause(due.key, sent))):
+            pause_s = max(asked_wait_s(result.error), self._manner.pause(due.key, sent))
+            _LOG.info(
+                "%s: attempt %d at a call failed (%s); again in %.1f s", due.call.model, sent, result.error, pause_s
+            )
+            if not await gate.pause(pause_s):
                 break
         feed.set_aside(due)
 
@@ -201,6 +214,7 @@ class Run:
         return trouble.error.retryable and patient
 
     def _give_up(self, due: Due, sent: int, trouble: Trouble) -> None:
+        _LOG.info("%s: a call is given up after %d attempts (%s)", due.call.model, sent, trouble.error)
         self.failed.append(Failure(due.key, due.call.model, sent, str(trouble.error)))
         if trouble.defect is not None:
             self._halt(trouble.defect)
@@ -234,8 +248,18 @@ class Run:
             except Exception as exc:
                 self._halt(exc)
 
+    def _replied(self, place: Place, due: Due, reply: Reply) -> None:
+        place.leave()
+        if self._told is not None:
+            self._told(due.call.model, reply)
+
     def interrupt(self) -> None:
         """Let what is under way finish, and start nothing new."""
+        if not self._over.is_set():
+            _LOG.warning(
+                "stopping: %d calls under way end first, nothing more is sent; a second Ctrl-C does not wait for them",
+                self._under_way,
+            )
         self.interrupted = True
         self._stop()
 

@@ -13,7 +13,7 @@ from assaymark.engine.ledger import Ledger
 from assaymark.engine.limits import Limits
 from assaymark.engine.loop import on_own_loop
 from assaymark.engine.purse import Purse
-from assaymark.engine.run import Failure, Manner, Progress, Run
+from assaymark.engine.run import Failure, Manner, Progress, Run, Told
 from assaymark.engine.work import Listed, Planned, Shared, Work, sizes_of
 from assaymark.errors import LedgerError, UnknownNameError
 
@@ -62,6 +62,7 @@ def run_calls(
     limits: Mapping[str, Limits] | None = None,
     purse: Purse | None = None,
     progress: Progress | None = None,
+    told: Told | None = None,
 ) -> RunSummary:
     """Ask every call that has no reply yet, and write down what comes back.
 
@@ -99,6 +100,8 @@ def run_calls(
         What the calls may cost; when the next one does not fit any more, nothing is sent and ``stopped`` says so.
     progress : callable, optional
         Told ``(replied, planned)`` after each commit.
+    told : callable, optional
+        Told ``(model, reply)`` of each reply of this run when it is on the disk.
 
     Raises
     ------
@@ -138,7 +141,7 @@ def run_calls(
         else:
             work = Shared(ledger, ledger.leases, lease_s, sizes=sizes_of(pending.values()), calls=pending)
         already = len(asked) - len(pending)
-        run = Run(ledger, work, manner, planned=len(asked), already=already, progress=progress, purse=purse)
+        run = Run(ledger, work, manner, planned=len(asked), already=already, progress=progress, purse=purse, told=told)
         if pending:
             on_own_loop(run.ask(models), run.interrupt)
         open_ = len(ledger.pending(pending)) if ledger.leases else 0
@@ -158,6 +161,7 @@ def run_worker(
     limits: Mapping[str, Limits] | None = None,
     purse: Purse | None = None,
     progress: Progress | None = None,
+    told: Told | None = None,
 ) -> RunSummary:
     """Ask the calls that somebody else has planned, until none is left without a reply; see `run_calls`.
 
@@ -188,7 +192,7 @@ def run_worker(
         if purse is not None and planned:
             purse.check(ledger.load([key for model in sizes for key in ledger.pending_of(model)[:1]], {}))
             purse.begin(ledger)
-        run = Run(ledger, work, manner, planned=planned, already=0, progress=progress, purse=purse)
+        run = Run(ledger, work, manner, planned=planned, already=0, progress=progress, purse=purse, told=told)
         if planned:
             on_own_loop(run.ask(models), run.interrupt)
         open_ = sum(_sizes(ledger, models).values()) if ledger.leases else 0

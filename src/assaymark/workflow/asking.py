@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -10,14 +12,15 @@ from pydantic import ValidationError
 from assaymark.engine import CallSpec, Ledger, Limits, Model, Purse, Reply, RunSummary, run_calls
 from assaymark.engine.models import Models, check_ready
 from assaymark.engine.models.prices import Prices, load_prices
-from assaymark.errors import InputError, ModelError, Problem
+from assaymark.errors import InputError, ModelError, Problem, StoppedError
 from assaymark.protocol import EngineChoice
 from assaymark.records import canonical_json
 from assaymark.workflow.batched import ask_in_batches, batched_calls
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.paid import leave_prices
-from assaymark.workflow.progress import Progress
+from assaymark.workflow.progress import Progress, paying
 
+_LOG: Final = logging.getLogger(__name__)
 _MANNER: Final = "manner"
 
 
@@ -51,14 +54,34 @@ def run_all(
         if purse is not None:
             purse.afford(ledger, batched_calls(calls))
         ask_in_batches(ledger, calls, engine, what=what, progress=progress)
+    _LOG.info("%s: %s", what, ", ".join(f"{n:,} calls of {model}" for model, n in _counts(calls).items()))
     return run_calls(
         ledger,
         calls,
         models,
         purse=purse,
         progress=lambda done, total: progress(what, done, total),
+        told=_cost_told(models, progress),
         **manner(engine),
     )
+
+
+def _counts(calls: Sequence[CallSpec]) -> dict[str, int]:
+    return dict(sorted(Counter(call.model for call in calls).items()))
+
+
+def _cost_told(models: Mapping[str, Model], progress: Progress) -> Callable[[str, Reply], None] | None:
+    """Tells whoever watches what each reply cost; None where nobody wants to know, or nothing costs anything."""
+    pay = paying(progress)
+    if pay is None:
+        return None
+    prices = prices_of(models)
+
+    def told(model: str, reply: Reply) -> None:
+        if cost := prices.paid(model, reply):
+            pay(cost)
+
+    return told
 
 
 def manner_left(ledger: Ledger) -> EngineChoice | None:
@@ -128,7 +151,9 @@ def ask(
     Raises
     ------
     ModelError
-        Calls failed for good, or the run was asked to stop.
+        Calls failed for good.
+    StoppedError
+        The run was asked to stop.
     """
     with Ledger.open(folder.ledger) as ledger:
         ledger.plan(calls)
@@ -143,11 +168,12 @@ def require_all(summary: RunSummary, judge: str, folder: RunFolder) -> None:
     Raises
     ------
     ModelError
-        Calls failed for good, or the run was asked to stop; says which came first, and that replies are kept.
+        Calls failed for good; says which came first, and that replies are kept.
+    StoppedError
+        The run was asked to stop; says how many have their reply.
     """
+    require_not_stopped(summary, folder)
     kept = f"every reply so far is kept in {folder.path}, and the same command goes on"
-    if summary.interrupted:
-        raise ModelError(f"stopped as asked; {kept}", retryable=True)
     if summary.stopped:
         raise ModelError("; ".join(summary.stopped), retryable=True)
     if summary.failed:
@@ -157,3 +183,20 @@ def require_all(summary: RunSummary, judge: str, folder: RunFolder) -> None:
     if summary.left:
         raise ModelError(f"{summary.left} of {summary.planned} calls of {judge} were given up elsewhere; {kept}",
                          retryable=True)  # fmt: skip
+
+
+def require_not_stopped(summary: RunSummary, folder: RunFolder | str) -> None:
+    """Stop here if a run of calls was asked to stop before its end.
+
+    Raises
+    ------
+    StoppedError
+        It was; says how many calls have their reply, and where that is kept.
+    """
+    if summary.interrupted:
+        answered = summary.already + summary.made + summary.elsewhere
+        where = folder if isinstance(folder, str) else folder.path
+        raise StoppedError(
+            f"stopped: {answered:,} of {summary.planned:,} calls are answered and kept in {where}; "
+            "the same command goes on from there"
+        )

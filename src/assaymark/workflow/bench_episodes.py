@@ -6,7 +6,7 @@ so a run makes as many waves as the longest window has stages, however many mode
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
@@ -22,7 +22,7 @@ from assaymark.workflow.asking import require_all, run_all
 from assaymark.workflow.bench_plan import LockedBench
 from assaymark.workflow.bench_traces import Notes
 from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import Progress, Within, silent
 from assaymark.workflow.sharing import hold_plan
 
 
@@ -69,7 +69,9 @@ def run_episodes(
     Raises
     ------
     ModelError
-        Calls failed for good, or the run was asked to stop. Every reply so far is kept.
+        Calls failed for good. Every reply so far is kept.
+    StoppedError
+        The run was asked to stop. Every reply so far is kept.
     """
     pairs = _states(locked)
     engine = locked.plan.engine.model_copy(update={"batch": False})  # a stage needs the reply to the one before
@@ -77,7 +79,7 @@ def run_episodes(
     with Ledger.open(folder.ledger) as ledger:
         hold_plan(ledger, locked.plan_hash)
         while wave := _wave(pairs):
-            told = partial(_tell, progress, done, total)
+            told = Within(progress, partial(_tell, progress, done, total))
             replies = _asked(ledger, folder, wave, models, engine, told)
             _take(wave, replies)
             done += len(wave)
@@ -125,7 +127,7 @@ class _Pair:
     notes: Notes = field(default_factory=Notes)
 
 
-def _tell(progress: Progress, before: int, total: int, now: int) -> None:
+def _tell(progress: Progress, before: int, total: int, now: int, _of: int) -> None:
     progress("pipeline", before + now, total)
 
 
@@ -152,13 +154,13 @@ def _asked(
     wave: Mapping[_Pair, CallSpec],
     models: Mapping[str, Model],
     engine: EngineChoice,
-    progress: Callable[[int], None],
+    progress: Progress,
 ) -> dict[str, Reply]:
     calls = list({call.key: call for call in wave.values()}.values())
     keys = [call.key for call in calls]
     if ledger.pending(keys):
         ledger.plan(calls)
-        summary = run_all(ledger, calls, models, engine, what="pipeline", progress=lambda _w, n, _t: progress(n))
+        summary = run_all(ledger, calls, models, engine, what="pipeline", progress=progress)
         require_all(summary, "the pipeline", folder)
     return dict(ledger.replies(keys))
 

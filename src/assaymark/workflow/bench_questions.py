@@ -109,7 +109,9 @@ def ask_questions(
     Raises
     ------
     ModelError
-        Calls failed for good, or the run was asked to stop. Every reply so far is kept.
+        Calls failed for good. Every reply so far is kept.
+    StoppedError
+        The run was asked to stop. Every reply so far is kept.
     """
     asked = planned_questions(locked)
     write_questions(folder.path / FILE, list({one.question.id: one.question for one in asked}.values()))

@@ -84,7 +84,9 @@ def bench_pipeline(
     InputError, PlanError
         The plan or its market is wrong, or another plan is locked in the folder.
     ModelError
-        Calls failed for good, or the run was asked to stop; every reply so far is kept.
+        Calls failed for good; every reply so far is kept.
+    StoppedError
+        The run was asked to stop; every reply so far is kept.
     """
     _require_models(folder, text, source, models)
     locked = lock_bench(folder, text, source, now=now)

@@ -46,7 +46,9 @@ def decide(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress
     Raises
     ------
     ModelError
-        Calls failed for good, or the run was asked to stop; what was answered is kept, and the same command goes on.
+        Calls failed for good; what was answered is kept, and the same command goes on.
+    StoppedError
+        The run was asked to stop; what was answered is kept too.
     """
     locked = open_locked(folder)
     study, store = locked.study, Store(folder)

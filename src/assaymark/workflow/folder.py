@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from assaymark.durable import write_atomic as write_atomic
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
 from assaymark.records import JSON, canonical_json, to_json
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,18 +131,22 @@ def write_json(path: Path, value: Any) -> None:
     write_atomic(path, json_text(value))
 
 
-def replace_files(folder: Path, files: Mapping[str, str | bytes]) -> None:
+def replace_files(folder: Path, files: Mapping[str, str | bytes] | Iterable[tuple[str, str | bytes]]) -> None:
     """Make ``folder`` hold exactly ``files`` (names relative to it); what an earlier run left is removed last.
+
+    Pairs of name and content are written as they come, so that many files need not be in memory at once.
 
     Files are replaced one by one, each atomically, so a kill leaves whole files of the old or the new run; the caller
     records completion elsewhere afterwards.
     """
-    for name, data in files.items():
+    wanted = set()
+    for name, data in files.items() if isinstance(files, Mapping) else files:
         write_atomic(folder / name, data)
-    wanted = {folder / name for name in files}
+        wanted.add(folder / name)
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path not in wanted:
             path.unlink()
+    _LOG.info("wrote %s: %d files", folder, len(wanted))
 
 
 def read_text(path: Path, what: str) -> str:

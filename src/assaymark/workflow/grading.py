@@ -62,8 +62,9 @@ class Desk:
         Raises
         ------
         ModelError
-            Calls failed for good, or the run was asked to stop; what was answered is kept, and the same command goes
-            on.
+            Calls failed for good; what was answered is kept, and the same command goes on.
+        StoppedError
+            The run was asked to stop; what was answered is kept too.
         LedgerError
             A recorded reply cannot be found.
         """

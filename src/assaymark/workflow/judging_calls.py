@@ -44,7 +44,9 @@ def judge(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress 
     Raises
     ------
     ModelError
-        Calls failed for good, or the run was asked to stop; what was answered is kept, and the same command goes on.
+        Calls failed for good; what was answered is kept, and the same command goes on.
+    StoppedError
+        The run was asked to stop; what was answered is kept too.
     """
     desk = Desk(folder, open_locked(folder), models, progress)
     store = desk.store

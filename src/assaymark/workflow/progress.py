@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
-
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bars
 
 PARTS: Final = 4
 """Parts of an analysis that are told to whoever watches."""
@@ -33,6 +28,15 @@ class Speaking(Progress, Protocol):
         ...
 
 
+@runtime_checkable
+class Paying(Progress, Protocol):
+    """Progress that can show what was paid so far too."""
+
+    def pay(self, usd: float, /) -> None:
+        """Take account of money that a reply cost, in USD."""
+        ...
+
+
 def saying(progress: Progress) -> Callable[[str], None]:
     """Shows lines where ``progress`` can, and else nobody.
 
@@ -43,6 +47,35 @@ def saying(progress: Progress) -> Callable[[str], None]:
 
 def _unheard(_line: str) -> None:
     """Nobody listens."""
+
+
+def paying(progress: Progress) -> Callable[[float], None] | None:
+    """Takes account of what replies cost where ``progress`` can, and else is None.
+
+    >>> paying(silent)
+    """
+    return progress.pay if isinstance(progress, Paying) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """Progress of calls that are a part of something: ``tell`` is told their counts, the whole hears all else."""
+
+    whole: Progress
+    tell: Callable[[int, int], object]
+
+    def __call__(self, _what: str, done: int, total: int, /) -> None:
+        """Hand on the counts."""
+        self.tell(done, total)
+
+    def say(self, line: str, /) -> None:
+        """Hand on a line."""
+        saying(self.whole)(line)
+
+    def pay(self, usd: float, /) -> None:
+        """Hand on what a reply cost."""
+        if (take := paying(self.whole)) is not None:
+            take(usd)
 
 
 def silent(what: str, done: int, total: int, /) -> None:
@@ -58,28 +91,3 @@ def counted(progress: Progress) -> Callable[[object], None]:
     """
     done = itertools.count()
     return lambda _: progress("measuring", next(done), PARTS)
-
-
-@contextmanager
-def bars(console: Console) -> Iterator[Progress]:
-    """Progress bars on ``console``, one per piece of work, and none when it is not a terminal; lines in any case."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bars(*columns, console=console, transient=True, disable=not console.is_terminal) as display:
-        yield _Shown(display)
-
-
-class _Shown:
-    """Progress on a terminal."""
-
-    def __init__(self, display: Bars) -> None:
-        self._display = display
-        self._tasks: dict[str, TaskID] = {}
-
-    def __call__(self, what: str, done: int, total: int, /) -> None:
-        if what not in self._tasks:
-            self._tasks[what] = self._display.add_task(what, total=total)
-        # Redrawing is throttled by rich; the update itself is a dict write.
-        self._display.update(self._tasks[what], completed=done, total=total)
-
-    def say(self, line: str, /) -> None:
-        self._display.console.print(escape(line), soft_wrap=True, highlight=False)

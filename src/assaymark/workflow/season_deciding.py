@@ -12,12 +12,12 @@ from assaymark.agents.season_prompts import season_call, season_message
 from assaymark.engine import CallSpec, Ledger, Model, Reply, RunSummary
 from assaymark.engine.models import is_outside, patience
 from assaymark.engine.models.prices import Prices
-from assaymark.errors import ModelError
+from assaymark.errors import ModelError, StoppedError
 from assaymark.protocol import AgentSpec
 from assaymark.records import Context, Decision, Provenance
 from assaymark.workflow.asking import run_all
 from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.progress import silent
+from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.season_context import DayMaterial, agent_sections
 from assaymark.workflow.season_file import Season
 
@@ -58,6 +58,7 @@ def ask_agents(
     shared: DayMaterial,
     models: Mapping[str, Model],
     prices: Prices,
+    progress: Progress = silent,
 ) -> list[Decided]:
     """Ask every agent about one day, in as many replicates as the season has.
 
@@ -67,7 +68,9 @@ def ask_agents(
     Raises
     ------
     ModelError
-        The run was asked to stop, or a provider was not asked to the end; what was answered is kept.
+        A provider was not asked to the end; what was answered is kept.
+    StoppedError
+        The run was asked to stop; what was answered is kept.
     """
     calls = [one for each in asked for one in _calls(season, each, shared)]
     outside = [one.spec for one in asked if is_outside(one.spec.model)]
@@ -77,7 +80,7 @@ def ask_agents(
         update={"concurrency": min(season.engine.concurrency, _LANE), "deadline_s": deadline}
     )
     specs = [one.call for one in calls]
-    summary = run_all(ledger, specs, models, lane, what=f"asking on {day}", progress=silent)
+    summary = run_all(ledger, specs, models, lane, what=f"asking on {day}", progress=progress)
     failed = _failures(summary, folder)
     replies = dict(ledger.replies([call.key for call in specs]))
     batched = ledger.batches.answered_in_batches(replies)
@@ -101,10 +104,12 @@ def _failures(summary: RunSummary, folder: RunFolder) -> dict[str, str]:
     ------
     ModelError
         A provider was not asked to the end: it has no money or key, or it fails for everybody. No agent is to blame.
+    StoppedError
+        The run was asked to stop.
     """
     kept = f"every day and reply so far is kept in {folder.path}, and the same command goes on"
     if summary.interrupted:
-        raise ModelError(f"stopped as asked; {kept}", retryable=True)
+        raise StoppedError(f"stopped: {kept}")
     if summary.stopped or summary.left:
         why = "; ".join(summary.stopped) or f"{summary.left} calls were given up elsewhere"
         raise ModelError(f"{why}; {kept}", retryable=True)

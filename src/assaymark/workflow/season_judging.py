@@ -73,8 +73,9 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Pr
     LedgerError
         Somebody else judges or steps this season now, or a table is damaged.
     ModelError
-        The run was asked to stop, its budget is used up, or no judge answered anything; nothing is written then, and
-        what was answered is kept.
+        Its budget is used up, or no judge answered anything; nothing is written then, and what was answered is kept.
+    StoppedError
+        The run was asked to stop; what was answered is kept.
     """
     stored, store = stored_season(folder), Store(folder)
     refuse_unjudgeable(folder, stored.season, store)

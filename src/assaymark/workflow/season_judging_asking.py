@@ -14,7 +14,7 @@ from assaymark.judging.season.horizon_rounds import horizon_round
 from assaymark.judging.season.horizon_scores import HorizonGrades, OutcomeGrade, outcome_grade
 from assaymark.judging.season.outcome_prompts import PlannedOutcomeCall
 from assaymark.protocol import EngineChoice
-from assaymark.workflow.asking import purse_of, run_all
+from assaymark.workflow.asking import purse_of, require_not_stopped, run_all
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress
 from assaymark.workflow.season_judging_parts import Probe
@@ -50,7 +50,9 @@ class SeasonAsker:
         Raises
         ------
         ModelError
-            The run was asked to stop, its budget is used up, or others gave calls up.
+            Its budget is used up, or others gave calls up.
+        StoppedError
+            The run was asked to stop.
         """
         asked = {call.key: call for call in calls}
         self.replies |= dict(self.ledger.replies([key for key in asked if key not in self.replies]))
@@ -108,9 +110,8 @@ class SeasonAsker:
 
     def _reasons(self, summary: RunSummary, lost: Mapping[str, CallSpec]) -> dict[str, str]:
         """Why calls have no reply, by key. What one judge's provider does is on that judge's record."""
+        require_not_stopped(summary, self.folder)
         kept = f"every reply so far is kept in {self.folder.path}, and the same command goes on"
-        if summary.interrupted:
-            raise ModelError(f"stopped as asked; {kept}", retryable=True)
         purse = purse_of(self.models)
         if purse is not None and purse.stopped is not None:
             raise ModelError(f"{purse.stopped}; {kept}", retryable=True)

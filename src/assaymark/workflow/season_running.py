@@ -19,7 +19,7 @@ from assaymark.portfolio.broker import Book
 from assaymark.records import sha256_text, to_json
 from assaymark.workflow.asking import prices_of
 from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.progress import Progress, Within, silent
 from assaymark.workflow.season_books import (
     Account,
     Marks,
@@ -79,7 +79,9 @@ def step_season(
     LedgerError
         Another step is at work, or the journal is damaged.
     ModelError
-        The run was asked to stop, or a provider was not asked to the end.
+        A provider was not asked to the end.
+    StoppedError
+        The run was asked to stop.
     """
     locked = _open(folder)
     live = locked.season.market.live
@@ -152,7 +154,8 @@ def _go(
     try:
         with _seldom_collected(), Ledger.open(folder.ledger) as ledger:
             hold_plan(ledger, locked.plan_hash)
-            desk = Desk(folder, locked, journal, ledger, models)
+            calls = Within(progress, lambda _done, _total: None)
+            desk = Desk(folder, locked, journal, ledger, models, calls)
             for number, day in enumerate(due):
                 progress("days", number, len(due))
                 desk.do(clock.day(day, after=_last(journal)))
@@ -187,8 +190,10 @@ class Desk:
         journal: Journal,
         ledger: Ledger,
         models: Mapping[str, Model],
+        calls: Progress,
     ) -> None:
         self.folder, self.locked, self.journal, self.ledger, self.models = folder, locked, journal, ledger, models
+        self.calls = calls
         self.season, self.prices = locked.season, prices_of(models)
         start = Account(Book(self.season.capital))
         self.accounts = {one.name: start for one in self.season.agents}
@@ -222,7 +227,9 @@ class Desk:
         self.notes = {name: one.notes for name, one in settled.items()}
         shared = day_material(self.season, day, {name for one in settled.values() for name in one.book.positions})
         asked = [self._asked(shared, one.name, settled[one.name]) for one in self.season.agents]
-        decided = ask_agents(self.folder, self.ledger, self.season, day.date, asked, shared, self.models, self.prices)
+        decided = ask_agents(
+            self.folder, self.ledger, self.season, day.date, asked, shared, self.models, self.prices, self.calls
+        )
         first = {one.decision.agent.id: one.decision for one in decided if one.decision.replicate == 1}
         self.accounts = {name: Account(one.book, first[name]) for name, one in settled.items()}
         shown = {one.spec.name: one for one in asked}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC
@@ -35,6 +36,7 @@ from assaymark.records import (
 from assaymark.workflow.folder import RunFolder, file_sha256, read_json, write_atomic, write_json
 
 T = TypeVar("T")
+_LOG: Final = logging.getLogger(__name__)
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _TEXTS: Final = pa.map_(pa.string(), pa.string())
 _ENTRY: Final = frozenset(("sha256", "previous", "content", "rows", "basis"))
@@ -354,6 +356,7 @@ class Store:
             return
         write_json(self.folder.tables / "manifest.json", {**manifest, table.name: entry})
         write_atomic(path, data)
+        _LOG.info("wrote %s: %d rows", path, arrow.num_rows)
 
     def read(self, table: Table[T]) -> list[T]:
         """The records of a table.
