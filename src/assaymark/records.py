@@ -1,9 +1,9 @@
 """The nouns of an assay: frozen records.
 
 Records on disk are the interface between the verbs, so they are plain: slotted frozen dataclasses, tuples instead of
-lists, no behaviour beyond facts derived from their own fields. What comes from outside enters through `parse`
-(strict types, unknown keys refused); what goes out leaves through `canonical_json`, whose bytes are the same on every
-machine and so can be hashed.
+lists, no behaviour beyond facts derived from their own fields and how they show themselves in a notebook. What comes
+from outside enters through `parse` (strict types, unknown keys refused); what goes out leaves through `canonical_json`,
+whose bytes are the same on every machine and so can be hashed.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Literal, TypeVar, dataclass_transform
 
 from pydantic import ConfigDict
 
+from assaymark.display import Rows as Rows
+from assaymark.display import Shown
 from assaymark.encoding import JSON as JSON
 from assaymark.encoding import canonical_json as canonical_json
 from assaymark.encoding import content_id as content_id
@@ -22,6 +24,7 @@ from assaymark.encoding import parse as parse
 from assaymark.encoding import problems_of as problems_of
 from assaymark.encoding import sha256_text as sha256_text
 from assaymark.encoding import to_json as to_json
+from assaymark.record_views import ShownDecision, ShownMeasurement, ShownVerdict
 
 T = TypeVar("T")
 
@@ -49,7 +52,7 @@ Level = Literal["headline", "qualified", "no-claim"]
 def record(kind: type[T]) -> type[T]:
     """A frozen, slotted, keyword-only dataclass that refuses wrong types and unknown keys when it is read."""
     kind.__pydantic_config__ = _STRICT  # type: ignore[attr-defined]  # pydantic looks for it on the class
-    return dataclass(frozen=True, slots=True, kw_only=True)(kind)
+    return dataclass(frozen=True, slots=True, kw_only=True, repr=kind.__repr__ is object.__repr__)(kind)
 
 
 AGGREGATE = "aggregate"
@@ -60,7 +63,7 @@ AGGREGATE = "aggregate"
 
 
 @record
-class Instrument:
+class Instrument(Shown):
     """Something that can be held, with the names by which a text may call it."""
 
     id: str
@@ -72,7 +75,7 @@ class Instrument:
 
 
 @record
-class Fact:
+class Fact(Shown):
     """One value an agent could see. ``instrument`` is empty for facts about the economy at large.
 
     ``available_at`` is when it could be known; a fact later than the decision can never be shown. ``unit`` is one of
@@ -92,7 +95,7 @@ class Fact:
 
 
 @record
-class Series:
+class Series(Shown):
     """Bars of one instrument, oldest first; ``times`` are bar closes. All sequences have one length."""
 
     instrument: str
@@ -106,7 +109,7 @@ class Series:
 
 
 @record
-class Portfolio:
+class Portfolio(Shown):
     """What was held before the decision: cash and NAV in ``currency``, positions as units per instrument."""
 
     currency: str
@@ -116,7 +119,7 @@ class Portfolio:
 
 
 @record
-class Constraint:
+class Constraint(Shown):
     """One numeric rule the agent was given, such as ``max_holdings`` 5 count or ``max_weight`` 0.5 nav."""
 
     kind: str
@@ -126,7 +129,7 @@ class Constraint:
 
 
 @record
-class Context:
+class Context(Shown):
     """Everything an agent could see when it decided, stored once and named by its content (`content_id`).
 
     ``completeness`` is ``partial`` when the agent saw something that is not here; nothing can then be called
@@ -151,7 +154,7 @@ class Context:
 
 
 @record
-class Agent:
+class Agent(Shown):
     """Who decided. ``family`` groups agents and judges that share a maker; it decides conflicts of interest."""
 
     id: str
@@ -162,7 +165,7 @@ class Agent:
 
 
 @record
-class Action:
+class Action(Shown):
     """One order or target. ``weight`` is a fraction of NAV, ``confidence`` lies in 0..1."""
 
     instrument: str
@@ -179,7 +182,7 @@ class Action:
 
 
 @record
-class Rationale:
+class Rationale(Shown):
     """A text that goes with a decision. Kind ``arena`` was written by the venue: neither judged nor ledgered."""
 
     text: str
@@ -187,7 +190,7 @@ class Rationale:
 
 
 @record
-class CallFacts:
+class CallFacts(Shown):
     """How the decision was obtained: one attempt's seconds and tokens, and where the timing comes from."""
 
     seconds: float | None = None
@@ -201,7 +204,7 @@ class CallFacts:
 
 
 @record
-class Derivation:
+class Derivation(Shown):
     """Honest, or made from something else on purpose: by what, from which record, with which seed.
 
     ``known_scores`` holds what a faultless judge would give, by dimension, where the construction fixes it.
@@ -214,7 +217,7 @@ class Derivation:
 
 
 @record
-class Provenance:
+class Provenance(Shown):
     """Where the record was read from."""
 
     source: str
@@ -224,7 +227,7 @@ class Provenance:
 
 
 @record
-class Decision:
+class Decision(ShownDecision):
     """One decision of one agent, with the reasons it gave: the trajectory that a ValueBlindBench judge is shown.
 
     ``cluster`` is the regime (or week, or round) that inference resamples. Decisions with equal ``episode_id`` and
@@ -258,7 +261,7 @@ class Decision:
 
 
 @record
-class Outcome:
+class Outcome(Shown):
     """What happened afterwards. Kept in its own table and never shown to a judge of the rationale."""
 
     record_id: str
@@ -270,7 +273,7 @@ class Outcome:
 
 
 @record
-class Score:
+class Score(Shown):
     """One number that a benchmark gives: for a decision, an answer, or a whole episode.
 
     ``about`` is the id of what is scored, ``cluster`` what inference resamples (a decision date, a question).
@@ -294,7 +297,7 @@ class Score:
 
 
 @record
-class Judgment:
+class Judgment(Shown):
     """One judge's answer on one trajectory in one trial. ``scores`` is empty unless ``status`` is ok."""
 
     trajectory: str
@@ -311,7 +314,7 @@ class Judgment:
 
 
 @record
-class PairCall:
+class PairCall(Shown):
     """One answer of a judge to two candidates shown in one order, for its datasheet.
 
     ``pair`` names the unordered contents u and v; ``order`` says which of them stood in slot 1, and ``verdict`` names
@@ -336,7 +339,7 @@ class PairCall:
 
 
 @record
-class Evidence:
+class Evidence(Shown):
     """One number in a rationale and what the agent's own material says about it.
 
     ``part`` is the index of the rationale in the decision, ``start`` the offset of ``quote`` in it. ``number`` is the
@@ -361,7 +364,7 @@ class Evidence:
 
 
 @record
-class Measurement:
+class Measurement(ShownMeasurement):
     """A number with all that is needed to read it: denominator, interval, level and method.
 
     ``labels`` say what it is about (dimension, agent, judge, dropped family ...). ``value`` is None exactly when
@@ -400,7 +403,7 @@ def measurement_id(name: str, labels: Mapping[str, str]) -> str:
 
 
 @record
-class Claim:
+class Claim(Shown):
     """A sentence somebody may want to publish.
 
     ``subjects`` are agents, the one claimed higher first; for the scope ``adversarial-cell`` the one name of the cell.
@@ -415,7 +418,7 @@ class Claim:
 
 
 @record
-class Verdict:
+class Verdict(ShownVerdict):
     """The deliverable: what may be said, and why (ValueBlindBench section 3.8). A bare score is malformed.
 
     ``condition`` is the sentence that must be said with a qualified claim; ``binding`` names the fields of the tuple

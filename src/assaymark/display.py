@@ -1,0 +1,283 @@
+"""How a result shows itself: as a table in a notebook, and as lines of text in a terminal.
+
+A result says what there is to see as parts (`Heading`, `Note`, `Said`, `Grid`, `Drawing`, `Folded`), once. `html` and
+`text` set them. The HTML stands alone: escaped, without script or request, with its few styles under one class so that
+nothing else in the notebook changes. Its colours are made from the colour of the text around it, so it follows light
+and dark themes without knowing them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, ClassVar, Final, SupportsIndex, TypeVar, overload
+
+from assaymark.typography import clean, count
+
+T = TypeVar("T")
+
+_WIDTH: Final = 100
+_MOST_SHOWN: Final = 50
+_MOST_PRINTED: Final = 20
+_CELL_CHARS: Final = 200
+
+MARKS: Final = {"headline": "●", "qualified": "◐", "no-claim": "◌"}
+"""The mark of each level: filled, half, open. Shapes carry it where colour is missing."""
+
+# As light as that of a page where it can be: what a permission is filled with, and greys mixed from the text's colour.
+STYLE: Final = """
+.assay-shown{max-width:1120px;overflow-x:auto;font:14px/20px system-ui,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;font-variant-numeric:tabular-nums}
+.assay-shown p{margin:0 0 6px;max-width:800px}
+.assay-shown .assay-head{font-weight:650;font-size:16px;line-height:24px}
+.assay-shown .assay-note{opacity:.8}
+.assay-shown .assay-said{font:18px/25px Charter,"Bitstream Charter",Cambria,Georgia,serif}
+.assay-shown .assay-said small{display:block;font:14px/20px system-ui,"Segoe UI",Roboto,Arial,sans-serif}
+.assay-shown.assay-shown table{border-collapse:collapse;border:0;margin:6px 0 10px;font-size:inherit;table-layout:auto;color:inherit}
+.assay-shown.assay-shown tr{background:none;border:0}
+.assay-shown.assay-shown :is(th,td){text-align:left;vertical-align:top;padding:4px 16px 4px 0;border:0;border-bottom:1px solid color-mix(in srgb,currentColor 18%,transparent);font-size:inherit;line-height:inherit;white-space:normal;overflow-wrap:anywhere;max-width:420px}
+.assay-shown.assay-shown thead th{font-weight:600;vertical-align:bottom;border-bottom:1px solid currentColor;overflow-wrap:normal}
+.assay-shown.assay-shown tbody th{font-weight:600;overflow-wrap:break-word}
+.assay-shown.assay-shown .assay-right{text-align:right;white-space:nowrap}
+.assay-shown summary{cursor:pointer;font-weight:600;min-height:26px}
+""".replace("\n", "")  # noqa: E501
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What this is, in a few words."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A sentence about it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A sentence that a verdict licenses, under the mark of its level, and what has to be said with it."""
+
+    level: str
+    text: str
+    also: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Rows of text under their heads. The first cell of a row names it; ``right`` are the columns of numbers."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A figure: its SVG for a wide and for a narrow place, the styles that it needs, and its words.
+
+    ``wide``, ``narrow`` and ``style`` go into the page as they are, so they must come from the figures of the report,
+    which escape.
+    """
+
+    title: str
+    caption: str
+    wide: str
+    narrow: str
+    style: str
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """Parts behind a line that opens them; a terminal has the line alone."""
+
+    summary: str
+    parts: tuple[Part, ...]
+
+
+Part = Heading | Note | Said | Grid | Drawing | Folded
+
+
+class Shown:
+    """Something that shows itself; it says with what in ``_parts``, or as a row of a table in ``_cells``."""
+
+    __slots__ = ()
+    _right: ClassVar[tuple[str, ...]] = ()
+
+    def _cells(self) -> Mapping[str, str]:
+        """This as the row of a table: the head of each column and the text below it."""
+        if not dataclasses.is_dataclass(self):
+            raise AssertionError("say _parts or _cells")
+        return {field.name: _short(getattr(self, field.name)) for field in dataclasses.fields(self)}
+
+    def _parts(self) -> Iterable[Part]:
+        """What there is to see."""
+        return (Grid(("", type(self).__name__), tuple(self._cells().items())),)
+
+    def _repr_html_(self) -> str | None:
+        return html(self._parts())
+
+
+class Rows(list[T], Shown):
+    """Records in a list that shows itself as a table.
+
+    What reads records gives them so. Give it any others to see them as a table; a part of it (``rows[:10]``) is one
+    too. Nothing is ordered by it: the rows stand as they come.
+
+    >>> Rows([1, 2, 3])[:2]
+    [1, 2]
+    """
+
+    __slots__ = ()
+
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> T: ...
+    @overload
+    def __getitem__(self, at: slice) -> Rows[T]: ...
+    def __getitem__(self, at: SupportsIndex | slice) -> T | Rows[T]:
+        """One of them, or a part of them that shows itself too."""
+        if isinstance(at, slice):
+            return Rows(super().__getitem__(at))
+        return super().__getitem__(at)
+
+    def _parts(self) -> Iterator[Part]:
+        yield from self._table(_MOST_SHOWN)
+
+    def _table(self, most: int) -> Iterator[Part]:
+        shown = [item for item in self[:most] if isinstance(item, Shown)]
+        if not shown:
+            yield Note("Nothing is in it." if not self else f"{count(len(self))} items")
+            return
+        cells = [item._cells() for item in shown]
+        heads = tuple(dict.fromkeys(head for row in cells for head in row))
+        right = frozenset(at for at, head in enumerate(heads) if head in shown[0]._right)
+        yield Grid(heads, tuple(tuple(row.get(head, "") for head in heads) for row in cells), right)
+        if len(self) > most:
+            yield Note(f"{count(most)} of {count(len(self))} rows. Take a part to see others: rows[{most}:{2 * most}]")
+
+    def __repr__(self) -> str:
+        if not any(isinstance(item, Shown) for item in self[:1]):
+            return super().__repr__()
+        return text(self._table(_MOST_PRINTED))
+
+    def _repr_html_(self) -> str | None:
+        return super()._repr_html_() if all(isinstance(item, Shown) for item in self) else None
+
+
+def _short(value: Any) -> str:
+    """A field as a cell: in words, or how much there is of it."""
+    if isinstance(value, Mapping):
+        return clean("; ".join(f"{key} {_short(one)}" for key, one in value.items()), _CELL_CHARS)
+    if isinstance(value, (tuple, list)):
+        plain = all(isinstance(one, (str, int, float)) for one in value)
+        return clean(", ".join(map(str, value)), _CELL_CHARS) if plain else f"{count(len(value))} items"
+    if isinstance(value, float):
+        return f"{value:,.6g}".replace("-", "−")
+    return "" if value is None else clean(str(value), _CELL_CHARS)
+
+
+# --- as HTML --------------------------------------------------------------------------------------------------------
+
+
+def html(parts: Iterable[Part]) -> str:
+    """Parts as one element of HTML, which needs nothing else and changes nothing else.
+
+    >>> html([Note("a <b>")]).endswith('<p class="assay-note">a &lt;b&gt;</p></div>')
+    True
+    """
+    listed = list(parts)
+    styles = "".join(dict.fromkeys([STYLE, *_styles(listed)]))
+    return f'<div class="assay-shown"><style>{styles}</style>{"".join(map(_element, listed))}</div>'
+
+
+def _styles(parts: Iterable[Part]) -> Iterator[str]:
+    for part in parts:
+        if isinstance(part, Drawing):
+            yield part.style
+        elif isinstance(part, Folded):
+            yield from _styles(part.parts)
+
+
+def _element(part: Part) -> str:
+    match part:
+        case Heading(words):
+            return f'<p class="assay-head">{escape(words)}</p>'
+        case Note(words):
+            return f'<p class="assay-note">{escape(words)}</p>'
+        case Said(level, words, also):
+            more = f"<small>Say also: {escape(also)}</small>" if also else ""
+            return f'<p class="assay-said">{_mark(level)} “{escape(words)}”{more}</p>'
+        case Grid():
+            return _table(part)
+        case Drawing(title, caption, wide, narrow):
+            words = f'<p class="assay-head">{escape(title)}</p>'
+            return f'{words}<div class="assay-fig">{wide}{narrow}</div><p class="assay-note">{escape(caption)}</p>'
+        case Folded(summary, inner):
+            return f"<details><summary>{escape(summary)}</summary>{''.join(map(_element, inner))}</details>"
+
+
+def _mark(level: str) -> str:
+    return f'<span role="img" aria-label="{escape(level)}">{MARKS.get(level, "")}</span>'
+
+
+def _table(table: Grid) -> str:
+    heads = "".join(f'<th scope="col"{_right(table, at)}>{escape(head)}</th>' for at, head in enumerate(table.heads))
+    rows = "".join(f"<tr>{''.join(_cells(table, row))}</tr>" for row in table.rows)
+    return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _cells(table: Grid, row: Sequence[str]) -> Iterator[str]:
+    for at, cell in enumerate(row):
+        kind = _right(table, at)
+        yield f"<td{kind}>{escape(cell)}</td>" if at else f'<th scope="row"{kind}>{escape(cell)}</th>'
+
+
+def _right(table: Grid, at: int) -> str:
+    return ' class="assay-right"' if at in table.right else ""
+
+
+# --- as text --------------------------------------------------------------------------------------------------------
+
+
+def text(parts: Iterable[Part]) -> str:
+    """Parts as lines of at most 100 characters, the same in every terminal.
+
+    >>> print(text([Heading("What may be said"), Said("qualified", "A leads.", "B is close.")]))
+    What may be said
+    ◐ “A leads.” Say also: B is close.
+    """
+    from rich.console import Console  # here, because only what is printed needs it, and it takes a while to load
+
+    console = Console(file=io.StringIO(), width=_WIDTH, color_system=None, legacy_windows=False, force_jupyter=False)
+    for part in parts:
+        console.print(_printed(part))
+    file = console.file
+    assert isinstance(file, io.StringIO)
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
+
+
+def _printed(part: Part) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    match part:
+        case Heading(words) | Note(words):
+            return Text(words)
+        case Said(level, words, also):
+            return Text(f"{MARKS.get(level, '')} “{words}”" + (f" Say also: {also}" if also else ""))
+        case Drawing(title):
+            return Text(f"[figure: {title}]")
+        case Folded(summary):
+            return Text(summary)
+        case Grid(heads, rows, right):
+            made = Table(box=None, pad_edge=False)
+            for at, head in enumerate(heads):
+                made.add_column(Text(head), justify="right" if at in right else "left", overflow="fold")
+            for row in rows:
+                made.add_row(*map(Text, row))
+            return made

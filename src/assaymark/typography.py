@@ -1,0 +1,119 @@
+"""How a number and a text from a record are set wherever a person reads them. The examples are the test.
+
+A minus is a minus sign, ranges are said with "to", and a percent sign has a space before it. Texts from records pass
+through `clean`, which makes control and direction characters visible.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+MINUS: Final = "−"
+NBSP: Final = "\u00a0"
+# C0 and C1 controls, lone surrogates, and the characters that turn the direction of text.
+_UNSAFE: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
+)
+_SPACES: Final = re.compile(r"\s+")
+_APOSTROPHE: Final = re.compile(r"(?<=\w)'")
+_ONE_OF: Final = re.compile(r"(?<![\d.,])1 (agent|call|cluster|cycle|decision|judge|point|record|trial)s\b")
+_ALL_OF: Final = re.compile(r"\b(\d+) of the \1 (?=[a-z]+s\b)")
+
+
+def clean(text: str, limit: int | None = None) -> str:
+    """A text from a record, safe to show: one line, no control or direction characters, at most ``limit`` long.
+
+    >>> clean("a\\x1b[31mb\\u202ec")
+    'a�[31mb�c'
+    >>> clean("one  two\\nthree", 8)
+    'one two…'
+    """
+    # Most texts are plain already; a long ledger would spend half its time in the two expressions.
+    plain = text.isprintable() and "  " not in text
+    flat = text.strip() if plain else _UNSAFE.sub("\ufffd", _SPACES.sub(" ", text)).strip()
+    return flat if limit is None or len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
+
+
+def prose(text: str, limit: int | None = None) -> str:
+    """A sentence from a record as it is set: safe as by `clean`, typographic apostrophes, one thing in the singular.
+
+    >>> prose("X ranks first of the one agents on the panel's score."), prose("4 records in 1 clusters")
+    ('X ranks first of the one agent on the panel’s score.', '4 records in 1 cluster')
+    >>> prose("no lead over 3 of the 3 agents"), prose("21 clusters, 0.1 points"), prose("quote 'this'")
+    ('no lead over all 3 agents', '21 clusters, 0.1 points', "quote 'this’")
+    """
+    said = _APOSTROPHE.sub("’", clean(text, limit)).replace("the one agents", "the one agent")
+    return _ALL_OF.sub(r"all \1 ", _ONE_OF.sub(r"1 \1", said))
+
+
+def number(value: float, digits: int = 2) -> str:
+    """A statistic with fixed decimals and a true minus; nothing is ever a negative zero.
+
+    >>> number(-0.231), number(0.7168), number(-0.001)
+    ('−0.23', '0.72', '0.00')
+    """
+    text = f"{value:,.{digits}f}"
+    if not text.strip("-0.,"):
+        text = text.lstrip("-")
+    return text.replace("-", MINUS)
+
+
+def count(value: int) -> str:
+    """A count with thousands separators.
+
+    >>> count(14500)
+    '14,500'
+    """
+    return f"{value:,}"
+
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share in [0, 1] as percent. A share that is not 0 or 1 is never shown as 0 % or 100 %.
+
+    The spaces do not break, so that a number never loses its sign at the end of a line.
+
+    >>> [percent(share).replace(NBSP, " ") for share in (0.84, 0.0004, 0.9999, 0.0, 1.0)]
+    ['84 %', '< 1 %', '> 99 %', '0 %', '100 %']
+    >>> percent(0.006, 1).replace(NBSP, " ")
+    '0.6 %'
+    """
+    least = 10.0**-digits
+    shown = round(100 * share, digits)
+    if share > 0 and shown < least:
+        return f"<{NBSP}{least:.{digits}f}{NBSP}%"
+    if share < 1 and shown > 100 - least:
+        return f">{NBSP}{100 - least:.{digits}f}{NBSP}%"
+    return f"{number(shown, digits)}{NBSP}%"
+
+
+def span(low: float, high: float, digits: int = 2) -> str:
+    """A range.
+
+    >>> span(3.891, 4.09)
+    '3.89 to 4.09'
+    """
+    return f"{number(low, digits)} to {number(high, digits)}"
+
+
+def why_undefined(state: str) -> str:
+    """Why there is no number, in words, from the state of a measurement.
+
+    >>> why_undefined("undefined: one trial"), why_undefined("ok")
+    ('not defined: one trial', 'not measured')
+    """
+    text = prose(state)
+    if text.startswith("undefined"):
+        return "not defined" + text.removeprefix("undefined")
+    return text if text and text != "ok" else "not measured"
+
+
+def bounds(low: float | None, high: float | None, level: float | None, digits: int = 3) -> str:
+    """An interval with its level.
+
+    >>> bounds(0.055, 0.2381, 0.95).replace(NBSP, " "), bounds(None, None, None)
+    ('0.055 to 0.238, 95 %', 'no interval')
+    """
+    if low is None or high is None:
+        return "no interval"
+    return span(low, high, digits) + ("" if level is None else f", {percent(level)}")
