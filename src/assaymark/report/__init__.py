@@ -1,14 +1,15 @@
 """Rows to text: the pages of a run, their figures, and the summary for a terminal. Reads records, writes nothing.
 
-`render_pages` gives every page as text and `terminal_summary` the same verdicts for a terminal; `render_datasheet` and
-`render_comparison` give the pages of judges measured as instruments. Whoever calls them writes the files.
+`render_pages` gives every page as text, `each_page` one at a time and with single calls, and `terminal_summary` the
+same verdicts for a terminal; `render_datasheet` and `render_comparison` give the pages of judges measured as
+instruments. Whoever calls them writes the files.
 """
 
 from assaymark.report.cost import money
 from assaymark.report.datasheet import judges_frame, render_comparison, render_datasheet
 from assaymark.report.frame import ALONE, Frame, Link, Site, content_security_policy
 from assaymark.report.inputs import AssayRun, PaidView, PlantedView, RubricView
-from assaymark.report.pages import render_pages, study_frame
+from assaymark.report.pages import each_page, render_pages, study_frame
 from assaymark.report.terminal import terminal_summary
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "RubricView",
     "Site",
     "content_security_policy",
+    "each_page",
     "judges_frame",
     "money",
     "render_comparison",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from assaymark.records import Decision, Evidence, EvidenceState, Measurement
@@ -48,7 +49,7 @@ _UNITS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """One number of one rationale, ready to show."""
+    """One number of one rationale, ready to show; ``place`` is where its decision stands, empty where it has no row."""
 
     agent: str
     record: str
@@ -59,11 +60,12 @@ class LedgerRow:
     against: str
     state: EvidenceState
     word: str
+    place: str = ""
 
     @property
     def size(self) -> int:
         """About how many bytes the row will take on a page."""
-        texts = (self.agent, self.record, self.kind, self.quote, self.number, self.subject, self.against)
+        texts = (self.agent, self.record, self.kind, self.quote, self.number, self.subject, self.against, self.place)
         return row_bytes(_ROW_BYTES, texts)
 
 
@@ -89,11 +91,14 @@ class EvidenceView:
     total: str
 
 
-def ledger_rows(book: Book) -> tuple[LedgerRow, ...]:
-    """All rows, by time of decision, then agent, record and place in the text."""
+def ledger_rows(book: Book, places: Mapping[str, str] = MappingProxyType({})) -> tuple[LedgerRow, ...]:
+    """All rows, by time of decision, then agent, record and place in the text.
+
+    ``places`` is where the rows of decisions stand, by record id.
+    """
     decisions = {d.record_id: d for d in book.run.decisions}
     ordered = sorted(book.run.evidence, key=lambda e: _time_key(e, decisions.get(e.decision)))
-    return tuple(_ledger_row(item, decisions.get(item.decision)) for item in ordered)
+    return tuple(_ledger_row(item, decisions.get(item.decision), places.get(item.decision, "")) for item in ordered)
 
 
 def _time_key(item: Evidence, decision: Decision | None) -> tuple[float, str, str, int, int]:
@@ -101,7 +106,7 @@ def _time_key(item: Evidence, decision: Decision | None) -> tuple[float, str, st
     return when, decision.agent.id if decision else "", item.decision, item.part, item.start
 
 
-def _ledger_row(item: Evidence, decision: Decision | None) -> LedgerRow:
+def _ledger_row(item: Evidence, decision: Decision | None, place: str) -> LedgerRow:
     facts = [clean(fact, 48) for fact in item.facts[:2]]
     more = f" and {len(item.facts) - 2} more" if len(item.facts) > 2 else ""
     return LedgerRow(
@@ -114,6 +119,7 @@ def _ledger_row(item: Evidence, decision: Decision | None) -> LedgerRow:
         against=f"{clean(item.rule, 60)}{': ' if facts else ''}{', '.join(facts)}{more}",
         state=item.state,
         word=STATE_WORDS[item.state],
+        place=place,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from assaymark.protocol import Study
 from assaymark.records import AGGREGATE, Decision, Evidence, Measurement, Verdict
 from assaymark.report.substrate_views import SubstrateView
+from assaymark.report.trail.judged import Judged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +95,8 @@ class AssayRun:
         One per built-in agent of such a study.
     paid : tuple of PaidView or None
         One per model that somebody is paid for, by name; None where the ledger could not be read.
+    judged : Judged
+        What each judge said of each decision; pages of records are made where it holds anything.
 
     Examples
     --------
@@ -125,3 +128,4 @@ class AssayRun:
     substrate: SubstrateView | None = None
     reference_agents: tuple[PlantedView, ...] = ()
     paid: tuple[PaidView, ...] | None = ()
+    judged: Judged = field(default_factory=Judged)

@@ -12,8 +12,11 @@ from assaymark.report.book import Book
 from assaymark.report.formats import clean, count, in_mde, mde_words, number, percent, span, state_words
 from assaymark.report.kinds import cell_title
 from assaymark.report.paging import row_bytes
+from assaymark.report.trail.refs import Ref
+from assaymark.report.trail.rests import Rests
 
 _ROW_BYTES: Final = 240
+_REF_BYTES: Final = 20
 _LABEL_CHARS: Final = 80
 _TITLES: Final = {
     "kappa.mean_pairwise": "Agreement, mean pairwise κ",
@@ -64,7 +67,10 @@ _TITLES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRow:
-    """One measurement, ready to show. ``key`` is the group of its filter button, ``anchor`` its place in a page."""
+    """One measurement, ready to show. ``key`` is the group of its filter button, ``anchor`` its place in a page.
+
+    ``rests`` are the records that it was computed from, where they have pages.
+    """
 
     id: str
     anchor: str
@@ -75,29 +81,32 @@ class MeasuredRow:
     interval: str
     n: str
     method: str
+    rests: tuple[Ref, ...] = ()
 
     @property
     def size(self) -> int:
         """About how many bytes the row will take on a page."""
-        texts = (self.title, self.about, self.value, self.interval, self.n, self.method)
-        return row_bytes(_ROW_BYTES, texts)
+        texts = [self.title, self.about, self.value, self.interval, self.n, self.method]
+        texts += [text for ref in self.rests for text in (ref.words, ref.href)]
+        return row_bytes(_ROW_BYTES + _REF_BYTES * len(self.rests), texts)
 
 
-def measured_rows(book: Book) -> tuple[MeasuredRow, ...]:
-    """All measurements of a study."""
+def measured_rows(book: Book, rests: Rests | None = None) -> tuple[MeasuredRow, ...]:
+    """All measurements of a study; ``rests`` tells what each was computed from, where that has pages."""
 
     def shown(key: str, value: str) -> str:
         if key == "dimension":
             return book.title(value)
         return clean(cell_title(value) if key == "cell" else value, _LABEL_CHARS)
 
-    return rows_of(book.run.measurements, _TITLES, shown)
+    return rows_of(book.run.measurements, _TITLES, shown, (lambda _: ()) if rests is None else rests.on)
 
 
 def rows_of(
     measurements: Iterable[Measurement],
     titles: Mapping[str, str],
     shown: Callable[[str, str], str] = lambda _, value: clean(value, _LABEL_CHARS),
+    rests: Callable[[Measurement], tuple[Ref, ...]] = lambda _: (),
 ) -> tuple[MeasuredRow, ...]:
     """Measurements by kind, in the order of the titles, and then by what they are about; never by value.
 
@@ -108,6 +117,8 @@ def rows_of(
         A kind without one stands last, by its name.
     shown : callable
         The label of a key and its value, as pages show it.
+    rests : callable
+        The records that a measurement was computed from.
     """
     order = {name: at for at, name in enumerate(titles)}
     ordered = sorted(measurements, key=lambda m: (order.get(m.name, len(order)), _undirected(m), m.id))
@@ -118,7 +129,8 @@ def rows_of(
         seen[anchor] += 1
         about = "; ".join(f"{clean(key, 30)} {shown(key, item.labels[key])}" for key in sorted(item.labels))
         title = titles.get(item.name, clean(item.name, 60))
-        rows.append(_row(item, anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}", title, about))
+        place = anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}"
+        rows.append(_row(item, place, title, about, rests(item)))
     return tuple(rows)
 
 
@@ -139,7 +151,7 @@ def _undirected(item: Measurement) -> str:
     return f"{item.name}[{','.join((*others, *pair))}]"
 
 
-def _row(item: Measurement, anchor: str, title: str, about: str) -> MeasuredRow:
+def _row(item: Measurement, anchor: str, title: str, about: str, rests: tuple[Ref, ...]) -> MeasuredRow:
     level = f", {percent(item.level)}" if item.level is not None else ""
     bounds = "" if item.low is None or item.high is None else f"{span(item.low, item.high, 3)}{level}"
     return MeasuredRow(
@@ -152,6 +164,7 @@ def _row(item: Measurement, anchor: str, title: str, about: str) -> MeasuredRow:
         interval=bounds or "no interval",
         n=f"{count(item.n)} {clean(item.n_of, 60)}".strip(),
         method=clean(item.method, 200),
+        rests=rests,
     )
 
 

@@ -35,6 +35,9 @@ from assaymark.report.ranks import ranks_view
 from assaymark.report.single import single_view
 from assaymark.report.stability import stability_view
 from assaymark.report.style import style_view
+from assaymark.report.trail.judged import OVERVIEW
+from assaymark.report.trail.refs import RECORDS
+from assaymark.report.trail.study import Calls, ReadCalls, Trail
 
 _NAV: Final = (
     Link("verdicts", "index.html", "Verdicts"),
@@ -45,6 +48,7 @@ _NAV: Final = (
     Link("plan", "index.html#plan", "Plan"),
 )
 _JUDGES: Final = Link(JUDGES, "datasheets.html", "Judges")
+_RECORDS: Final = Link(RECORDS, OVERVIEW, "Records")
 
 
 def render_pages(run: AssayRun, site: Site = ALONE) -> Mapping[str, str]:
@@ -74,18 +78,39 @@ def render_pages(run: AssayRun, site: Site = ALONE) -> Mapping[str, str]:
     >>> sorted(render_pages(run))
     ['claim-map.html', 'claims.html', 'index.html', 'ledger/page-001.html', 'measurements.html']
     """
-    book = Book.of(run)
-    rows = ledger_rows(book)
-    parts = paged(measured_rows(book))
+    return dict(each_page(run, site))
+
+
+def each_page(
+    run: AssayRun, site: Site = ALONE, read: ReadCalls | None = None, calls: Calls = "all"
+) -> Iterator[tuple[str, str]]:
+    """The pages of `render_pages`, one at a time, and those of single calls where there is a ledger to read.
+
+    A run with ``judged`` has pages of its judgments and decisions below ``judgments/`` and ``decisions/``.
+
+    Parameters
+    ----------
+    run, site
+        As for `render_pages`.
+    read : callable, optional
+        Gives the calls with some keys, in their order; without it no page shows a call.
+    calls : {"all", "judged", "none"}
+        Which calls are shown below ``calls/``: all that a record rests on, those of the judges alone, or none.
+    """
+    book, frame = Book.of(run), study_frame(run, site)
+    trail = Trail.of(run.judged, run.rubric.dimensions) if run.judged else None
+    rows = ledger_rows(book, {} if trail is None else trail.decisions)
+    parts = paged(measured_rows(book, None if trail is None else trail.rests(run.evidence)))
     measured = dict(zip(part_names("measurements", len(parts)), parts, strict=True))
     links = measured_links(measured)
-    frame = study_frame(run, site)
-    pages = {"index.html": _index(book, frame, rows), "claim-map.html": _map(book, frame, links)}
-    pages.update(_claims(book, frame, links))
-    pages.update(_measurements(frame, measured))
-    pages.update(_ledger(frame, rows))
-    pages.update(_example(book, frame))
-    return pages
+    if trail is not None:
+        yield from trail.pages(frame, read, calls)
+    yield "index.html", _index(book, frame, rows)
+    yield "claim-map.html", _map(book, frame, links)
+    yield from _claims(book, frame, links)
+    yield from _measurements(frame, measured)
+    yield from _ledger(frame, rows)
+    yield from _example(book, frame)
 
 
 # --- pages ----------------------------------------------------------------------------------------------------------
@@ -165,6 +190,7 @@ def _measurements(frame: Frame, pages: Mapping[str, Sequence[MeasuredRow]]) -> I
                 "Every measurement",
                 here="measurements",
                 rows=rows,
+                rests=any(row.rests for row in rows),
                 filters=kind_filters(rows),
                 total=counted(len(rows), "measurement"),
                 pager=pager(names, at),
@@ -208,9 +234,11 @@ def _span(done: int, here: int, total: int) -> str:
 
 def study_frame(run: AssayRun, site: Site = ALONE) -> Frame:
     """What stands around every page of a study, the datasheets of its judges included."""
+    records = (_RECORDS,) if run.judged else ()
+    judges = (_JUDGES,) if run.datasheets else ()
     return Frame(
         study=clean(run.study.title or run.study.name, 120),
         mark=short_hash(clean(run.plan_hash)),
-        nav=(*_NAV, _JUDGES) if run.datasheets else _NAV,
+        nav=(*_NAV[:-1], *records, _NAV[-1], *judges),
         site=site,
     )

@@ -20,6 +20,12 @@ def leave_prices(ledger: Ledger, prices: Prices | None) -> None:
         ledger.notes.replace(_PRICES, text_of_prices(prices))
 
 
+def noted_prices(ledger: Ledger) -> Prices:
+    """The prices that were noted with the calls of a ledger, else those that come with assaymark."""
+    noted = ledger.notes.read(_PRICES)
+    return load_prices() if noted is None else prices_of_text(noted)
+
+
 def paid_views(folder: RunFolder, prices: Prices | None = None) -> tuple[PaidView, ...]:
     """What each model that somebody is paid for has been asked, and what that came to; nothing where none is.
 
@@ -41,8 +47,7 @@ def paid_views(folder: RunFolder, prices: Prices | None = None) -> tuple[PaidVie
         for one in ledger.answered(without=FREE):
             found[one.model].append(one)
         batched = ledger.batches.answered_in_batches([one.key for every in found.values() for one in every])
-        noted = None if prices is not None else ledger.notes.read(_PRICES)
-    prices = prices or (load_prices() if noted is None else prices_of_text(noted))
+        prices = prices or noted_prices(ledger)
     return tuple(_view(model, found[model], set(batched), prices) for model in sorted(found))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +16,27 @@ from assaymark.errors import LedgerError
 from assaymark.judging import PLANTED
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import Decision, Judgment
-from assaymark.report import AssayRun, PaidView, PlantedView, RubricView, render_pages, study_frame, terminal_summary
+from assaymark.report import AssayRun, PaidView, PlantedView, RubricView, each_page, study_frame, terminal_summary
+from assaymark.report.trail.judged import Judged
+from assaymark.report.trail.study import Calls
 from assaymark.workflow.datasheets import datasheet_pages, stored_datasheets
 from assaymark.workflow.folder import RunFolder, replace_files
 from assaymark.workflow.locking import Locked, open_locked
 from assaymark.workflow.paid import paid_views
-from assaymark.workflow.selection import select
+from assaymark.workflow.raw_calls import raw_calls
+from assaymark.workflow.selection import Selection, select
 from assaymark.workflow.showing import planted_agents, substrate_view
-from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
+from assaymark.workflow.tables import (
+    ANCHOR,
+    CONTEXTS,
+    DECISIONS,
+    EVIDENCE,
+    JUDGMENTS,
+    MEASUREMENTS,
+    PROBE,
+    VERDICTS,
+    Store,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +47,15 @@ class Reported:
     summary: RenderableType
 
 
-def report(folder: RunFolder) -> Reported:
+def report(folder: RunFolder, *, calls: Calls = "all") -> Reported:
     """Write ``report/`` from the records of a finished run.
+
+    Parameters
+    ----------
+    folder : RunFolder
+    calls : {"all", "judged", "none"}
+        Which calls get pages, as they were asked and answered: all that a record rests on, those of the judges alone,
+        or none.
 
     Raises
     ------
@@ -42,9 +64,11 @@ def report(folder: RunFolder) -> Reported:
     """
     locked = open_locked(folder)
     sheets = stored_datasheets(folder)
-    run = gather(locked, Store(folder), datasheets=tuple(sheet.judge for sheet in sheets), paid=_paid(folder))
+    paid = _paid(folder)
+    run = gather(locked, Store(folder), datasheets=tuple(sheet.judge for sheet in sheets), paid=paid)
     judges = datasheet_pages(sheets, frame=study_frame(run)) if sheets else {}
-    replace_files(folder.report, {**render_pages(run), **judges})
+    read = partial(raw_calls, folder) if folder.has_ledger and paid is not None else None
+    replace_files(folder.report, chain(each_page(run, read=read, calls=calls), judges.items()))
     return Reported(folder.report / "index.html", terminal_summary(run))
 
 
@@ -82,6 +106,20 @@ def gather(
         substrate=substrate_view(locked, store),
         reference_agents=planted_agents(study),
         paid=paid,
+        judged=_judged(study, store, selection, judgments),
+    )
+
+
+def _judged(study: Study, store: Store, selection: Selection, judgments: Sequence[Judgment]) -> Judged:
+    """Everything that a judge said in a run, and of what."""
+    return Judged(
+        parts={
+            "panel": judgments,
+            "anchors": store.read(ANCHOR) if store.rows(ANCHOR) else (),
+            "outside": store.read(PROBE) if store.rows(PROBE) else (),
+        },
+        decisions=selection.decisions,
+        people=frozenset(one.name for one in study.judges if one.human),
     )
 
 

@@ -1,0 +1,128 @@
+"""Pages of decisions: who decided what, when, on which question, and where its judgments and its call stand."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from assaymark.records import Decision, content_id
+from assaymark.report.filters import key_filters
+from assaymark.report.formats import clean, count, counted
+from assaymark.report.frame import Frame
+from assaymark.report.paging import pager, row_bytes
+from assaymark.report.trail.judged import PAGE, Shelf, Subject, subject_of
+from assaymark.report.trail.refs import BELOW, Ref
+
+FOLDER: Final = "decisions"
+
+_ROW: Final = 300
+_LINK: Final = 70
+_ORDERS: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRow:
+    """One decision, ready to show."""
+
+    anchor: str
+    about: str
+    record: str
+    when: str
+    cluster: str
+    decided: str
+    judgments: tuple[Ref, ...]
+    call: str
+
+
+def planned(shelf: Shelf) -> tuple[tuple[str, tuple[Decision, ...]], ...]:
+    """The pages of decisions as path and decisions: by agent, control texts last, then by time."""
+    judges = len(shelf.groups)
+    pages: list[tuple[str, tuple[Decision, ...]]] = []
+    page: list[Decision] = []
+    size = 0
+    for one in sorted(shelf.judged.decisions, key=_place):
+        room = row_bytes(
+            _ROW + _LINK * judges, (subject_of(one).words, one.record_id[:60], one.cluster[:60], _orders(one))
+        )
+        if page and size + room > PAGE:
+            pages.append((_path(len(pages) + 1), tuple(page)))
+            page, size = [], 0
+        page.append(one)
+        size += room
+    return (*pages, (_path(len(pages) + 1), tuple(page)))
+
+
+def decision_places(pages: Sequence[tuple[str, Sequence[Decision]]]) -> dict[str, str]:
+    """Where each decision stands, by its record id."""
+    return {one.record_id: f"{path}#{anchor(one)}" for path, rows in pages for one in rows}
+
+
+def decisions_by(pages: Sequence[tuple[str, Sequence[Decision]]]) -> dict[Subject, Ref]:
+    """How many decisions there are of each agent, or kind of control text, with the place of the first."""
+    seen = Counter(subject_of(one) for _, rows in pages for one in rows)
+    first: dict[Subject, str] = {}
+    for path, rows in pages:
+        for one in rows:
+            first.setdefault(subject_of(one), f"{path}#{anchor(one)}")
+    return {about: Ref(count(seen[about]), place) for about, place in first.items()}
+
+
+def decision_pages(
+    pages: Sequence[tuple[str, Sequence[Decision]]], shelf: Shelf, frame: Frame, calls: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """The pages of decisions, one at a time, as path and HTML; ``calls`` is where each call stands, by its key."""
+    links: defaultdict[str, list[Ref]] = defaultdict(list)
+    for group, one, place in shelf.places():
+        if one.trial == 1:
+            links[one.trajectory].append(Ref(group.title, place))
+    names = [path.rpartition("/")[2] for path, _ in pages]
+    for at, (path, rows) in enumerate(pages):
+        shown = [_row(one, links.get(one.record_id, ()), calls) for one in rows]
+        yield (
+            path,
+            frame.render(
+                "trail-decisions.html",
+                "Decisions",
+                **BELOW,
+                rows=shown,
+                filters=key_filters([row.about for row in shown]),
+                total=counted(len(shown), "decision"),
+                pager=pager(names, at),
+            ),
+        )
+
+
+def anchor(decision: Decision) -> str:
+    """The id of a decision's row."""
+    return f"d{content_id(decision.record_id)[:12]}"
+
+
+def _path(at: int) -> str:
+    return f"{FOLDER}/page-{at:03d}.html"
+
+
+def _place(one: Decision) -> tuple[Subject, float, str]:
+    return subject_of(one), one.decided_at.timestamp(), one.record_id
+
+
+def _row(one: Decision, judgments: Sequence[Ref], calls: Mapping[str, str]) -> DecisionRow:
+    return DecisionRow(
+        anchor=anchor(one),
+        about=subject_of(one).words,
+        record=clean(one.record_id, 60),
+        when=f"{one.decided_at:%Y-%m-%d %H:%M}",
+        cluster=clean(one.cluster, 60),
+        decided=_orders(one),
+        judgments=tuple(judgments),
+        call=calls.get(one.call.raw_object or "", ""),
+    )
+
+
+def _orders(one: Decision) -> str:
+    """What was decided, in a few words, and what is noted about it."""
+    orders = [f"{action.kind.replace('_', ' ')} {clean(action.instrument, 30)}" for action in one.actions[:_ORDERS]]
+    more = f" and {count(len(one.actions) - _ORDERS)} more" if len(one.actions) > _ORDERS else ""
+    flags = f"; {', '.join(clean(flag, 40) for flag in one.flags[:_ORDERS])}" if one.flags else ""
+    return f"{', '.join(orders) or 'no order'}{more}{flags}"

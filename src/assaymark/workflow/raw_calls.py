@@ -1,0 +1,46 @@
+"""Calls as the ledger has them, read a few at a time for the pages that show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from assaymark.engine import Ledger, Text
+from assaymark.report.trail.calls import AskedCall
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.paid import noted_prices
+
+_AT_ONCE: Final = 200
+
+
+def raw_calls(folder: RunFolder, keys: Sequence[str]) -> Iterator[AskedCall]:
+    """The calls with these keys and their replies, in this order; of each text only its first call has the words.
+
+    Raises
+    ------
+    LedgerError
+        The ledger cannot be read, a call was never planned in it, or what is stored is damaged.
+    """
+    seen: dict[str, Text] = {}
+    with Ledger.open(folder.ledger, create=False) as ledger:
+        prices = noted_prices(ledger)
+        for start in range(0, len(keys), _AT_ONCE):
+            some = keys[start : start + _AT_ONCE]
+            texts = dict(seen)
+            calls = ledger.load(some, texts)
+            replies, attempts = dict(ledger.replies(some)), ledger.attempt_counts(some)
+            cheap = ledger.batches.answered_in_batches(some)
+            for key, call in zip(some, calls, strict=True):
+                new = tuple(text for text in dict.fromkeys(call.texts) if text.sha256 not in seen)
+                seen.update((text.sha256, Text("", text.sha256)) for text in new)
+                reply = replies.pop(key, None)
+                usd = None if reply is None else prices.paid(call.model, reply, key in cheap)
+                yield AskedCall(
+                    key=key,
+                    call=call,
+                    new=new,
+                    reply=reply,
+                    attempts=attempts.get(key, 0),
+                    usd=usd,
+                    in_batch=key in cheap,
+                )

@@ -1,0 +1,118 @@
+"""Pages of calls: each call once, each text once, every link good, whatever a model wrote."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from outline import read
+from raw_pages import raw_texts
+
+from assaymark.engine import CallSpec, Message, Reply, Text
+from assaymark.report import Frame
+from assaymark.report.trail.calls import PAGE, AskedCall, call_pages
+from assaymark.report.trail.refs import Ref
+
+FRAME = Frame(study="s", mark="", nav=())
+HOSTILE = "</pre><script>document.title='got in'</script>\r\n\x1b[0m\u202e"
+
+
+def asked(texts, *, trial=1, reply="fine", seen=frozenset(), **more) -> AskedCall:
+    parts = tuple(Text.of(text) for text in texts)
+    call = CallSpec(model="reference/auditor", messages=(Message("user", parts),), template="", trial=trial)
+    new = tuple(part for part in dict.fromkeys(parts) if part.text not in seen)
+    return AskedCall(key=call.key, call=call, new=new, reply=Reply(text=reply, model="auditor-1"), **more)
+
+
+def many(count: int, size: int) -> list[AskedCall]:
+    """Calls that all show the one text, each with one of its own."""
+    first = asked(["shared", "own 0"], reply="0" * size)
+    return [first, *(asked(["shared", f"own {at}"], trial=at, reply=f"{at}" * size, seen={"shared"})
+                     for at in range(1, count))]  # fmt: skip
+
+
+def made(calls, uses=None) -> tuple[dict[str, str], dict[str, str]]:
+    places: dict[str, str] = {}
+    pages = list(call_pages(calls, uses or {}, FRAME, places))
+    assert len(dict(pages)) == len(pages)
+    return dict(pages), places
+
+
+def test_a_reply_and_what_it_was_asked_can_be_read_back():
+    call = asked(["shared", HOSTILE], reply=f"\n{HOSTILE}")
+    call = replace(call, reply=replace(call.reply, raw='{"body": "<b>"}'))
+    pages, places = made([call])
+    page, _, anchor = places[call.key].partition("#")
+    assert raw_texts(pages[page])[anchor] == [f"\n{HOSTILE}", '{"body": "<b>"}']
+    assert [text for found in raw_texts(pages["calls/texts-001.html"]).values() for text in found] == [
+        "shared",
+        HOSTILE,
+    ]
+
+
+def test_nothing_from_a_call_is_markup():
+    call = asked([HOSTILE], reply=HOSTILE)
+    hostile = replace(call.call, model=HOSTILE, args={HOSTILE: HOSTILE})
+    reply = Reply(text=HOSTILE, model=HOSTILE, fingerprint=HOSTILE, raw=HOSTILE)
+    call = replace(call, key=hostile.key, call=hostile, reply=reply)
+    pages, _ = made([call], {call.key: [Ref(HOSTILE, "judgments/index.html")]})
+    for page in pages.values():
+        assert read(page).tags.count("script") == 1
+
+
+def test_every_call_and_every_text_stands_once_and_links_lead_there():
+    calls = many(400, 3000)
+    pages, places = made(calls)
+    ids = {path: read(page).ids for path, page in pages.items()}
+    anchors = [name for path, found in ids.items() for name in found if name[0] in "ct" and len(name) == 17]
+    assert len(anchors) == len(set(anchors)) == 400 + 401
+    assert all(place.partition("#")[2] in ids[place.partition("#")[0]] for place in places.values())
+    for page in pages.values():
+        for link in read(page).links:
+            path, _, anchor = link.partition("#")
+            if path and not path.startswith("../"):
+                assert anchor == "" or anchor in ids[f"calls/{path}"]
+
+
+def test_pages_are_small_whatever_the_length_of_replies():
+    pages, _ = made([*many(30, 50_000), asked(["x" * 3_000_000], reply="\x00" * 900_000, trial=99)])
+    assert len(pages) > 5
+    assert max(len(page.encode()) for page in pages.values()) < PAGE + 30_000
+
+
+def test_a_reply_that_is_cut_says_where_it_is_whole():
+    pages, places = made([asked(["a"], reply="x" * 900_000)])
+    [place] = places.values()
+    assert "characters are left out here" in pages[place.partition("#")[0]]
+    assert "assaymark serve" in pages[place.partition("#")[0]]
+
+
+def test_a_call_without_a_reply_says_so():
+    call = replace(asked(["a"]), reply=None)
+    pages, _ = made([call])
+    assert "There is no reply." in pages["calls/page-001.html"]
+
+
+def test_equal_calls_make_equal_bytes():
+    assert made(many(40, 20_000)) == made(many(40, 20_000))
+
+
+@pytest.mark.parametrize(("usd", "batch", "words"), [(0.25, True, "0.25 USD, in a batch"), (0.25, False, "0.25 USD")])
+def test_the_price_is_shown_where_one_is_known(usd, batch, words):
+    pages, _ = made([asked(["a"], usd=usd, in_batch=batch, attempts=2)])
+    page = pages["calls/page-001.html"]
+    assert f"<dd>{words}</dd>" in page
+    assert "<dt>Attempts</dt><dd>2</dd>" in page
+
+
+def test_pages_come_while_calls_are_read():
+    read_so_far = []
+
+    def calls():
+        for one in many(300, 3000):
+            read_so_far.append(one.key)
+            yield one
+
+    pages = call_pages(calls(), {}, FRAME, {})
+    next(pages)
+    assert len(read_so_far) < 300
