@@ -4,4 +4,6 @@ It records what agents decide and why, has a panel of judges grade it blind, mea
 says which claims may be made: headline, qualified, or no claim. Start with ``assaymark demo``.
 """
 
+__all__ = ["__version__"]
+
 __version__ = "0.1.0"

@@ -18,8 +18,14 @@ from assaymark.errors import InputError, Problem
 from assaymark.records import AGGREGATE, DerivationKind, content_id, problems_of, sha256_text
 
 Name = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\[\]=,|]+$")]
+"""A name that a study file gives: it stands in labels of measurements, so it has none of their signs."""
+
 HUMAN_MODEL: Final = "human/table"
+"""The model of a judge that is people: their grades are read from a table, and nothing is asked."""
+
 HUMAN_FAMILY: Final = "human"
+"""The family of every judge that is people."""
+
 GatingTest = Literal["auto", "cluster-t", "bootstrap", "sign-flip"]
 M = TypeVar("M", bound=BaseModel)
 

@@ -1,7 +1,8 @@
 """How good the judges are: agreement, stability, inference over clusters, and what a design can conclude.
 
 Pure functions from arrays to numbers (`weighted_kappa`, `cluster_t`, `holm` ...), a table of scores from judgments
-(`score_table`), and one call that makes every measurement of a study (`analyse`).
+(`score_table`), and one call that makes every measurement of a study (`analyse`). `assaymark.metrology.datasheet` has
+one judge as an instrument; its functions of plain sequences are here too.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from assaymark.metrology.components import Components, variance_components
 from assaymark.metrology.conduct import Conduct, conduct_measurements
 from assaymark.metrology.contamination import contamination_measurements
 from assaymark.metrology.contrasts import Contrast, bootstrap_contrast, cluster_t, gating_test, holm
+from assaymark.metrology.datasheet import Decomposition, Threshold, d_prime, decompose, detection_threshold
 from assaymark.metrology.effects import AgentEffects, agent_effects
 from assaymark.metrology.flips import sign_flip
 from assaymark.metrology.intervals import Interval, wilson
@@ -53,6 +55,7 @@ __all__ = [
     "Components",
     "Conduct",
     "Contrast",
+    "Decomposition",
     "ErrorRate",
     "Interval",
     "Preflight",
@@ -60,6 +63,7 @@ __all__ = [
     "ScoreSums",
     "ScoreTable",
     "SelfPreference",
+    "Threshold",
     "Truth",
     "agent_effects",
     "analyse",
@@ -73,6 +77,9 @@ __all__ = [
     "conduct_measurements",
     "contamination_measurements",
     "contested",
+    "d_prime",
+    "decompose",
+    "detection_threshold",
     "effective_judges",
     "fleiss_kappa",
     "gated",

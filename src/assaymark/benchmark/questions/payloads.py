@@ -170,6 +170,7 @@ class Printed:
 Payload = (
     ReturnDirection | TailRisk | PositionSize | PairAllocation | SharpeAllocation | Rebalancing | RegimeCall | Printed
 )
+"""What a question is made of: one kind a template, and `Printed` for those of somebody else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,3 +223,4 @@ class RegimeView:
 
 
 Answer = Direction | Number | Weights | Trade | RegimeView
+"""What a reply to a question says, once it is read."""

@@ -20,9 +20,13 @@ from assaymark.records import sha256_text
 PairPrompt = Literal["tie-allowed", "strict"]
 
 TIE_ALLOWED: PairPrompt = "tie-allowed"
+"""The base instruction: a judge names the better text, or says that neither is."""
+
 STRICT: PairPrompt = "strict"
+"""The instruction that asks for a tie wherever only the surface differs."""
+
 PAIR_PROMPTS: tuple[PairPrompt, ...] = (TIE_ALLOWED, STRICT)
-"""The variants of the instruction: the base, and the one that asks for a tie wherever only the surface differs."""
+"""The variants of the instruction, the base first."""
 
 PAIR_TEMPLATE = "pair-v1.txt"
 """The prompt template in use."""
