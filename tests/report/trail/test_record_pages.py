@@ -1,0 +1,189 @@
+"""From a number to its judgments: every record has one row, counts are right, and nothing is ordered by a score."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+
+import assay_runs as runs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from judged_runs import judged, judgment
+from outline import read, words
+
+from assaymark.report import AssayRun, each_page, render_pages
+from assaymark.report.trail.judged import Judged, Shelf, Subject, anchor
+from assaymark.report.trail.study import Trail
+
+
+@cache
+def pages() -> dict[str, str]:
+    return dict(render_pages(judged()))
+
+
+@cache
+def run() -> AssayRun:
+    return judged()
+
+
+def trail() -> Trail:
+    return Trail.of(run().judged, run().rubric.dimensions)
+
+
+def labelled(name: str, **labels: str):
+    return runs.measured(name, labels, 0.5)
+
+
+def rests(name: str, **labels: str) -> list[tuple[str, str]]:
+    return [(ref.words, ref.href) for ref in trail().rests(run().evidence).on(labelled(name, **labels))]
+
+
+def test_every_judgment_and_every_decision_has_exactly_one_row():
+    ids = Counter(name for page in pages().values() for name in read(page).ids)
+    judgments = [anchor(one) for rows in run().judged.parts.values() for one in rows]
+    assert len(set(judgments)) == len(judgments)
+    assert {ids[name] for name in judgments} == {1}
+    assert {ids[place.partition("#")[2]] for place in trail().decisions.values()} == {1}
+
+
+def test_every_link_leads_to_a_row():
+    outlines = {path: read(page) for path, page in pages().items()}
+    for path, outline in outlines.items():
+        folder = path.rpartition("/")[0]
+        for link in outline.links:
+            target, _, name = link.partition("#")
+            where = re.sub(r"^[^/]+/\.\./", "", f"{folder}/{target}".lstrip("/")) if target else path
+            assert where in outlines, (path, link)
+            assert not name or name in outlines[where].ids, (path, link)
+
+
+def test_the_pages_keep_their_budget():
+    for path, page in pages().items():
+        if path.startswith(("judgments/", "decisions/")):
+            assert len(page.encode()) < 450_000
+
+
+def test_a_long_run_is_cut_into_pages_without_losing_a_judgment():
+    base = run()
+    many = [judgment(one, "quay-1", "quay", trial) for trial in range(1, 41) for one in base.decisions]
+    shelf = Shelf.of(Judged({"panel": many}, base.decisions), 6)
+    [group] = shelf.groups
+    assert len(group.pages) > 2
+    assert sorted(map(anchor, group.judgments)) == sorted(map(anchor, many))
+    assert len({path for path, _ in group.pages}) == len(group.pages)
+
+
+def test_rows_stand_by_agent_and_date_and_never_by_score():
+    shelf = trail().shelf
+    for group in shelf.groups:
+        order = [
+            (one.trajectory.startswith("cell"), shelf.decisions[one.trajectory].agent.id) for one in group.judgments
+        ]
+        assert order == sorted(order)
+    turned = {part: list(reversed(rows)) for part, rows in run().judged.parts.items()}
+    assert Shelf.of(Judged(turned, run().judged.decisions), 6).groups == shelf.groups
+
+
+def test_judgments_without_scores_are_named_with_the_reason():
+    page = words(pages()["judgments/index.html"])
+    assert "2 judgments gave none" in page
+    assert "invalid: no JSON object" in page
+    assert "refused: no reason was kept" in page
+    rows = pages()["judgments/north-1.html"]
+    assert rows.count('data-x="not-ok"') == 2
+
+
+def test_the_overview_counts_what_each_judge_said_of_each_agent():
+    page = pages()["judgments/index.html"]
+    [row] = re.findall(r"<tr id=\"a[0-9a-f]+\"><th scope=\"row\">Otter</th>(.*?)</tr>", page)
+    found = [one or two for one, two in re.findall(r"<td class=\"r\">(?:<a [^>]*>)?(\d+)|(none)", row)]
+    agents = Counter(one.agent.id for one in run().decisions)
+    n = agents["Otter"]
+    tens = sum(one.agent.id == "Otter" for one in run().decisions[:10])
+    assert found == [str(n), str(2 * n), str(n), str(n), str(tens), str(n)]
+
+
+@pytest.mark.parametrize("name", ["index", "Index", "../x", "a~2", "outside-tarn-1", "<b>&amp;"])
+def test_no_name_of_a_judge_takes_the_place_of_another_page(name):
+    base = run()
+    twin = [judgment(one, "tarn-1", "tarn") for one in base.decisions]
+    rows = [judgment(one, name, "x") for one in base.decisions]
+    found = dict(render_pages(replace(base, judged=Judged({"panel": rows, "outside": twin}, base.decisions))))
+    assert "Who judged?" in words(found["judgments/index.html"])
+    assert len([path for path in found if path.startswith("judgments/")]) == 3
+    assert all(".." not in path and "<" not in path for path in found)
+
+
+def test_nothing_from_a_record_is_markup():
+    bad = runs.CANARY
+    base = run()
+    decisions = [replace(one, record_id=one.record_id + bad, cluster=bad, flags=(bad,)) for one in base.decisions]
+    named = {"judge": bad, "family": bad, "rubric": bad, "reason": bad, "lookahead_check": bad}
+    rows = [
+        replace(judgment(one, "q", "f"), trajectory=one.record_id + bad, evidence=(bad,) * 5, **named)
+        for one in base.decisions
+    ]
+    rows[0] = replace(rows[0], status="invalid", scores={})
+    found = render_pages(replace(base, judged=Judged({"panel": rows}, decisions)))
+    for path, page in found.items():
+        outline = read(page)
+        assert outline.tags.count("script") <= 2, path
+        assert "img" not in outline.tags
+
+
+def test_a_measurement_leads_to_the_judgments_that_it_rests_on():
+    n = Counter(one.agent.id for one in run().decisions)
+    every = len(run().decisions)
+    overview = "judgments/index.html"
+    otter = f"{overview}#{Subject(False, 'Otter').anchor}"
+    stoat = f"{overview}#{Subject(False, 'Stoat').anchor}"
+    assert rests("score.effect", dimension="aggregate", agent="Otter") == [(f"{4 * n['Otter']} judgments", otter)]
+    assert rests("contrast", dimension="aggregate", high="Stoat", low="Otter") == [
+        (f"{4 * n['Otter']} judgments on Otter", otter), (f"{4 * n['Stoat'] - 1} judgments on Stoat", stoat),
+    ]  # fmt: skip
+    assert rests("kappa.fleiss", dimension="aggregate") == [(f"{4 * every - 2:,} judgments", overview)]
+    assert rests("judge.invalid_share", judge="north-1") == [(f"{2 * every:,} judgments", "judgments/north-1.html")]
+    assert rests("single.rho", a="strand-1", b="quay-1") == [
+        (f"{every:,} judgments by quay-1", "judgments/quay-1.html"),
+        (f"{every:,} judgments by strand-1", "judgments/strand-1.html"),
+    ]
+    assert rests("lofo.rho", dropped="north") == [(f"{2 * every:,} judgments", overview)]
+    assert rests("probe.state") == [(f"{every:,} judgments", "judgments/outside-tarn-1.html")]
+    assert rests("anchor.shift", dimension="sizing") == [("10 judgments", "judgments/anchors-north-1.html")]
+    assert rests("cell.score", cell="cell_b")[0][0] == "16 judgments"
+    assert rests("terse.share", agent="Otter")[0][0] == f"{n['Otter']} decisions"
+    assert rests("evidence.share", state="supported") == [(f"{len(run().evidence):,} numbers", "ledger/page-001.html")]
+    assert rests("something.new") == [("judgments", overview)]
+
+
+def test_a_pair_tells_no_order():
+    one = rests("contrast", dimension="aggregate", high="Stoat", low="Otter")
+    assert one == rests("contrast", dimension="aggregate", high="Otter", low="Stoat")
+
+
+def test_a_run_without_judgments_has_no_pages_of_records():
+    found = dict(render_pages(runs.realistic()))
+    assert not [path for path in found if path.startswith(("judgments", "decisions", "calls"))]
+    assert "Rests on" not in found["measurements.html"]
+
+
+def test_a_judgment_by_a_person_names_no_call():
+    people = frozenset({"quay-1"})
+    base = run()
+    asked = []
+    one = replace(base, judged=replace(base.judged, people=people))
+    list(each_page(one, read=lambda keys: iter(asked.extend(keys) or ())))
+    wanted = [row.call_key for rows in base.judged.parts.values() for row in rows if row.judge != "quay-1"]
+    assert set(asked) == set(wanted)
+
+
+@given(st.text(max_size=12), st.booleans())
+def test_subjects_have_places_of_their_own(name, control):
+    assert Subject(control, name).anchor != Subject(not control, name).anchor
+
+
+def test_equal_runs_make_equal_bytes():
+    assert dict(render_pages(judged())) == pages()
