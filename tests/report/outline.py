@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html.parser import HTMLParser
 
 VOID = {"meta", "br", "input", "img"}
@@ -58,3 +59,8 @@ def read(html: str) -> Outline:
 def words(html: str) -> str:
     """What a page says, without its markup."""
     return " ".join(" ".join(read(html).text).split())
+
+
+def html_of(made: Mapping[str, str]) -> dict[str, str]:
+    """The pages among what was made; files of data and drawings that stand alone are none."""
+    return {path: text for path, text in made.items() if path.endswith(".html")}

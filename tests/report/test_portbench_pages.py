@@ -10,7 +10,7 @@ import bench_runs as runs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from outline import read, words
+from outline import html_of, read, words
 
 from assaymark.claims.benchmark import BenchRules, decide_benchmark
 from assaymark.claims.boards import Board, Standing
@@ -41,8 +41,8 @@ def pages():
 @pytest.mark.parametrize("name", RUNS)
 def test_every_page_is_well_formed_has_one_h1_and_links_that_lead_somewhere(pages, name):
     made = pages(name)
-    ids = {path: set(read(html).ids) for path, html in made.items()}
-    for path, html in made.items():
+    ids = {path: set(read(html).ids) for path, html in html_of(made).items()}
+    for path, html in html_of(made).items():
         outline = read(html)
         assert len(outline.ids) == len(set(outline.ids)), path
         assert outline.tags.count("h1") == 1, path
@@ -394,9 +394,9 @@ def test_paths_of_episodes_are_safe_and_never_the_same():
 
 
 def test_nothing_that_a_model_wrote_becomes_markup(pages):
-    for path, html in pages("hostile").items():
+    for path, html in html_of(pages("hostile")).items():
         outline = read(html)
-        assert outline.tags.count("script") == 1, path
+        assert outline.tags.count("script") == (2 if "data-brush" in html else 1), path
         assert "img" not in outline.tags
         assert not {name for name in outline.attributes if name.startswith("on")}, path
         assert "\x1b" not in html
@@ -408,7 +408,7 @@ def test_nothing_that_a_model_wrote_becomes_markup(pages):
 
 @cache
 def usual_tags() -> set[str]:
-    return {tag for html in render_benchmark(runs.single()).values() for tag in read(html).tags}
+    return {tag for html in html_of(render_benchmark(runs.single())).values() for tag in read(html).tags}
 
 
 @given(st.text(st.characters(codec=None), max_size=60))
@@ -445,7 +445,7 @@ def test_any_text_leaves_pages_that_can_be_written_and_have_only_our_markup(text
 
 
 def test_the_policy_lets_one_script_run_and_nothing_be_loaded(pages):
-    for html in pages("eight").values():
+    for html in html_of(pages("eight")).values():
         assert "default-src &#39;none&#39;" in html
         assert not re.search(r'(src|href)="(https?:)?//', html)
         assert "url(http" not in html

@@ -24,7 +24,8 @@ NO_SCRIPT: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'non
 
 _WORDS: Final = (
     "skip", "pages", "languages", "copy", "copied", "not_copied", "say_also", "open", "close", "covers", "search",
-    "shown", "withheld", "plan", "footer", "runs", "contents",
+    "shown", "withheld", "plan", "footer", "runs", "contents", "brush", "brush_from", "brush_to", "brush_said",
+    "brush_line", "data",
 )  # fmt: skip
 
 
@@ -47,12 +48,13 @@ def environment() -> Environment:
 
 
 def frame_words(catalogue: Catalogue) -> SimpleNamespace:
-    """The words of the frame in a language, by name; ``lang`` is its code.
+    """The words of the frame in a language, by name; ``lang`` is its code and ``point`` what stands before decimals.
 
     >>> frame_words(english()).copy
     'Copy'
     """
-    return SimpleNamespace(lang=catalogue.language, **{word: catalogue.say(f"frame.{word}") for word in _WORDS})
+    known = {"lang": catalogue.language, "point": catalogue.decimal}
+    return SimpleNamespace(**known, **{word: catalogue.say(f"frame.{word}") for word in _WORDS})
 
 
 @cache

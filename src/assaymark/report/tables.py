@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from assaymark.report.figures.brush import Brush
 from assaymark.report.figures.judges import JudgeWords
 
 
@@ -25,7 +26,8 @@ class Figure:
     """A figure at both widths, with the question it answers and its caption.
 
     ``judges`` are the judges whose marks it holds, where there are several; ``note`` is what has to be read with it,
-    and ``table`` holds the numbers that it draws, where they do not stand beside it.
+    and ``table`` holds the numbers that it draws, where they do not stand beside it. A figure of paths has a ``brush``
+    that reads a stretch of days, and a link to a file of ``data``.
     """
 
     title: str
@@ -35,3 +37,5 @@ class Figure:
     judges: tuple[JudgeWords, ...] = ()
     note: str = ""
     table: Table | None = None
+    brush: Brush | None = None
+    data: str = ""

@@ -12,6 +12,7 @@ from typing import Final, Literal
 import numpy as np
 import svg
 
+from assaymark.report.figures.brush import selection
 from assaymark.report.figures.canvas import NARROW, WIDE, Scale, apart, frame, label, line, num, path
 from assaymark.report.figures.nav_paths import Floats, drawn, falls, steps, thinned
 from assaymark.report.formats import fit, shortened, text_width
@@ -93,7 +94,8 @@ def nav_figure(chart: NavChart, title: str, desc: str) -> tuple[str, str]:
 
 
 def _drawn(chart: NavChart, box: _Box) -> list[svg.Element]:
-    return [*_values(chart, box), *_falls(chart, box), *_days(chart, box)]
+    chosen = selection(box.left, box.right, box.width, box.nav[0], box.fall[1])
+    return [chosen, *_values(chart, box), *_falls(chart, box), *_days(chart, box)]
 
 
 # --- the upper panel --------------------------------------------------------------------------------------------------

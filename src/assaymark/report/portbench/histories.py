@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from assaymark.records import Measurement
+from assaymark.report.figures.brush import Brush, brush_of, data_file
 from assaymark.report.formats import (
     clean,
     counted,
@@ -26,6 +27,9 @@ from assaymark.report.tables import Table
 
 EQUAL_WEIGHT: Final = ("EqW", "equal weight", "equal-weight", "equal_weight")
 """How equal weight may be called among the baselines."""
+
+_BRUSHED: Final = 14_000
+"""How many values of a day a page of histories holds for its brushes; the files of data have them all."""
 
 _BASELINES: Final = {
     "EqW": "Equal weight",
@@ -60,13 +64,20 @@ class PanelView:
 
 @dataclass(frozen=True, slots=True)
 class HistoryView:
-    """The panels of one window and profile with what they share."""
+    """The panels of one window and profile with what they share.
+
+    ``brush`` reads a stretch of days off all of them; ``values`` is the text of the file that ``data`` names; both are
+    empty where paths differ in their days.
+    """
 
     id: str
     title: str
     caption: str
     shared: str
     panels: tuple[PanelView, ...]
+    brush: Brush | None
+    data: str
+    values: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +93,16 @@ def history_views(book: BenchBook) -> tuple[HistoryView, ...]:
     """Every window and profile with a history: stress windows first, in the order of the plan."""
     windows = [*book.stress, *(window for window in book.run.windows if not window.stress)]
     found = [_view(book, window, profile) for window in windows for profile in book.run.profiles]
-    return tuple(view for view in found if view is not None)
+    return _within([view for view in found if view is not None])
+
+
+def _within(views: Sequence[HistoryView]) -> tuple[HistoryView, ...]:
+    """The views, the first of them with their brushes: numbers for all of a large run would make the page too long."""
+    points, kept = 0, []
+    for view in views:
+        points += 0 if view.brush is None else len(view.brush.days) * len(view.brush.lines)
+        kept.append(view if points <= _BRUSHED else replace(view, brush=None))
+    return tuple(kept)
 
 
 def chosen_history(book: BenchBook) -> HistoryView | None:
@@ -113,6 +133,10 @@ def _view(book: BenchBook, window: WindowView, profile: ProfileView) -> HistoryV
         )
     )
     found = dict(zip(drawn, svgs, strict=True))
+    lines = [(one.model, one.nav) for one in histories]
+    lines += [] if baseline is None else [(baseline_word(baseline.model), baseline.nav)]
+    days = by_model[drawn[0]].days
+    values = data_file("day", days, lines) if all(len(nav) == len(days) for _, nav in lines) else ""
     panels = tuple(_panel(book, name, window, profile, found.get(name, "")) for name in book.names)
     return HistoryView(
         id=f"nav-{at[0]}-{at[1]}",
@@ -120,6 +144,9 @@ def _view(book: BenchBook, window: WindowView, profile: ProfileView) -> HistoryV
         caption=_caption(by_model[drawn[0]], baseline, profile),
         shared=shared,
         panels=panels,
+        brush=brush_of([moment(day) for day in days], lines),
+        data=f"data/nav-{at[0]}-{at[1]}.csv" if values else "",
+        values=values,
     )
 
 

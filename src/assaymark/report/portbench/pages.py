@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from assaymark.report.filters import key_filters, kind_filters, level_filters
 from assaymark.report.formats import clean, count, counted, moment, percent, short_hash
-from assaymark.report.frame import ALONE, Frame, Link, Site
+from assaymark.report.frame import ALONE, SCRIPTS, Frame, Link, Site
 from assaymark.report.levels import LEVELS, TALLY
 from assaymark.report.measured import MeasuredRow, measured_links
 from assaymark.report.paging import paged, pager, part_names
@@ -42,6 +42,8 @@ _NAV: Final = (
     Link("questions", _QUESTIONS, "Questions"),
     Link("measurements", "measurements.html", "Measurements"),
 )
+
+_ASKED: Final = ("portbench-asked.css",)
 
 
 def render_benchmark(run: BenchRun, site: Site = ALONE) -> Mapping[str, str]:
@@ -187,10 +189,13 @@ def _histories(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
                 "Histories",
                 here="histories",
                 views=views,
+                styles=("brush.css",),
+                scripts=(*SCRIPTS, "brush.js"),
                 performance=performance_views(book, book.run.windows),
                 performance_answer=performance_answer(book),
             ),
         )
+    yield from ((view.data, view.values) for view in views if view.data)
 
 
 def _episodes(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
@@ -215,7 +220,12 @@ def _episode(book: BenchBook, frame: Frame, episode: EpisodeTrace, path: str) ->
     names = part_names(path, len(parts))
     leaves = [name.rpartition("/")[2] for name in names]
     title = f"{clean(episode.model, 60)}, {clean(episode.profile, 40)} profile"
-    values: dict[str, Any] = {"window": book.window(episode.window), "convention": book.run.convention, "root": "../"}
+    values: dict[str, Any] = {
+        "window": book.window(episode.window),
+        "convention": book.run.convention,
+        "root": "../",
+        "styles": _ASKED,
+    }
     for at, dates in enumerate(parts):
         page = frame.render("portbench-episode.html", title, here="", dates=dates, pager=pager(leaves, at), **values)
         yield names[at], page
@@ -235,6 +245,7 @@ def _questions(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
                 "portbench-questions.html",
                 "Questions",
                 here="questions",
+                styles=_ASKED,
                 total=total,
                 pager=pager(names, at),
                 **values,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from assaymark.report.formats import clean
+from assaymark.report.frame import SCRIPTS
 from assaymark.report.paging import paged, pager
 from assaymark.report.season.decisions import DecisionCard, decision_cards, decision_filters, decisions_answer
 from assaymark.report.season.ledger import (
@@ -23,7 +24,7 @@ from assaymark.report.season.ledger import (
 from assaymark.report.season.lookup import SeasonLookup
 from assaymark.report.season.model_book import ModelBook, ModelWords
 from assaymark.report.season.model_checks import FIRST_MISMATCHES, checks_view
-from assaymark.report.season.model_earned import earned_view
+from assaymark.report.season.model_earned import EarnedView, data_path, earned_view
 from assaymark.report.season.model_graded import graded_view
 from assaymark.report.season.model_head import head_view
 from assaymark.report.season.model_mismatches import MismatchRow, mismatch_rows
@@ -35,7 +36,7 @@ PART_BYTES: Final = 380_000
 """Bytes of rows on a part of a ledger or of the decisions: little enough for a phone."""
 
 _LAST_CARDS, _CARD_BYTES = 5, 24_000
-_STYLES: Final = ("season-model.css", "judges.css")
+_STYLES: Final = ("season-model.css",)
 
 
 class Frame(Protocol):
@@ -47,7 +48,7 @@ class Frame(Protocol):
 
 
 def model_pages(lookup: SeasonLookup, words: Words, frame: Frame) -> Iterator[tuple[str, str]]:
-    """The pages of every agent in one language, as path and HTML, one after the other.
+    """The pages of every agent in one language, as path and text, one after the other.
 
     Parameters
     ----------
@@ -61,8 +62,9 @@ def model_pages(lookup: SeasonLookup, words: Words, frame: Frame) -> Iterator[tu
     Yields
     ------
     tuple of str
-        ``agents/NAME.html``; ``agents/NAME-decisions.html`` with every decision; ``agents/NAME-ledger-2.html`` and
-        ``agents/NAME-checks.html`` where a ledger or a list of mismatches is long. Each is below 1 MB.
+        ``agents/NAME.html`` with ``agents/NAME.csv``, the values behind its figure; ``agents/NAME-decisions.html``
+        with every decision; ``agents/NAME-ledger-2.html`` and ``agents/NAME-checks.html`` where a ledger or a list of
+        mismatches is long. Each is below 1 MB.
     """
     said = ModelWords(words.catalogue)
     rows = LedgerWords(said, len(lookup.run.judges))
@@ -81,7 +83,10 @@ def _agent(book: ModelBook, rows: LedgerWords, frame: Frame) -> Iterator[tuple[s
     first = _first(lines)
     further = paged(lines[len(first) :], PART_BYTES) if len(first) < len(lines) else ()
     wrong = mismatch_rows(book, places)
-    yield book.path, _main(book, frame, first, (len(lines), len(further)), cards, wrong)
+    earned = earned_view(book)
+    yield book.path, _main(book, frame, earned, first, (len(lines), len(further)), cards, wrong)
+    if earned.data:
+        yield data_path(book.path), earned.data
     yield from _ledger(book, frame, further, (len(first), len(lines)))
     yield from _decisions(book, frame, cards)
     if len(wrong) > FIRST_MISMATCHES:
@@ -94,6 +99,7 @@ def _agent(book: ModelBook, rows: LedgerWords, frame: Frame) -> Iterator[tuple[s
 def _main(
     book: ModelBook,
     frame: Frame,
+    earned: EarnedView,
     first: Sequence[LedgerLine],
     ledger: tuple[int, int],
     cards: Sequence[Sequence[DecisionCard]],
@@ -106,11 +112,12 @@ def _main(
         "season-model.html",
         book.path,
         head.name,
-        styles=_STYLES,
+        styles=(*_STYLES, "judges.css", "brush.css"),
+        scripts=(*SCRIPTS, "brush.js"),
         t=book.say,
         head=head,
         levels=model_levels(book),
-        earned=earned_view(book),
+        earned=earned,
         graded=graded_view(book),
         checks=checks_view(book, wrong),
         checks_link=_leaf(further_path(book.path, "checks", 1)) if len(wrong) > FIRST_MISMATCHES else "",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from assaymark.report.figures.brush import brush_of, data_file
 from assaymark.report.figures.nav import NavChart, NavLine, NavWords, Role, nav_figure
 from assaymark.report.figures.nav_paths import Floats, falls
 from assaymark.report.formats import clean
@@ -23,12 +24,16 @@ from assaymark.report.tables import Figure, Table
 
 @dataclass(frozen=True, slots=True)
 class EarnedView:
-    """The section: one sentence, the figure with its table, and what a bootstrap says about the difference."""
+    """The section: one sentence, the figure with its table, and what a bootstrap says about the difference.
+
+    ``data`` is the text of the file with the values of every day, which the figure links to.
+    """
 
     answer: str
     figure: Figure | None
     table: Table | None
     notes: tuple[str, ...]
+    data: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +57,19 @@ def earned_view(book: ModelBook) -> EarnedView:
     if own is None:
         return EarnedView(book.say("earned.no_path"), None, None, ())
     paths = _paths(book, own)
-    return EarnedView(_answer(book, paths), _figure(book, own, paths), _table(book, own, paths), _notes(book, paths))
+    figure, table = _figure(book, own, paths), _table(book, own, paths)
+    head, start = book.say("earned.head.day"), book.say("earned.start")
+    data = data_file(head, (start, *own.days), [(one.head, one.nav) for one in paths])
+    return EarnedView(_answer(book, paths), figure, table, _notes(book, paths), data)
+
+
+def data_path(path: str) -> str:
+    """Where the values behind the figure of an agent's page lie.
+
+    >>> data_path("agents/Alder.html")
+    'agents/Alder.csv'
+    """
+    return path.removesuffix(".html") + ".csv"
 
 
 def _paths(book: ModelBook, own: SeasonPath) -> tuple[_Path, ...]:
@@ -116,7 +133,10 @@ def _figure(book: ModelBook, own: SeasonPath, paths: Sequence[_Path]) -> Figure:
         start=words.amount(own.start),
         currency=clean(book.run.currency, 12),
     )
-    return Figure(title, caption, wide, narrow)
+    days = (words.say("earned.start"), *map(words.day, own.days))
+    brush = brush_of(days, [(one.head, one.nav) for one in paths])
+    data = data_path(book.path).rpartition("/")[2]
+    return Figure(title, caption, wide, narrow, brush=brush, data=data)
 
 
 def _table(book: ModelBook, own: SeasonPath, paths: Sequence[_Path]) -> Table:

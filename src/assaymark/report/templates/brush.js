@@ -13,12 +13,12 @@ for (const fig of all("[data-brush]")) {
       mark.setAttribute("x", 100 * (left + a / last * width) + "%");
       mark.setAttribute("width", on * 100 * (b - a) / last * width + "%");
     }
-    out.textContent = on ? fill(say.said, a, days[a], b, days[b], b - a) : say.none;
+    out.textContent = fill(say.said, a, days[a], b, days[b], b - a);
     for (const row of all("[data-v]", fig)) {
       const nav = list(row.dataset.v).slice(a, b + 1);
       let top = 0;
       const fall = Math.min(...nav.map(nv => nv / (top = Math.max(top, nv))));
-      row.lastChild.textContent = on ? fill(say.line, share(nav[b - a] / nav[0]), share(fall)) : "";
+      row.lastChild.textContent = fill(say.line, share(nav[b - a] / nav[0]), share(fall));
     }
   };
   const set = (a, b) => {

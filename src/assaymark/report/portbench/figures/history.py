@@ -11,6 +11,7 @@ from typing import Final
 
 import svg
 
+from assaymark.report.figures.brush import selection
 from assaymark.report.figures.canvas import Scale, frame, label, line, num, path
 from assaymark.report.figures.nav_paths import Floats, drawn, falls, percent_fall, steps, thinned
 from assaymark.report.formats import number, percent, text_width
@@ -60,7 +61,7 @@ def history_panels(found: HistorySet) -> tuple[str, tuple[str, ...]]:
 def _panel(name: str, one: History, found: HistorySet, lines: Sequence[float], scales: tuple[Scale, Scale]) -> str:
     up, down = scales
     fall = falls(one.nav)
-    parts: list[svg.Element] = []
+    parts: list[svg.Element] = [selection(_LEFT, _WIDTH, _WIDTH, _NAV[0], _FALL[1])]
     for step in lines:
         parts.append(line(_LEFT, up(step), _WIDTH, up(step), "axis" if step == 100 else "hair"))
         parts.append(label(_LEFT - 6, up(step) + 4, number(step, 0), "tk", "end"))
