@@ -116,9 +116,18 @@ def bench_qa(
 def bench_report(folder: RunFolder, *, progress: Progress = silent) -> Benched:
     """Write the pages of a benchmark again, from the replies in its ledger."""
     locked = open_bench(folder)
+    return _publish(folder, locked, _stored(folder, locked, progress))
+
+
+def bench_shown(folder: RunFolder, *, progress: Progress = silent) -> BenchRun:
+    """What the pages of a benchmark show, from the replies in its ledger; its tables and verdicts are written."""
+    locked = open_bench(folder)
+    return _decided(folder, locked, _stored(folder, locked, progress))[0]
+
+
+def _stored(folder: RunFolder, locked: LockedBench, progress: Progress) -> _Parts:
     episodes = stored_episodes(folder, locked, progress=progress)
-    parts = _Parts(episodes, _baselines(locked) if episodes else (), stored_answers(folder, locked))
-    return _publish(folder, locked, parts)
+    return _Parts(episodes, _baselines(locked) if episodes else (), stored_answers(folder, locked))
 
 
 def _require_models(folder: RunFolder, text: str, source: str, models: Mapping[str, Model]) -> None:
@@ -154,13 +163,19 @@ def _baselines(locked: LockedBench) -> tuple[BaselineResult, ...]:
 
 def _publish(folder: RunFolder, locked: LockedBench, parts: _Parts) -> Benched:
     """Write tables, verdicts and pages."""
+    run, decided = _decided(folder, locked, parts)
+    replace_files(folder.report, render_benchmark(run))
+    return Benched(folder.report / "index.html", tuple(_lines(parts, decided, locked.plan.level)))
+
+
+def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[BenchRun, BenchVerdicts]:
+    """Measure, decide, and write tables and verdicts."""
     measurements = _measured(locked, parts)
     boards = _boards(locked, parts)
     rules = BenchRules(alpha=1.0 - locked.plan.level, agreed=locked.plan.agreed)
     decided = decide_benchmark(measurements, boards, rules, locked.plan_hash)
     _write(folder, locked, parts, measurements, decided)
-    replace_files(folder.report, render_benchmark(_view(folder, locked, parts, measurements, decided)))
-    return Benched(folder.report / "index.html", tuple(_lines(parts, decided, locked.plan.level)))
+    return _view(folder, locked, parts, measurements, decided), decided
 
 
 def _measured(locked: LockedBench, parts: _Parts) -> list[Measurement]:

@@ -53,7 +53,7 @@ from assaymark.workflow.asking import ask
 from assaymark.workflow.folder import RunFolder, new_folder, read_text, write_atomic
 from assaymark.workflow.pointwise import measure_pointwise
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.tables import PAIRS, Store
+from assaymark.workflow.tables import MEASUREMENTS, PAIRS, Store
 
 LOG_NON_CLAIMS: Final = (
     "That a preference in this log is an error: nothing here says which text is better.",
@@ -418,6 +418,12 @@ def stored_datasheets(folder: RunFolder) -> list[Datasheet]:
     return sorted((read_datasheet(path) for path in folder.datasheets.glob("*.json")), key=lambda one: one.judge)
 
 
+def stored_agreement(folder: RunFolder) -> list[Measurement]:
+    """How far the judges of a folder of datasheets agree, pair by pair, as it was measured with them."""
+    store = Store(folder)
+    return store.read(MEASUREMENTS) if store.rows(MEASUREMENTS) else []
+
+
 def datasheet_name(judge: str) -> str:
     """The file name of a judge's datasheet, without its ending: that of its page.
 
@@ -431,6 +437,7 @@ def _written(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence
     """Write every datasheet as JSON and as a page, and the page that holds them side by side."""
     for sheet in sheets:
         write_atomic(folder.datasheets / f"{datasheet_name(sheet.judge)}.json", canonical_json(sheet) + "\n")
+    Store(folder).write(MEASUREMENTS, agreement, {})
     for name, text in datasheet_pages(sheets, agreement).items():
         write_atomic(folder.report / name, text)
     calls = sum(sheet.calls["all"] for sheet in sheets)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,22 @@ from rich.console import RenderableType
 
 from assaymark.errors import LedgerError
 from assaymark.judging import PLANTED
+from assaymark.metrology.datasheet import Datasheet
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import Decision, Judgment
-from assaymark.report import AssayRun, PaidView, PlantedView, RubricView, each_page, study_frame, terminal_summary
+from assaymark.report import (
+    ALONE,
+    AssayRun,
+    PaidView,
+    PlantedView,
+    RubricView,
+    Site,
+    each_page,
+    study_frame,
+    terminal_summary,
+)
 from assaymark.report.trail.judged import Judged
-from assaymark.report.trail.study import Calls
+from assaymark.report.trail.study import Calls, ReadCalls
 from assaymark.workflow.datasheets import datasheet_pages, stored_datasheets
 from assaymark.workflow.folder import RunFolder, replace_files
 from assaymark.workflow.locking import Locked, open_locked
@@ -62,14 +72,41 @@ def report(folder: RunFolder, *, calls: Calls = "all") -> Reported:
     LedgerError
         There are no verdicts yet: claim first.
     """
+    shown = study_shown(folder)
+    replace_files(folder.report, study_pages(shown, calls=calls))
+    return Reported(folder.report / "index.html", terminal_summary(shown.run))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StudyShown:
+    """What the pages of a finished study are made from. ``read`` gives its calls; None where no ledger can be asked."""
+
+    run: AssayRun
+    sheets: tuple[Datasheet, ...]
+    read: ReadCalls | None
+
+
+def study_shown(folder: RunFolder) -> StudyShown:
+    """Everything that the pages of a finished study show.
+
+    Raises
+    ------
+    LedgerError
+        There are no verdicts yet: claim first.
+    """
     locked = open_locked(folder)
-    sheets = stored_datasheets(folder)
+    sheets = tuple(stored_datasheets(folder))
     paid = _paid(folder)
     run = gather(locked, Store(folder), datasheets=tuple(sheet.judge for sheet in sheets), paid=paid)
-    judges = datasheet_pages(sheets, frame=study_frame(run)) if sheets else {}
     read = partial(raw_calls, folder) if folder.has_ledger and paid is not None else None
-    replace_files(folder.report, chain(each_page(run, read=read, calls=calls), judges.items()))
-    return Reported(folder.report / "index.html", terminal_summary(run))
+    return StudyShown(run, sheets, read)
+
+
+def study_pages(shown: StudyShown, site: Site = ALONE, *, calls: Calls = "all") -> Iterator[tuple[str, str]]:
+    """Every page of a study with those of its judges, as path and text."""
+    yield from each_page(shown.run, site, shown.read, calls)
+    if shown.sheets:
+        yield from datasheet_pages(shown.sheets, frame=study_frame(shown.run, site)).items()
 
 
 def gather(

@@ -16,9 +16,9 @@ from assaymark.claims.messages import Catalogue, catalogue, english, languages
 from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import Level, Measurement, Verdict, content_id
-from assaymark.report.season import season_frame
+from assaymark.report import ALONE, Site
+from assaymark.report.season import season_frame, write_site
 from assaymark.report.season.inputs import SeasonRun
-from assaymark.report.season.site import write_site
 from assaymark.workflow.claiming import Panel, tally_of
 from assaymark.workflow.datasheets import datasheet_pages, stored_datasheets
 from assaymark.workflow.folder import RunFolder, read_text, write_atomic, write_json
@@ -102,9 +102,35 @@ def publish_season(
     InputError
         The site's folder holds something else.
     """
+    stored = stored_season(folder)
+    site_files(site, stored.season.name, stored.plan_hash)
+    made = decide_judged_season(folder, progress=progress)
+    pages = publish_site(made.run, site, languages or shipped_languages(), made.sheets)
+    progress("writing pages", 3, 3)
+    return SeasonPublished(pages, made.file, tuple(_lines(folder, site, pages, made)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DecidedSeason:
+    """A judged season, measured and decided: what its pages show, and what was written beside its tables."""
+
+    run: SeasonRun
+    sheets: tuple[Datasheet, ...]
+    file: SeasonVerdictFile
+    material: SeasonMaterial
+    judged: SeasonJudgments
+
+
+def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> DecidedSeason:
+    """Measure and decide a judged season, and write its tables and ``verdicts.json``.
+
+    Raises
+    ------
+    PlanError, LedgerError
+        As `publish_season`.
+    """
     stored, store = stored_season(folder), Store(folder)
     _require_judged(folder, store)
-    site_files(site, stored.season.name, stored.plan_hash)
     progress("reading the records", 0, 3)
     material, judged = material_of(store, stored), SeasonJudgments.read(store)
     sheets = stored_datasheets(folder)
@@ -114,9 +140,7 @@ def publish_season(
     write_json(folder.verdicts, file)
     progress("writing pages", 2, 3)
     run = season_run(stored, material, judged, found, sheets=[sheet.judge for sheet in sheets])
-    pages = publish_site(run, site, languages or shipped_languages(), sheets)
-    progress("writing pages", 3, 3)
-    return SeasonPublished(pages, file, tuple(_lines(folder, site, pages, file, material, judged)))
+    return DecidedSeason(run, tuple(sheets), file, material, judged)
 
 
 def publish_site(
@@ -124,12 +148,20 @@ def publish_site(
 ) -> tuple[Path, ...]:
     """The site of a season in its folder, with the datasheets of its judges; returns where the pages lie."""
 
-    def write(folder: Path) -> None:
-        write_site(run, folder, languages=languages)
-        for name, page in (datasheet_pages(sheets, frame=season_frame(run)) if sheets else {}).items():
-            write_atomic(folder / name, page)
+    return replace_site(site, run.name, run.plan_hash, lambda folder: write_season(folder, run, languages, sheets))
 
-    return replace_site(site, run.name, run.plan_hash, write)
+
+def write_season(
+    folder: Path,
+    run: SeasonRun,
+    languages: Sequence[Catalogue],
+    sheets: Sequence[Datasheet] = (),
+    site: Site = ALONE,
+) -> None:
+    """Write every page of a season, and the datasheets of its judges, to an empty folder."""
+    write_site(run, folder, languages, site)
+    for name, page in (datasheet_pages(sheets, frame=season_frame(run, site)) if sheets else {}).items():
+        write_atomic(folder / name, page)
 
 
 def chosen_languages(wanted: Sequence[str]) -> tuple[Catalogue, ...]:
@@ -243,18 +275,12 @@ def _place_lines(decided: SeasonVerdicts) -> tuple[PlaceLine, ...]:
     )
 
 
-def _lines(
-    folder: RunFolder,
-    site: Path,
-    pages: Sequence[Path],
-    file: SeasonVerdictFile,
-    material: SeasonMaterial,
-    judged: SeasonJudgments,
-) -> Iterable[str]:
+def _lines(folder: RunFolder, site: Path, pages: Sequence[Path], made: DecidedSeason) -> Iterable[str]:
     """What a person is told."""
+    file = made.file
     tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
     yield f"{file.season}: {len(file.verdicts)} claims decided ({tally}); plan {file.plan_hash[:12]}..."
-    if late := behind(material, judged.grades):
+    if late := behind(made.material, made.judged.grades):
         yield f"{english().render(late)} Run: assaymark season judge {folder.path}"
     yield f"{_pages_words(site, pages)}; begin at {site / 'index.html'}"
 

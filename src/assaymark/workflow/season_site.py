@@ -13,7 +13,7 @@ from assaymark.errors import InputError, LedgerError, Problem
 from assaymark.workflow.folder import json_text, new_folder, read_json, write_atomic
 
 MANIFEST: Final = "site.json"
-"""The file of a site that says of which season it is and which of its files are ours."""
+"""The file of a site that says what it shows and which of its files are ours."""
 
 FORMAT: Final = "assaymark season site 1"
 
@@ -86,10 +86,10 @@ def site_files(site: Path, season: str, plan_hash: str) -> tuple[str, ...]:
     except LedgerError:
         stored = None
     if not isinstance(stored, dict) or stored.get("format") != FORMAT or not isinstance(stored.get("files"), list):
-        _refuse(site, f"holds something else than the site of a season (see its {MANIFEST})")
+        _refuse(site, f"holds something else than a site of ours (see its {MANIFEST})")
     if stored.get("season") != season or stored.get("plan_hash") != plan_hash:
         theirs = f"{stored.get('season')!r:.60}, plan {str(stored.get('plan_hash'))[:12]}..."
-        _refuse(site, f"holds the site of another season ({theirs}; this one is {season!r}, plan {plan_hash[:12]}...)")
+        _refuse(site, f"holds another site ({theirs}; this one is {season!r}, plan {plan_hash[:12]}...)")
     return tuple(name for name in stored["files"] if isinstance(name, str) and _inside(site, name))
 
 

@@ -1,0 +1,203 @@
+"""The first page of a site of several runs: what each of them is, and what may be said from it.
+
+Runs stand in the order of what they are and then by name. Nothing on the page compares one with another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from assaymark.claims.messages import Catalogue, english
+from assaymark.metrology.datasheet import Datasheet
+from assaymark.records import Level, Verdict
+from assaymark.report.book import Book
+from assaymark.report.datasheet.comparison import JudgeLine, comparison_view
+from assaymark.report.datasheet.reading import opened
+from assaymark.report.formats import clean, count, counted, plural
+from assaymark.report.frame import Frame, Link, Site
+from assaymark.report.inputs import AssayRun
+from assaymark.report.levels import LEVELS, TALLY, TITLES, level_views
+from assaymark.report.plan import plan_view
+from assaymark.report.portbench.book import BenchBook
+from assaymark.report.portbench.inputs import BenchRun
+from assaymark.report.portbench.said import said_levels as bench_levels
+from assaymark.report.portbench.stages import lede as bench_lede
+from assaymark.report.season.edition import editions
+from assaymark.report.season.inputs import SeasonRun
+from assaymark.report.season.said import said_levels as season_levels
+from assaymark.report.season.site import season_lede
+
+Kind = Literal["study", "judges", "season", "portbench"]
+
+MENU: Final[Mapping[Kind, str]] = {
+    "study": "Verdicts", "judges": "Judges", "season": "Season", "portbench": "PortBench",
+}  # fmt: skip
+"""What the menu calls a run that is the only one of its kind, in the order of the page."""
+
+_KINDS: Final[Mapping[Kind, str]] = {
+    "study": "Study", "judges": "Judges as instruments", "season": "Season", "portbench": "PortBench",
+}  # fmt: skip
+_COUNTED: Final[Mapping[Kind, tuple[str, str]]] = {
+    "study": ("study", "studies"),
+    "judges": ("set of judges", "sets of judges"),
+    "season": ("season", "seasons"),
+    "portbench": ("run of PortBench", "runs of PortBench"),
+}
+_AT_ONCE: Final = 2
+_REFERENCE: Final[Mapping[Kind, str]] = {
+    "study": "Reference panel. Every judge is a built-in grader with documented flaws.",
+    "judges": "",
+    "season": "Reference panel. Every judge is a built-in grader.",
+    "portbench": "Reference models. Every model is built in, with known properties.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontRun:
+    """One run of a site.
+
+    Attributes
+    ----------
+    kind : {"study", "judges", "season", "portbench"}
+    title, line : str
+        What it is called, and what it is in one line. Cleaned.
+    verdicts : int
+        How many claims were decided.
+    tally : sequence of (str, str, str)
+        Level, count and words; empty where nothing was claimed.
+    said : sequence of (str, sequence)
+        A level and the first of its licensed sentences. Withheld claims are on no first page but their own.
+    judges : sequence of JudgeLine
+        Judges that were measured as instruments.
+    reference : bool
+        Whether every judge, or every model of a benchmark, is one of ours.
+    """
+
+    kind: Kind
+    title: str
+    line: str
+    verdicts: int = 0
+    tally: tuple[tuple[Level, str, str], ...] = ()
+    said: tuple[tuple[Level, tuple[Any, ...]], ...] = ()
+    judges: tuple[JudgeLine, ...] = ()
+    reference: bool = False
+
+    @property
+    def more(self) -> str:
+        """How much more there is on its own pages, in words."""
+        if self.kind == "judges":
+            return ""
+        shown = sum(len(claims) for _, claims in self.said)
+        if not self.verdicts:
+            return "No claim was decided."
+        if not shown:
+            return f"Nothing may be said from this evidence: {counted(self.verdicts, 'claim')} withheld."
+        left = self.verdicts - shown
+        return f"{counted(left, 'further claim')}, with the reasons of each, on its pages." if left else ""
+
+
+def front_of_study(run: AssayRun) -> FrontRun:
+    """A study."""
+    book = Book.of(run)
+    plan = plan_view(book)
+    return FrontRun(
+        kind="study",
+        title=clean(run.study.title or run.study.name, 120),
+        line=plan.study_line,
+        reference=bool(plan.reference),
+        **_decided(run.verdicts, level_views(book)),
+    )
+
+
+def front_of_benchmark(run: BenchRun) -> FrontRun:
+    """A run of PortBench."""
+    book = BenchBook.of(run)
+    return FrontRun(
+        kind="portbench",
+        title=clean(run.title or "PortBench", 120),
+        line=bench_lede(book),
+        reference=bool(run.models) and all(model.reference for model in run.models),
+        **_decided(run.verdicts, bench_levels(book)),
+    )
+
+
+def front_of_season(run: SeasonRun, catalogue: Catalogue | None = None) -> FrontRun:
+    """A season, in the words of a catalogue; None: in English."""
+    (edition,) = editions(run, [catalogue or english()])
+    return FrontRun(
+        kind="season",
+        title=clean(run.title or run.name, 120),
+        line=season_lede(edition),
+        reference=bool(run.judges) and all(judge.reference for judge in run.judges),
+        **_decided([one.verdict for one in run.decided.verdicts], season_levels(edition.book, edition.words)),
+    )
+
+
+def front_of_judges(sheets: Sequence[Datasheet], title: str) -> FrontRun:
+    """Judges that were measured by themselves."""
+    view = comparison_view(opened(sheets), ())
+    return FrontRun(kind="judges", title=clean(title, 120), line=view.lede, judges=view.judges)
+
+
+def _decided(verdicts: Sequence[Verdict], levels: Sequence[Any]) -> dict[str, Any]:
+    """What was decided: how much at each level, and the first sentences that may be said."""
+    reached = [verdict.publication_level for verdict in verdicts]
+    said = ((one.level, tuple(one.shown[:_AT_ONCE])) for one in levels if one.level != "no-claim")
+    return {
+        "verdicts": len(reached),
+        "tally": tuple((level, count(reached.count(level)), TALLY[level]) for level in LEVELS),
+        "said": tuple((level, claims) for level, claims in said if claims),
+    }
+
+
+def menu(runs: Mapping[str, FrontRun]) -> dict[str, Link]:
+    """The entry of every run in the menu, by its folder: its kind where no other is of it, else its title."""
+    kinds = [run.kind for run in runs.values()]
+    return {
+        key: Link(key, f"{key}/{_first(run)}", MENU[run.kind] if kinds.count(run.kind) == 1 else run.title)
+        for key, run in sorted(runs.items(), key=lambda item: _place(*item))
+    }
+
+
+def site_of(links: Mapping[str, Link], here: str) -> Site:
+    """The site as the pages in the folder of one run see it."""
+    around = Site(tuple(links.values()), here, "index.html")
+    return around.below(1)
+
+
+def render_front(runs: Mapping[str, FrontRun], title: str) -> str:
+    """The first page of the site, for runs by their folders."""
+    links = menu(runs)
+    shown = [
+        {
+            "kind": _KINDS[runs[key].kind],
+            "title": runs[key].title,
+            "line": runs[key].line,
+            "href": link.href,
+            "folder": f"{key}/",
+            "notice": _REFERENCE[runs[key].kind] if runs[key].reference else "",
+            "tally": runs[key].tally,
+            "said": runs[key].said,
+            "judges": runs[key].judges,
+            "more": runs[key].more,
+        }
+        for key, link in links.items()
+    ]
+    frame = Frame(study="", mark="", nav=(), site=Site(tuple(links.values()), "", "index.html"))
+    return frame.render("front.html", clean(title, 120), lede=_lede(list(runs.values())), runs=shown, titles=TITLES)
+
+
+def _place(key: str, run: FrontRun) -> tuple[int, str, str]:
+    return list(MENU).index(run.kind), run.title.casefold(), key
+
+
+def _first(run: FrontRun) -> str:
+    return "datasheets.html" if run.kind == "judges" else "index.html"
+
+
+def _lede(runs: Sequence[FrontRun]) -> str:
+    kinds = [run.kind for run in runs]
+    parts = [plural(kinds.count(kind), *words) for kind, words in _COUNTED.items() if kind in kinds]
+    return f"{plural(len(runs), 'run').capitalize()}: {', '.join(parts)}. Each stands for itself; none is compared."

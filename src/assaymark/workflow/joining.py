@@ -1,0 +1,163 @@
+"""`assaymark report RUN RUN ... --out SITE`: several runs as one site, each with its pages, and one menu for all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from assaymark.errors import InputError, Problem
+from assaymark.records import sha256_text
+from assaymark.report import Site
+from assaymark.report.datasheet import COMPARISON, judges_frame
+from assaymark.report.front import (
+    FrontRun,
+    front_of_benchmark,
+    front_of_judges,
+    front_of_season,
+    front_of_study,
+    menu,
+    render_front,
+    site_of,
+)
+from assaymark.report.portbench import render_benchmark
+from assaymark.workflow.bench_plan import is_benchmark
+from assaymark.workflow.benching import bench_shown
+from assaymark.workflow.datasheets import datasheet_pages, stored_agreement, stored_datasheets
+from assaymark.workflow.folder import RunFolder, write_atomic
+from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.reporting import study_pages, study_shown
+from assaymark.workflow.season_plan import is_season
+from assaymark.workflow.season_publishing import decide_judged_season, shipped_languages, write_season
+from assaymark.workflow.season_site import replace_site, site_files
+
+TITLE: Final = "What may be said"
+
+_NAME: Final = "several runs"
+"""What a site of several runs is known by; which they are may change from one time to the next."""
+
+Write = Callable[[Path, Site], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Where the site lies, its pages, and what it is made of."""
+
+    page: Path
+    pages: tuple[Path, ...]
+    runs: tuple[FrontRun, ...]
+
+
+def join_runs(folders: Sequence[RunFolder], site: Path, *, title: str = TITLE, progress: Progress = silent) -> Joined:
+    """Make one site of several finished runs, whatever they are.
+
+    Each run is reported anew from its records; its own ``report/`` is not touched.
+
+    Parameters
+    ----------
+    folders : sequence of RunFolder
+        Studies, benchmarks, judged seasons and folders of datasheets.
+    site : Path
+        A new or empty folder, or one that holds a site of several runs.
+    title : str
+        Of the first page.
+
+    Raises
+    ------
+    InputError
+        A folder is no run, is named twice, or the site's folder holds something else.
+    PlanError, LedgerError
+        A run is not finished; says which command finishes it.
+    """
+    _check(folders)
+    site_files(site, _NAME, "")
+    made: dict[str, tuple[FrontRun, Write]] = {}
+    for at, folder in enumerate(folders):
+        progress("reading the runs", at, len(folders))
+        made[_key(folder, made)] = _shown(folder)
+    fronts = {key: front for key, (front, _) in made.items()}
+    links = menu(fronts)
+
+    def write(out: Path) -> None:
+        for at, (key, (_, pages)) in enumerate(made.items()):
+            progress("writing pages", at, len(made))
+            pages(out / key, site_of(links, key))
+        write_atomic(out / "index.html", render_front(fronts, title))
+
+    found = replace_site(site, _NAME, "", write)
+    progress("writing pages", len(made), len(made))
+    return Joined(site / "index.html", found, tuple(fronts[key] for key in links))
+
+
+def _check(folders: Sequence[RunFolder]) -> None:
+    """Refuse what is there twice and what is no run, all at once."""
+    seen: set[Path] = set()
+    problems = []
+    for folder in folders:
+        path = folder.path.resolve()
+        if path in seen:
+            problems.append(Problem(str(folder.path), "is named twice"))
+        elif not folder.lock.is_file() and not folder.datasheets.is_dir():
+            what = "is no run folder" if folder.path.is_dir() else "does not exist"
+            problems.append(Problem(str(folder.path), f"{what}; name folders of finished runs"))
+        seen.add(path)
+    if problems:
+        raise InputError("runs of a site", problems)
+
+
+def _key(folder: RunFolder, taken: Container[str]) -> str:
+    """The folder of a run in the site: the name of its own folder where that is a plain one."""
+    name = folder.path.resolve().name.lower()
+    safe = re.sub(r"[^a-z0-9]+", "-", name).strip("-")[:40].strip("-") or "run"
+    return safe if safe not in taken else f"{safe}-{sha256_text(str(folder.path.resolve()))[:6]}"
+
+
+def _shown(folder: RunFolder) -> tuple[FrontRun, Write]:
+    """What the first page says of a run, and what writes its pages to a folder."""
+    if is_benchmark(folder):
+        return _benchmark(folder)
+    if is_season(folder):
+        return _season(folder)
+    return _study(folder) if folder.lock.is_file() else _judges(folder)
+
+
+def _study(folder: RunFolder) -> tuple[FrontRun, Write]:
+    shown = study_shown(folder)
+
+    def write(out: Path, site: Site) -> None:
+        for name, page in study_pages(shown, site):
+            write_atomic(out / name, page)
+
+    return front_of_study(shown.run), write
+
+
+def _benchmark(folder: RunFolder) -> tuple[FrontRun, Write]:
+    run = bench_shown(folder)
+
+    def write(out: Path, site: Site) -> None:
+        for name, page in render_benchmark(run, site).items():
+            write_atomic(out / name, page)
+
+    return front_of_benchmark(run), write
+
+
+def _season(folder: RunFolder) -> tuple[FrontRun, Write]:
+    made = decide_judged_season(folder)
+
+    def write(out: Path, site: Site) -> None:
+        write_season(out, made.run, shipped_languages(), made.sheets, site)
+
+    return front_of_season(made.run), write
+
+
+def _judges(folder: RunFolder) -> tuple[FrontRun, Write]:
+    sheets = stored_datasheets(folder)
+
+    def write(out: Path, site: Site) -> None:
+        pages = datasheet_pages(sheets, stored_agreement(folder), judges_frame(COMPARISON, site))
+        for name, page in pages.items():
+            write_atomic(out / name, page)
+
+    return front_of_judges(sheets, folder.path.resolve().name), write

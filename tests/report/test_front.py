@@ -1,0 +1,113 @@
+"""The first page of a site of several runs: every run with what may be said from it, and the menu on every page."""
+
+from __future__ import annotations
+
+from functools import cache
+from posixpath import normpath
+
+import assay_runs
+import bench_runs
+import judged_sheets
+import made_season
+import pytest
+from outline import read, words
+
+from assaymark.report import render_comparison, render_datasheet, render_pages
+from assaymark.report.datasheet import judges_frame
+from assaymark.report.front import (
+    FrontRun,
+    front_of_benchmark,
+    front_of_judges,
+    front_of_season,
+    front_of_study,
+    menu,
+    render_front,
+    site_of,
+)
+from assaymark.report.portbench import render_benchmark
+from assaymark.report.season import site_pages
+
+CATALOGUES = [made_season.made_catalogue(code) for code in ("en", "de")]
+
+
+@cache
+def runs() -> dict[str, FrontRun]:
+    return {
+        "bench": front_of_benchmark(bench_runs.eight()),
+        "season": front_of_season(made_season.made_season(3, 20), made_season.made_catalogue()),
+        "study": front_of_study(assay_runs.realistic()),
+        "sheets": front_of_judges([judged_sheets.quay(), judged_sheets.north()], "Our judges"),
+    }
+
+
+@cache
+def site() -> dict[str, str]:
+    links = menu(runs())
+    sheets = [judged_sheets.quay(), judged_sheets.north()]
+    frame = judges_frame(site=site_of(links, "sheets"))
+    judged = {**render_comparison(sheets, frame=frame)}
+    for one in sheets:
+        judged |= render_datasheet(one, [other for other in sheets if other is not one], frame)
+    parts = {
+        "bench": render_benchmark(bench_runs.eight(), site_of(links, "bench")),
+        "season": dict(site_pages(made_season.made_season(3, 20), CATALOGUES, site_of(links, "season"))),
+        "study": render_pages(assay_runs.realistic(), site_of(links, "study")),
+        "sheets": judged,
+    }
+    pages = {"index.html": render_front(runs(), "What may be said")}
+    return pages | {f"{key}/{path}": text for key, part in parts.items() for path, text in part.items()}
+
+
+def test_runs_stand_by_kind_and_then_by_name_and_the_menu_says_the_kind():
+    assert [(link.key, link.word) for link in menu(runs()).values()] == [
+        ("study", "Verdicts"), ("sheets", "Judges"), ("season", "Season"), ("bench", "PortBench"),
+    ]  # fmt: skip
+    page = words(site()["index.html"])
+    at = [page.index(one.title) for one in (runs()[key] for key in ("study", "sheets", "season"))]
+    assert at == sorted(at)
+
+
+def test_two_runs_of_a_kind_are_told_apart_by_their_titles():
+    two = {"b": front_of_study(assay_runs.realistic()), "a": front_of_study(assay_runs.minimal())}
+    assert [link.word for link in menu(two).values()] == sorted((one.title for one in two.values()), key=str.casefold)
+
+
+def test_every_page_has_the_menu_of_the_site_and_every_link_leads_to_a_page():
+    made = site()
+    ids = {path: set(read(html).ids) for path, html in made.items() if path.endswith(".html")}
+    for path in ids:
+        outline = read(made[path])
+        here = path.rpartition("/")[0]
+        aims = {normpath(f"{here}/{link.partition('#')[0]}").lstrip("/") for link in outline.links if link[0] != "#"}
+        for first in ("study/index.html", "sheets/datasheets.html", "season/index.html", "bench/index.html"):
+            assert first in aims, (path, first)
+        assert "index.html" in aims, path
+        for link in outline.links:
+            target, _, place = link.partition("#")
+            found = normpath(f"{here}/{target}").lstrip("/") if target else path
+            if found.startswith(("season/judges/", "season/sheet", "sheet")):
+                continue  # datasheets that the made-up season names and nobody wrote
+            assert found in made, (path, link)
+            assert not place or place in ids[found], (path, link)
+
+
+def test_only_licensed_sentences_are_quoted_and_a_run_without_any_says_so():
+    run = assay_runs.realistic()
+    withheld = [one.claim.statement for one in run.verdicts if one.publication_level == "no-claim"]
+    page = words(site()["index.html"])
+    assert withheld
+    assert not any(sentence in page for sentence in withheld)
+    none = words(render_front({"one": front_of_study(assay_runs.withheld())}, "What may be said"))
+    total = len(assay_runs.withheld().verdicts)
+    assert f"Nothing may be said from this evidence: {total:,} claims withheld." in none
+
+
+@pytest.mark.parametrize("made", [
+    front_of_study(assay_runs.hostile()), front_of_benchmark(bench_runs.hostile()),
+    front_of_season(made_season.hostile_season(), made_season.made_catalogue()),
+    front_of_judges([judged_sheets.quay("<script>x</script>")], "<img src=x onerror=y>"),
+], ids=["study", "bench", "season", "judges"])  # fmt: skip
+def test_hostile_names_are_text(made):
+    outline = read(render_front({"one": made}, "<script>alert(1)</script>"))
+    assert outline.tags.count("script") == 1
+    assert "img" not in outline.tags
