@@ -19,7 +19,7 @@ from assaymark.report.season.leaderboard import band_words, board_view, lowest_t
 from assaymark.report.season.lookup import SeasonLookup
 from assaymark.report.season.rulebook import differences, weight_tables
 from assaymark.report.season.said import measured
-from assaymark.report.season.strip import WIDTH, band_head, band_scale, band_strip
+from assaymark.report.season.strip import WIDTH, JudgedPoints, band_head, band_scale, band_strip
 from assaymark.report.season.words import Words
 
 ENGLISH, GERMAN = Words(made.made_catalogue("en")), Words(made.made_catalogue("de"))
@@ -39,7 +39,7 @@ def test_every_judge_and_both_boundaries_lie_on_the_axis(points):
         assert 0 < scale(value) < WIDTH
     ordered = sorted(points)
     assert [scale(value) for value in ordered] == sorted(scale(value) for value in points)
-    svg = band_strip(BANDS, scale, "headline", points)
+    svg = band_strip(BANDS, scale, "headline", [JudgedPoints(value) for value in points])
     assert svg.count("<circle") == len(points)
     assert band_head(BANDS, scale, ("weak", "mixed", "strong")).count("<text") == 5
 
@@ -56,7 +56,7 @@ def test_a_range_holds_every_judge_and_is_rounded_as_bands_are(points):
 
 @pytest.mark.parametrize("level", ["headline", "qualified", "no-claim"])
 def test_only_a_permitted_row_has_filled_dots(level):
-    svg = band_strip(BANDS, band_scale(BANDS, [50.0, 60.0]), level, [50.0, 60.0])
+    svg = band_strip(BANDS, band_scale(BANDS, [50.0, 60.0]), level, [JudgedPoints(50.0, 0), JudgedPoints(60.0, 1)])
     assert ('class="open' in svg) == (level == "no-claim")
     empty = band_strip(BANDS, band_scale(BANDS, []), level, [])
     assert "<circle" not in empty

@@ -14,7 +14,7 @@ from typing import Final
 import svg
 
 POINTED: Final = 12
-"""How many judges of a page can be pointed at; figures with more judges than this are drawn without it."""
+"""How many judges of a page can be pointed at; the style sheet has a rule for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +24,11 @@ class JudgeWords:
     at: int
     name: str
     said: str
+
+    @property
+    def pointed(self) -> bool:
+        """Whether the style sheet knows it."""
+        return self.at < POINTED
 
 
 def told(judges: Sequence[JudgeWords]) -> str:
@@ -35,6 +40,19 @@ def told(judges: Sequence[JudgeWords]) -> str:
     return "; ".join(f"{one.name}: {one.said}" for one in judges)
 
 
+ALL: Final = ("j", "jx")
+"""The classes of a mark of all judges together: it steps back from the marks of any one."""
+
+
+def judge_class(at: int | None) -> list[str]:
+    """The classes of one mark of the judge at a place; none for a mark of nobody.
+
+    >>> judge_class(2), judge_class(None)
+    (['j', 'j2'], [])
+    """
+    return [] if at is None or at >= POINTED else ["j", f"j{at}"]
+
+
 def judge_marks(at: int, marks: Sequence[svg.Element]) -> list[svg.Element]:
     """The marks as those of the judge at a place, the same place in every figure of a page.
 
@@ -44,6 +62,5 @@ def judge_marks(at: int, marks: Sequence[svg.Element]) -> list[svg.Element]:
     >>> judge_marks(0, [])
     []
     """
-    if not marks or at >= POINTED:
-        return list(marks)
-    return [svg.G(class_=["j", f"j{at}"], elements=list(marks))]
+    kinds = judge_class(at)
+    return [svg.G(class_=kinds, elements=list(marks))] if marks and kinds else list(marks)

@@ -15,7 +15,7 @@ from assaymark.report.figures.canvas import Scale
 from assaymark.report.formats import clean
 from assaymark.report.season.inputs import SeasonGradeView
 from assaymark.report.season.lookup import SeasonLookup
-from assaymark.report.season.strip import band_head, band_scale, band_strip
+from assaymark.report.season.strip import JudgedPoints, band_head, band_scale, band_strip
 from assaymark.report.season.words import Words
 
 _JUDGED: Final = ("reasoning", "evidence", "outcome")
@@ -104,7 +104,7 @@ def _row(book: SeasonLookup, place: Place, scale: Scale, words: Words) -> BoardR
     agent = book.agents[place.agent]
     row = book.rows.get(place.agent)
     grades = [one for one in book.grades[place.agent] if one.composite is not None]
-    points = sorted(one.composite for one in grades if one.composite is not None)
+    points = judged_points(book, place.agent)
     return BoardRow(
         agent=clean(agent.name, 60),
         family=clean(agent.family, 60),
@@ -124,11 +124,18 @@ def _row(book: SeasonLookup, place: Place, scale: Scale, words: Words) -> BoardR
     )
 
 
-def drawn_words(points: Sequence[float], words: Words) -> str:
+def judged_points(book: SeasonLookup, agent: str) -> tuple[JudgedPoints, ...]:
+    """The composites of an agent from low to high, each with its judge."""
+    found = [(one.composite, book.judge_place(one.judge)) for one in book.grades[agent]]
+    known = [JudgedPoints(points, judge) for points, judge in found if points is not None]
+    return tuple(sorted(known, key=lambda one: one.points))
+
+
+def drawn_words(points: Sequence[JudgedPoints], words: Words) -> str:
     """What a strip draws, for those who cannot see it."""
     if not points:
         return words("board.ungraded")
-    return words("board.points", points=words.catalogue.names([words.number(value) for value in points]))
+    return words("board.points", points=words.catalogue.names([words.number(one.points) for one in points]))
 
 
 def _columns(plan: ScoringPlan) -> tuple[str, ...]:

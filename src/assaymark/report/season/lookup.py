@@ -56,6 +56,10 @@ class SeasonLookup:
         """The measurement of that name and those labels, None where it was not made."""
         return self.by_id.get(measurement_id(name, labels))
 
+    def judge_place(self, name: str) -> int | None:
+        """The place of a judge in the panel, from 0; None where it is none of its judges."""
+        return next((at for at, judge in enumerate(self.run.judges) if judge.name == name), None)
+
     def value(self, name: str, **labels: str) -> float | None:
         """The value of a measurement, None where there is none."""
         found = self.one(name, **labels)

@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from assaymark.judging.season.plans import SubComponent
 from assaymark.judging.season.scores import band
+from assaymark.report.figures.judges import JudgeWords
 from assaymark.report.formats import clean
 from assaymark.report.season.inputs import SeasonGradeView
 from assaymark.report.season.model_book import ModelBook
@@ -86,17 +87,20 @@ def _figure(book: ModelBook, axis: Axis, usable: Sequence[SeasonGradeView]) -> F
     desc = words.say("graded.desc", n=len(rows), contested=open_rows)
     scale = PartAxis(plan.bands.mixed, plan.bands.strong, bands)
     wide, narrow = part_figure(f"parts-{axis}", rows, scale, title, desc)
-    return Figure(title, "", wide, narrow)
+    judges = [(book.lookup.judge_place(one.judge), clean(one.judge, 60), _judged(book, axis, one)) for one in usable]
+    return Figure(title, "", wide, narrow, tuple(JudgeWords(at, *rest) for at, *rest in judges if at is not None))
+
+
+def _judged(book: ModelBook, axis: Axis, one: SeasonGradeView) -> str:
+    """What one judge gave each part of an axis."""
+    return ", ".join(f"{part_title(book, part)} {_cell(book, one, axis, part.name)}" for part in _parts(book, axis))
 
 
 def _row(book: ModelBook, part: SubComponent, axis: Axis, usable: Sequence[SeasonGradeView]) -> PartRow:
-    points = [_points(one, axis)[part.name] for one in usable if part.name in _points(one, axis)]
+    graded = [one for one in usable if part.name in _points(one, axis)]
+    points = [_points(one, axis)[part.name] for one in graded]
     plan = book.run.scoring
-    given = [
-        (one.capped[part.name], _points(one, axis)[part.name])
-        for one in usable
-        if part.name in one.capped and part.name in _points(one, axis)
-    ]
+    given = [(one.capped[part.name], _points(one, axis)[part.name]) for one in graded if part.name in one.capped]
     return PartRow(
         title=part_title(book, part),
         weight=_weight(book, part),
@@ -104,6 +108,7 @@ def _row(book: ModelBook, part: SubComponent, axis: Axis, usable: Sequence[Seaso
         median=float(median(points)) if points else None,
         straddles=len({band(one, plan=plan) for one in points}) > 1,
         given=tuple(given),
+        judges=tuple(book.lookup.judge_place(one.judge) for one in graded),
     )
 
 

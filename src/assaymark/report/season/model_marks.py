@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Final
 
 import svg
 
 from assaymark.report.figures.canvas import HALF, NARROW, Scale, frame, hatch, label, line, num, path, rect
+from assaymark.report.figures.judges import ALL, judge_class
 from assaymark.report.formats import fit, text_width
 
 _TOP: Final = 28.0
@@ -21,7 +23,8 @@ _TOP: Final = 28.0
 class PartRow:
     """One part: its title, its weight, the points of each judge, and their median (None without a judge).
 
-    ``given`` are points that a judge gave and the numeric ledger lowered, each with what counted.
+    ``given`` are points that a judge gave and the numeric ledger lowered, each with what counted. ``judges`` are the
+    places of the judges in the panel, one for each of the points.
     """
 
     title: str
@@ -30,6 +33,7 @@ class PartRow:
     median: float | None
     straddles: bool
     given: tuple[tuple[float, float], ...] = ()
+    judges: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +118,11 @@ def _row(row: PartRow, box: _Box, top: float) -> list[svg.Element]:
     low, high = min(row.points), max(row.points)
     if high > low:
         found.append(line(scale(low), y, scale(high), y, "judges"))
-    found += [svg.Circle(cx=num(scale(one)), cy=num(y), r=3.5, class_=["judge"]) for one in row.points]
+    for one, judge in zip_longest(row.points, row.judges):
+        found.append(svg.Circle(cx=num(scale(one)), cy=num(y), r=3.5, class_=["judge", *judge_class(judge)]))
     x = scale(row.median)
     square = f"M{x - 5:.1f} {y - 5:.1f}h10v10h-10z"
-    found.append(path(square, "gap ink"))
+    middle = [path(square, "gap ink")]
     if row.straddles:
-        found.append(path(f"M{x - 3.2:.1f} {y - 3.2:.1f}h6.4v6.4h-6.4z", "open"))
-    return found
+        middle.append(path(f"M{x - 3.2:.1f} {y - 3.2:.1f}h6.4v6.4h-6.4z", "open"))
+    return [*found, svg.G(class_=[*ALL], elements=middle)]

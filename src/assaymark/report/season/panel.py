@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from assaymark.records import Measurement
 from assaymark.report.figures.canvas import Scale
+from assaymark.report.figures.judges import JudgeWords
 from assaymark.report.formats import clean
 from assaymark.report.season.audits import change_without, detail_number
 from assaymark.report.season.inputs import SeasonJudge
-from assaymark.report.season.leaderboard import band_words, book_scale, drawn_words
+from assaymark.report.season.leaderboard import band_words, book_scale, drawn_words, judged_points
 from assaymark.report.season.lookup import SeasonLookup
 from assaymark.report.season.said import measured
 from assaymark.report.season.strip import band_head, band_strip
@@ -49,7 +50,10 @@ class AgreementLine:
 
 @dataclass(frozen=True, slots=True)
 class PanelView:
-    """The panel page. ``changes`` are rows of (agent, change of its total without each judge)."""
+    """The panel page. ``changes`` are rows of (agent, change of its total without each judge).
+
+    ``composites`` are the points that each judge gave, agent by agent.
+    """
 
     lede: str
     judges: tuple[JudgeRow, ...]
@@ -57,6 +61,7 @@ class PanelView:
     kappa: str
     head: str
     agreement: tuple[AgreementLine, ...]
+    composites: tuple[JudgeWords, ...]
     noise: tuple[tuple[str, str, str], ...]
     changes: tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -74,6 +79,7 @@ def panel_view(book: SeasonLookup, words: Words) -> PanelView:
         kappa=kappa_words(book, words),
         head=band_head(run.scoring.bands, scale, (names[0], names[1], names[2])),
         agreement=tuple(_agreement(book, agent, scale, words) for agent in book.agents),
+        composites=tuple(_composites(book, words)),
         noise=tuple(_noise(book, words)),
         changes=tuple(_changes(book, words)) if len(run.judges) > 1 else (),
     )
@@ -142,7 +148,7 @@ def kappa_words(book: SeasonLookup, words: Words) -> str:
 def _agreement(book: SeasonLookup, agent: str, scale: Scale, words: Words) -> AgreementLine:
     row = book.rows.get(agent)
     found = None if row is None else row.agreement
-    points = sorted(one.composite for one in book.grades[agent] if one.composite is not None)
+    points = judged_points(book, agent)
     absent = words.names(row.absent) if row is not None and row.absent else ""
     texts = ("", "", "", "")
     if found is not None:
@@ -160,6 +166,15 @@ def _agreement(book: SeasonLookup, agent: str, scale: Scale, words: Words) -> Ag
         drawn=drawn_words(points, words),
         absent=absent,
     )
+
+
+def _composites(book: SeasonLookup, words: Words) -> list[JudgeWords]:
+    found = []
+    for at, judge in enumerate(book.run.judges):
+        points = [(agent, one.points) for agent in book.agents for one in judged_points(book, agent) if one.judge == at]
+        said = ", ".join(f"{clean(agent, 60)} {words.number(value)}" for agent, value in points)
+        found.append(JudgeWords(at, clean(judge.name, 60), said or words("board.ungraded")))
+    return found
 
 
 def _noise(book: SeasonLookup, words: Words) -> list[tuple[str, str, str]]:

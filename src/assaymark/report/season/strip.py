@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import svg
@@ -10,6 +11,7 @@ import svg
 from assaymark.judging.season.plans import Bands
 from assaymark.records import Level
 from assaymark.report.figures.canvas import Scale, hatch, label, line, num, rect, row_mark
+from assaymark.report.figures.judges import judge_class
 
 WIDTH: Final = 192
 _PAD: Final = 5
@@ -50,7 +52,15 @@ def band_head(bands: Bands, scale: Scale, names: tuple[str, str, str]) -> str:
     return row_mark(parts, WIDTH, 32)
 
 
-def band_strip(bands: Bands, scale: Scale, level: Level, points: Sequence[float]) -> str:
+@dataclass(frozen=True, slots=True, order=True)
+class JudgedPoints:
+    """The points that one judge gave, and the judge's place in the panel."""
+
+    points: float
+    judge: int | None = None
+
+
+def band_strip(bands: Bands, scale: Scale, level: Level, points: Sequence[JudgedPoints]) -> str:
     """One row. Without a claim the dots are open; without a grade a hatched box stands in their place."""
     mixed, strong = scale(bands.mixed), scale(bands.strong)
     if not points:
@@ -63,9 +73,13 @@ def band_strip(bands: Bands, scale: Scale, level: Level, points: Sequence[float]
         line(strong, 4, strong, 24, "axis"),
     ]
     kind = _KIND[level]
-    low, high = min(points), max(points)
+    values = [one.points for one in points]
+    low, high = min(values), max(values)
     if high > low:
         parts.append(line(scale(low), 14, scale(high), 14, f"{kind}s"))
     dot = "open mns dot" if level == "no-claim" else f"{kind} gap"
-    parts += [svg.Circle(cx=num(scale(value)), cy=14, r=4.5, class_=dot.split()) for value in points]
+    parts += [
+        svg.Circle(cx=num(scale(one.points)), cy=14, r=4.5, class_=[*dot.split(), *judge_class(one.judge)])
+        for one in points
+    ]
     return row_mark(parts, WIDTH, 28)
