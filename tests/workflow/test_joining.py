@@ -1,0 +1,89 @@
+"""Several runs as one site: made again it is the same, what is no run is refused, and nothing else is touched."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from outline import read
+
+from assaymark.cli import main
+from assaymark.errors import AssayError, InputError
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.joining import join_runs
+
+
+@pytest.fixture(scope="module")
+def sheets(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("joined") / "Our judges"
+    judges = ("reference/slot-biased", "reference/checklist")
+    assert main(["datasheet", *(word for judge in judges for word in ("--judge", judge)), "--out", str(folder)]) == 0
+    return folder
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture(scope="module")
+def joined(demo, sheets, tmp_path_factory) -> Path:
+    site = tmp_path_factory.mktemp("joined") / "site"
+    before = files(demo / "report")
+    made = join_runs([RunFolder(sheets), RunFolder(demo)], site, title="Two runs")
+    assert made.page == site / "index.html"
+    assert [run.kind for run in made.runs] == ["study", "judges"]
+    assert files(demo / "report") == before
+    return site
+
+
+def test_every_run_has_its_pages_below_its_name_with_the_menu_of_all(joined):
+    first = read((joined / "index.html").read_text(encoding="utf-8"))
+    assert {"run/index.html", "our-judges/datasheets.html"} <= set(first.links)
+    for path in joined.rglob("*.html"):
+        links = set(read(path.read_text(encoding="utf-8")).links)
+        up = "../" * (len(path.relative_to(joined).parts) - 1)
+        assert f"{up}run/index.html" in links or path.parent.name == "run", path
+        assert f"{up}index.html" in links or path == joined / "index.html", path
+
+
+def test_the_agreement_of_judges_is_on_the_page_of_the_site_as_on_their_own(joined, sheets):
+    own = read((sheets / "report" / "datasheets.html").read_text(encoding="utf-8"))
+    there = read((joined / "our-judges" / "datasheets.html").read_text(encoding="utf-8"))
+    assert "kappa" in own.ids
+    assert there.ids == own.ids
+
+
+def test_made_again_it_is_the_same_bytes_and_with_fewer_runs_the_others_go(joined, demo, sheets, tmp_path):
+    site = tmp_path / "site"
+    join_runs([RunFolder(demo), RunFolder(sheets)], site, title="Two runs")
+    assert files(site) == files(joined)
+    join_runs([RunFolder(sheets)], site)
+    assert not (site / "run").exists()
+    assert (site / "our-judges" / "datasheets.html").is_file()
+
+
+def test_all_that_is_no_run_is_said_at_once(demo, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError) as caught:
+        join_runs([RunFolder(path) for path in (demo, demo, tmp_path / "empty", tmp_path / "gone")], tmp_path / "site")
+    words = str(caught.value)
+    for what in ("is named twice", "is no run folder", "does not exist"):
+        assert what in words
+    assert not (tmp_path / "site").exists()
+
+
+def test_a_folder_that_holds_something_else_is_left_alone(demo, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(InputError, match="new or an empty folder"):
+        join_runs([RunFolder(demo)], tmp_path)
+    assert files(tmp_path) == {"notes.txt": b"mine"}
+
+
+def test_a_run_that_is_not_finished_says_what_is_missing(demo, tmp_path):
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    for name in ("plan.toml", "study.lock"):
+        (locked / name).write_bytes((demo / name).read_bytes())
+    with pytest.raises(AssayError, match="no records here"):
+        join_runs([RunFolder(locked)], tmp_path / "site")
+    assert not (tmp_path / "site").exists()
