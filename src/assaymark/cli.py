@@ -22,7 +22,7 @@ from assaymark import __version__
 from assaymark.cli_root import Root
 from assaymark.cli_tools import Tools
 from assaymark.cli_verb import misuse
-from assaymark.cli_voice import KEPT, Loudness, console, loudness, progress, speaking, tell
+from assaymark.cli_voice import WHOLE, Loudness, console, loudness, progress, speaking, tell
 from assaymark.errors import AssayError, StoppedError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def main(argv: list[str] | None = None) -> int:
         except Exception as exc:
             return _defect(exc)
         if status == STOPPED:  # outside of any work that says where it stopped
-            return _told(STOPPED, f"stopped: {KEPT}")
+            return _told(STOPPED, f"stopped: {WHOLE}")
         return status if isinstance(status, int) else DONE
 
 

@@ -9,49 +9,59 @@ from typing import Annotated, Final
 
 import typer
 
-from assaymark.cli_tools import Budget, DryRun, Ledger, PriceFile, Tools
-from assaymark.cli_verb import Verbs
+from assaymark.cli_tools import AsJson, Budget, DryRun, Ledger, PriceFile, Tools, say, say_forecast, say_json
+from assaymark.cli_verb import Verbs, examples
+from assaymark.cli_voice import WHOLE
 from assaymark.workflow import benching, costs, verbs
 from assaymark.workflow.asking import prices_of
 from assaymark.workflow.bench_costs import expected
 from assaymark.workflow.bench_files import Wanted, default_folder, plan_text
 from assaymark.workflow.bench_sets import write_set
 from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.tables import VERDICTS, Store
 
 Plan = Annotated[Path | None, typer.Argument(help="Benchmark file (TOML), in place of the options.", metavar="PLAN")]
 Models = Annotated[
     list[str] | None,
-    typer.Option("--model", help="Model, as provider/name; can be repeated. Default: ten reference models."),
+    typer.Option("--model", help="Can be repeated. Default: ten reference models.", metavar="PROVIDER/NAME"),
 ]
 Out = Annotated[
-    Path | None, typer.Option("--out", help="Run folder; default: one named after the model.", metavar="RUN")
+    Path | None, typer.Option("--out", "-o", help="Run folder; default: named after the model.", metavar="RUN")
 ]
-Convention = Annotated[str | None, typer.Option("--convention", help="paper (default) or reference.")]
+Convention = Annotated[str | None, typer.Option("--convention", help="paper (default) or reference.", metavar="NAME")]
 Market = Annotated[
-    str | None, typer.Option("--market", help="Folder of a snapshot; default: the embedded market.", metavar="FOLDER")
+    str | None, typer.Option("--market", help="A snapshot; default: the embedded market.", metavar="FOLDER")
 ]
-Instruments = Annotated[int | None, typer.Option("--instruments", help="How many, 81 by default; classes in turn.")]
-Profiles = Annotated[list[str] | None, typer.Option("--profile", help="Only this profile; can be repeated.")]
-Windows = Annotated[list[str] | None, typer.Option("--window", help="Only this window; can be repeated.")]
-Pace = Annotated[str | None, typer.Option("--pace", help="weekly, monthly (default) or quarterly.")]
+Instruments = Annotated[int | None, typer.Option("--instruments", help="How many; default: 81.", metavar="N")]
+Profiles = Annotated[
+    list[str] | None, typer.Option("--profile", help="Only this one; can be repeated.", metavar="NAME")
+]
+Windows = Annotated[list[str] | None, typer.Option("--window", help="Only this one; can be repeated.", metavar="NAME")]
+Pace = Annotated[str | None, typer.Option("--pace", help="weekly, monthly (default) or quarterly.", metavar="PACE")]
 Judges = Annotated[
-    list[str] | None, typer.Option("--judge", help="Have this model grade the rationales; can be repeated.")
+    list[str] | None, typer.Option("--judge", help="Grades the rationales; can be repeated.", metavar="PROVIDER/NAME")
 ]
-PerTemplate = Annotated[int | None, typer.Option("--per-template", help="Questions of each template, 50 by default.")]
-SplitChoice = Annotated[str | None, typer.Option("--split", help="train, val or test (default).")]
+PerTemplate = Annotated[
+    int | None, typer.Option("--per-template", help="Questions of each template; default: 50.", metavar="N")
+]
+SplitChoice = Annotated[str | None, typer.Option("--split", help="train, val or test (default).", metavar="SPLIT")]
 QuestionFile = Annotated[
-    Path | None, typer.Option("--questions", help="A set of questions (JSONL) in place of our own.", metavar="FILE")
+    Path | None, typer.Option("--questions", help="A set (JSONL) in place of our own.", metavar="FILE")
 ]
-Seed = Annotated[int | None, typer.Option("--seed", help="Of the embedded market, 0 by default.")]
+Seed = Annotated[int | None, typer.Option("--seed", help="Of the embedded market; default: 0.", metavar="N")]
 Temperature = Annotated[
     float | None,
-    typer.Option("--temperature", help="Default: 0 where every model of a provider takes one. Below 0: none is sent."),
+    typer.Option("--temperature", help="Default: 0 where models take one. Below 0: none is sent.", metavar="T"),
 ]
-MaxTokens = Annotated[int, typer.Option("--max-tokens", min=1, help="Longest reply.")]
+MaxTokens = Annotated[int, typer.Option("--max-tokens", min=1, help="Longest reply.", metavar="N", show_default=True)]
 BaseUrl = Annotated[str | None, typer.Option("--base-url", help="Address of a compatible API.", metavar="URL")]
-KeyEnv = Annotated[str | None, typer.Option("--key-env", help="Environment variable that holds its key.")]
+KeyEnv = Annotated[str | None, typer.Option("--key-env", help="Variable that holds its key.", metavar="NAME")]
 
 
+_SHORT: Final[Mapping[str, str]] = {
+    "qa": "models answer the static questions T1 to T7",
+    "pipeline": "models go through the stages S1 to S5",
+}
 _HELP: Final[Mapping[str, str]] = {
     "qa": "Ask models the static questions T1 to T7, and say how firmly they can be told apart.",
     "pipeline": "Take models through the stages S1 to S5 for every profile and window, beside five baselines.",
@@ -64,21 +74,35 @@ def bench_app(tools: Tools) -> typer.Typer:
         help="PortBench: questions with exact answers, and a five-stage pipeline under stress.",
         cls=Verbs,
         rich_markup_mode=None,
+        epilog=examples("assaymark bench qa --model openai/MODEL --per-template 5"),
     )
 
     for name, verb in (("qa", benching.bench_qa), ("pipeline", benching.bench_pipeline)):
-        app.command(name, help=_HELP[name])(_asking(tools, verb))
+        shown = examples(
+            f"assaymark bench {name} --model openai/MODEL --dry-run",
+            f"assaymark bench {name} bench.toml --out runs/bench",
+        )
+        app.command(name, help=_HELP[name], short_help=_SHORT[name], epilog=shown)(_asking(tools, verb))
 
-    @app.command("questions")
+    @app.command(
+        "questions",
+        short_help="the questions as files, for use anywhere",
+        epilog=examples("assaymark bench questions --out questions/"),
+    )
     def questions(
-        out: Annotated[Path, typer.Option("--out", help="Folder to write.", metavar="FOLDER")],
+        out: Annotated[Path, typer.Option("--out", "-o", help="Folder to write.", metavar="FOLDER")],
         market: Market = None,
-        seed: Annotated[int, typer.Option("--seed", min=0, help="Of the questions and the embedded market.")] = 0,
+        seed: Annotated[
+            int, typer.Option("--seed", min=0, help="Of the questions and the embedded market.", metavar="N")
+        ] = 0,
+        json: AsJson = False,
     ) -> None:
         """Write the whole set of questions as JSON lines, with its dataset card and manifest."""
-        with tools.progress() as progress:
-            lines = write_set(out, market=market, seed=seed, progress=progress)
-        tools.say_all(lines)
+        with tools.progress(WHOLE) as progress:
+            made = write_set(out, market=market, seed=seed, progress=progress)
+        card = str(out / "card.md")
+        value = {"questions": made.questions, "sha256": made.sha256, "card": card}
+        say(tools, json, value, [f"{made.questions:,} questions, sha256 {made.sha256}", f"card: {card}"])
 
     return app
 
@@ -92,7 +116,7 @@ def _asking(tools: Tools, verb: Callable[..., benching.Benched]) -> Callable[...
         seed: Seed = None, instruments: Instruments = None, per_template: PerTemplate = None,
         split: SplitChoice = None, questions: QuestionFile = None, temperature: Temperature = None,
         max_tokens: MaxTokens = 4096, base_url: BaseUrl = None, key_env: KeyEnv = None, ledger: Ledger = None,
-        budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
+        budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False, json: AsJson = False,
     ) -> None:  # fmt: skip
         wanted = Wanted(
             models=model or (), judges=judge or (), convention=convention, market=market, market_seed=seed,
@@ -101,13 +125,14 @@ def _asking(tools: Tools, verb: Callable[..., benching.Benched]) -> Callable[...
             temperature=temperature, max_tokens=max_tokens, base_url=base_url,
             key_env=key_env,
         )  # fmt: skip
-        _run(tools, verb, plan, wanted, out, ledger, budget, prices, dry_run)
+        _run(tools, json, verb, plan, wanted, out, ledger, budget, prices, dry_run)
 
     return command
 
 
 def _run(
     tools: Tools,
+    json: bool,
     verb: Callable[..., benching.Benched],
     plan: Path | None,
     wanted: Wanted,
@@ -121,10 +146,15 @@ def _run(
     text, source = plan_text(plan, wanted)
     who = costs.paid_models(tools.models(), budget, prices)
     if dry_run:
-        tools.say_all(expected(folder, text, source, verb is benching.bench_qa, prices_of(who)))
+        say_forecast(tools, json, expected(folder, text, source, verb is benching.bench_qa, prices_of(who)))
         return
     if ledger is not None:
         verbs.name_ledger(folder, ledger)
     with tools.progress() as progress:
         done = verb(folder, text, source, who, now=datetime.now(UTC), progress=progress)
-    tools.say_all([*done.lines, *costs.paid_lines(folder, prices_of(who)), f"page: {done.page}"])
+    paid = costs.paid_of(folder, prices_of(who))
+    if json:
+        verdicts = Store(folder).read(VERDICTS)
+        say_json({"page": str(done.page), "verdicts": verdicts, "paid": paid.views})
+    else:
+        tools.say_all([*done.lines, *paid.lines, f"page: {done.page}"])

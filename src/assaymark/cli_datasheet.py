@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from assaymark.cli_tools import Budget, DryRun, PriceFile, Tools
+from assaymark.cli_tools import AsJson, Budget, DryRun, PriceFile, Tools, say_forecast, say_json, tools_of
+from assaymark.cli_verb import examples
+from assaymark.cli_voice import WHOLE
 from assaymark.report.datasheet_terminal import datasheet_summary
 from assaymark.workflow import costs, verbs
 from assaymark.workflow.asking import prices_of
@@ -17,28 +19,34 @@ from assaymark.workflow.datasheets import Made
 from assaymark.workflow.folder import RunFolder
 
 Judges = Annotated[
-    list[str] | None, typer.Option("--judge", help="Model to measure, as provider/name; can be repeated.")
+    list[str] | None, typer.Option("--judge", help="Measure it; can be repeated.", metavar="PROVIDER/NAME")
 ]
-Log = Annotated[Path | None, typer.Option("--from", help="Somebody's log of pairwise verdicts (CSV).")]
-LogMap = Annotated[Path | None, typer.Option("--map", help="For --from: which column is what (TOML).")]
+Log = Annotated[Path | None, typer.Option("--from", help="Somebody's log of pairwise verdicts (CSV).", metavar="LOG")]
+LogMap = Annotated[Path | None, typer.Option("--map", help="For --from: which column is what (TOML).", metavar="FILE")]
 Only = Annotated[
-    list[str] | None, typer.Option("--only", help="For --from: COLUMN=VALUE, the rows to read; can be repeated.")
+    list[str] | None,
+    typer.Option("--only", help="For --from: the rows to read; can be repeated.", metavar="COLUMN=VALUE"),
 ]
 Compare = Annotated[
-    list[Path] | None, typer.Option("--compare", help="An earlier datasheet (JSON): same instrument, or shifted?")
+    list[Path] | None,
+    typer.Option("--compare", help="With an earlier datasheet (JSON): has it shifted?", metavar="FILE"),
 ]
 Comparator = Annotated[
-    str | None, typer.Option("--comparator", help="A further judge beside the others: a ceiling, not the truth.")
+    str | None, typer.Option("--comparator", help="A judge beside: a ceiling, not the truth.", metavar="PROVIDER/NAME")
 ]
-Tasks = Annotated[Path | None, typer.Option("--tasks", help="Tasks of your own (TOML); default: finance.")]
-Seed = Annotated[int, typer.Option("--seed", help="Of the stimuli and of the resampling.")]
-Trials = Annotated[int, typer.Option("--trials", min=1, max=50, help="How often each question is asked.")]
+Tasks = Annotated[
+    Path | None, typer.Option("--tasks", help="Tasks of your own (TOML); default: finance.", metavar="FILE")
+]
+Seed = Annotated[int, typer.Option("--seed", help="Of the stimuli and of the resampling.", metavar="N")]
+Trials = Annotated[int, typer.Option("--trials", min=1, max=50, help="Times each question is asked.", metavar="N")]
 Strict = Annotated[bool, typer.Option(help="Also ask under the strict instruction.")]
 Pointwise = Annotated[bool, typer.Option("--pointwise", help="Also show single texts, to be graded by a rubric.")]
 Panel = Annotated[
-    Path | None, typer.Option("--run", help="Measure every judge of the plan locked in this run folder, into it.")
+    Path | None, typer.Option("--run", help="Measure every judge of the plan locked there, into it.", metavar="RUN")
 ]
-Out = Annotated[Path, typer.Option("--out", help="Folder to work in.", metavar="RUN")]
+Out = Annotated[Path, typer.Option("--out", "-o", help="Folder to work in.", metavar="RUN")]
+
+app = typer.Typer(rich_markup_mode=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,50 +65,56 @@ class _Asking:
     compare: Sequence[Path]
 
 
-def datasheet_command(tools: Tools) -> Callable[..., None]:
-    """The command, to be added to the command line."""
+@app.command(
+    epilog=examples(
+        "assaymark datasheet --judge openai/MODEL --dry-run",
+        "assaymark datasheet --judge openai/MODEL --judge google/MODEL --budget 2",
+        "assaymark datasheet --from verdicts.csv --out sheets",
+    )
+)
+def datasheet(
+    ctx: typer.Context, judge: Judges = None, log: Log = None, log_map: LogMap = None, only: Only = None,
+    compare: Compare = None, comparator: Comparator = None, tasks: Tasks = None, seed: Seed = 7, trials: Trials = 1,
+    strict: Strict = True, pointwise: Pointwise = False, run: Panel = None, out: Out = Path("assaymark-datasheets"),
+    budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False, json: AsJson = False,
+) -> None:  # fmt: skip
+    """Measure a judge as an instrument: what it does with nothing, with equal texts, with a known difference."""
+    tools = tools_of(ctx)
+    if sum((bool(judge), log is not None, run is not None)) != 1:
+        raise typer.BadParameter("give --judge MODEL, --run RUN, or --from LOG", ctx=ctx)
+    if log is None:
+        if log_map is not None or only:
+            raise typer.BadParameter("--map and --only are for --from", ctx=ctx)
+        wanted = _Asking(
+            folder=RunFolder(out if run is None else run), panel=run is not None, judges=judge or (),
+            comparator=comparator, tasks=tasks, seed=seed, trials=trials, strict=strict,
+            pointwise=pointwise or run is not None, compare=compare or (),
+        )  # fmt: skip
+        _ask(tools, json, wanted, budget, prices, dry_run)
+        return
+    if tasks is not None or trials != 1 or pointwise or comparator:
+        raise typer.BadParameter(
+            "--tasks, --trials, --pointwise and --comparator are for judges that are asked", ctx=ctx
+        )
+    if budget is not None or prices is not None or dry_run:
+        raise typer.BadParameter("--budget, --prices and --dry-run are for judges that are asked", ctx=ctx)
+    mapping = verbs.log_map(log_map, only or ())
+    with tools.progress(WHOLE):
+        made = verbs.measure_log(RunFolder(out), log, mapping, seed=seed, old=compare or ())
+    _show(tools, json, made)
 
-    def datasheet(
-        judge: Judges = None, log: Log = None, log_map: LogMap = None, only: Only = None, compare: Compare = None,
-        comparator: Comparator = None, tasks: Tasks = None, seed: Seed = 7, trials: Trials = 1, strict: Strict = True,
-        pointwise: Pointwise = False, run: Panel = None, out: Out = Path("assaymark-datasheets"),
-        budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
-    ) -> None:  # fmt: skip
-        """Measure a judge as an instrument: what it does with nothing, with equal texts, with a known difference."""
-        if sum((bool(judge), log is not None, run is not None)) != 1:
-            raise typer.BadParameter("give --judge MODEL, --run RUN, or --from LOG")
-        if log is None:
-            if log_map is not None or only:
-                raise typer.BadParameter("--map and --only are for --from")
-            wanted = _Asking(
-                folder=RunFolder(out if run is None else run), panel=run is not None, judges=judge or (),
-                comparator=comparator, tasks=tasks, seed=seed, trials=trials, strict=strict,
-                pointwise=pointwise or run is not None, compare=compare or (),
-            )  # fmt: skip
-            _ask(tools, wanted, budget, prices, dry_run)
-            return
-        if tasks is not None or trials != 1 or pointwise or comparator:
-            raise typer.BadParameter("--tasks, --trials, --pointwise and --comparator are for judges that are asked")
-        if budget is not None or prices is not None or dry_run:
-            raise typer.BadParameter("--budget, --prices and --dry-run are for judges that are asked")
-        mapping = verbs.log_map(log_map, only or ())
-        _show(tools, verbs.measure_log(RunFolder(out), log, mapping, seed=seed, old=compare or ()))
 
-    return datasheet
-
-
-def _ask(tools: Tools, wanted: _Asking, budget: float | None, prices: Path | None, dry_run: bool) -> None:
+def _ask(tools: Tools, json: bool, wanted: _Asking, budget: float | None, prices: Path | None, dry_run: bool) -> None:
     """Measure the judges, or say what that would cost."""
     who, folder, comparator = costs.paid_models(tools.models(), budget, prices), wanted.folder, wanted.comparator
     names = [*wanted.judges, *([comparator] if comparator else ())]
     judges = [*(verbs.panel_of(folder) if wanted.panel else ()), *verbs.judges_of(names, wanted.trials)]
     if dry_run:
-        tools.say_all(
-            costs.expect_datasheets(
-                folder, judges, prices_of(who),
-                tasks=wanted.tasks, seed=wanted.seed, strict=wanted.strict, pointwise=wanted.pointwise,
-            )
+        found = costs.expect_datasheets(
+            folder, judges, prices_of(who),
+            tasks=wanted.tasks, seed=wanted.seed, strict=wanted.strict, pointwise=wanted.pointwise,
         )  # fmt: skip
+        say_forecast(tools, json, found)
         return
     with tools.progress() as progress:
         made = verbs.measure_judges(
@@ -108,10 +122,14 @@ def _ask(tools: Tools, wanted: _Asking, budget: float | None, prices: Path | Non
             pointwise=wanted.pointwise, study=wanted.panel,
             comparator=comparator.partition("/")[2] if comparator else None, old=wanted.compare, progress=progress,
         )  # fmt: skip
-    _show(tools, made)
-    tools.say_all(costs.paid_lines(folder, prices_of(who)))
+    _show(tools, json, made, costs.paid_of(folder, prices_of(who)))
 
 
-def _show(tools: Tools, made: Made) -> None:
+def _show(tools: Tools, json: bool, made: Made, paid: costs.Paid | None = None) -> None:
+    """The datasheets for a program, their summary for a person."""
+    if json:
+        views = {} if paid is None else {"paid": paid.views}
+        say_json({"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement} | views)
+        return
     tools.show(datasheet_summary(made.sheets, made.agreement))
-    tools.say_all([f"page: {made.page}"])
+    tools.say_all([f"page: {made.page}", *(() if paid is None else paid.lines)])

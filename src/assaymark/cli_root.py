@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Place(NamedTuple):
     """A command: the module that it lives in, what makes it there, and what it does in a few words.
 
-    ``made_by`` is a `typer.Typer` with the command in it, or a function of `Tools` that gives a group or the command.
+    ``made_by`` is a `typer.Typer` with the command in it, or a function of `Tools` that gives a group.
     """
 
     module: str
@@ -35,7 +35,7 @@ _STUDY: Final = ("assaymark.cli_study", "app")
 COMMANDS: Final[Mapping[str, Mapping[str, Place]]] = {
     "Start here": {
         "demo": Place(*_STUDY, "a small study of four reference agents, to its verdict page"),
-        "serve": Place("assaymark.cli_serve", "serve_command", "a run in the browser, while it goes on too"),
+        "serve": Place("assaymark.cli_serve", "app", "a run in the browser, while it goes on too"),
         "doctor": Place(*_STUDY, "what is installed, which keys are there, what can run"),
     },
     "A study": {
@@ -52,7 +52,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, Place]]] = {
         "export": Place(*_STUDY, "logs for Inspect's viewer, tables for a notebook"),
     },
     "Instruments, benchmarks, seasons": {
-        "datasheet": Place("assaymark.cli_datasheet", "datasheet_command", "one judge as an instrument"),
+        "datasheet": Place("assaymark.cli_datasheet", "app", "one judge as an instrument"),
         "bench": Place("assaymark.cli_bench", "bench_app", "PortBench: questions, and a pipeline under stress"),
         "season": Place("assaymark.cli_season", "season_app", "agents trade day by day, and are graded for it"),
         "data": Place("assaymark.cli_data", "app", "market data: make, fetch, show and check"),
@@ -115,10 +115,6 @@ def _loaded(name: str, tools: Tools) -> Command:
     made: Any = getattr(import_module(place.module), place.made_by)
     if not isinstance(made, typer.Typer):
         made = made(tools)
-    if not isinstance(made, typer.Typer):
-        alone = typer.Typer(rich_markup_mode=None)
-        alone.command(name, epilog=made.__dict__.get("epilog"))(made)
-        made = alone
     for info in made.registered_commands:
         info.cls = Verb
     group = get_group(made)

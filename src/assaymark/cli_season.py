@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
-from assaymark.cli_tools import AsJson, Budget, DryRun, Ledger, PriceFile, Tools, say_json
-from assaymark.cli_verb import Verbs
+from assaymark.cli_tools import AsJson, Budget, DryRun, Ledger, PriceFile, Tools, say, say_forecast
+from assaymark.cli_verb import Verbs, examples
+from assaymark.cli_voice import WHOLE
 from assaymark.errors import InputError
 from assaymark.workflow import costs
 from assaymark.workflow.asking import prices_of
@@ -24,8 +25,10 @@ from assaymark.workflow.sharing import check_ledger_name, name_ledger
 
 SeasonFile = Annotated[Path, typer.Argument(help="Season file (TOML).", metavar="FILE")]
 SeasonFolder = Annotated[Path, typer.Argument(help="Run folder of a season.", metavar="SEASON")]
-Out = Annotated[Path, typer.Option("--out", help="Run folder to make.", metavar="SEASON")]
-Site = Annotated[Path, typer.Option("--out", help="Folder of the site: new, empty, or this season's.", metavar="SITE")]
+Out = Annotated[Path, typer.Option("--out", "-o", help="Run folder to make.", metavar="SEASON")]
+Site = Annotated[
+    Path, typer.Option("--out", "-o", help="Folder of the site: new, empty, or this season's.", metavar="SITE")
+]
 Language = Annotated[
     list[str] | None,
     typer.Option("--language", help="A language of the pages: de, or a TOML file. Default: all.", metavar="LANGUAGE"),
@@ -39,10 +42,20 @@ def season_app(tools: Tools) -> typer.Typer:
         help="Seasons: agents trade one universe day by day, in replay or live.",
         cls=Verbs,
         rich_markup_mode=None,
+        epilog=examples(
+            "assaymark season init season.toml --out seasons/spring",
+            "assaymark season run seasons/spring",
+            "assaymark season judge seasons/spring",
+            "assaymark season publish seasons/spring --out site",
+        ),
     )
 
-    @app.command("init")
-    def init(file: SeasonFile, out: Out, ledger: Ledger = None) -> None:
+    @app.command(
+        "init",
+        short_help="lock a season in a new run folder",
+        epilog=examples("assaymark season init season.toml --out seasons/spring"),
+    )
+    def init(file: SeasonFile, out: Out, ledger: Ledger = None, json: AsJson = False) -> None:
         """Lock a season in a new run folder, or in that of imported records: its file, its texts and its market."""
         folder = RunFolder(out)
         if ledger is not None:
@@ -54,52 +67,78 @@ def season_app(tools: Tools) -> typer.Typer:
         size = f"{len(season.agents)} agents, {len(locked.data.universe)} instruments, {days.first} to {days.last}"
         verb = "judge" if season.recorded else "step" if season.market.live else "run"
         head = f"{season.name}: {size}; plan {locked.plan_hash[:12]}..."
-        tools.say_all([head, *locked.preflight, f"next: assaymark season {verb} {out}"])
+        then = f"assaymark season {verb} {out}"
+        value = {"season": season.name, "plan_hash": locked.plan_hash, "preflight": locked.preflight, "next": then}
+        say(tools, json, value, [head, *locked.preflight, f"next: {then}"])
 
-    @app.command("step")
-    def step(season: SeasonFolder, day: Day = None, budget: Budget = None, prices: PriceFile = None) -> None:
+    @app.command(
+        "step",
+        short_help="one trading day, for whoever is called daily",
+        epilog=examples("assaymark season step seasons/live"),
+    )
+    def step(
+        season: SeasonFolder, day: Day = None, budget: Budget = None, prices: PriceFile = None, json: AsJson = False
+    ) -> None:
         """Do one trading day for all agents, and missed ones before it; twice on one day changes nothing."""
         wanted = None if day is None else _day(day)
-        _run(tools, season, budget, prices, lambda *given, **named: step_season(*given, day=wanted, **named))
+        _run(tools, json, season, budget, prices, lambda *given, **named: step_season(*given, day=wanted, **named))
 
-    @app.command("run")
-    def run(season: SeasonFolder, budget: Budget = None, prices: PriceFile = None) -> None:
+    @app.command(
+        "run",
+        short_help="every day that is due: a replay to its end",
+        epilog=examples("assaymark season run seasons/spring --budget 10"),
+    )
+    def run(season: SeasonFolder, budget: Budget = None, prices: PriceFile = None, json: AsJson = False) -> None:
         """Do every day that is due: a replay to its end. Killed and called again, it goes on."""
-        _run(tools, season, budget, prices, run_season)
+        _run(tools, json, season, budget, prices, run_season)
 
-    @app.command("judge")
-    def judge(season: SeasonFolder, budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False) -> None:
+    @app.command(
+        "judge",
+        short_help="the panel grades every record",
+        epilog=examples("assaymark season judge seasons/spring --dry-run"),
+    )
+    def judge(
+        season: SeasonFolder, budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
+        json: AsJson = False,
+    ) -> None:  # fmt: skip
         """Have the panel grade every record, whole and period by period. Killed and called again, it goes on."""
         folder = RunFolder(season)
         who = costs.paid_models(tools.models(), budget, prices)
         if dry_run:
-            tools.say_all(expect_season_judging(folder, prices_of(who)))
+            say_forecast(tools, json, expect_season_judging(folder, prices_of(who)))
             return
         with tools.progress() as progress:
             done = judge_season(folder, who, progress=progress)
-        tools.say_all([*done.lines, *costs.paid_lines(folder, prices_of(who))])
-        tools.say_all([f"next: assaymark season publish {season} --out SITE"])
+        paid, then = costs.paid_of(folder, prices_of(who)), f"assaymark season publish {season} --out SITE"
+        value = {"made": done.made, "lines": done.lines, "paid": paid.views, "next": then}
+        say(tools, json, value, [*done.lines, *paid.lines, f"next: {then}"])
 
-    @app.command("publish")
+    @app.command(
+        "publish",
+        short_help="measure, decide, and write the site",
+        epilog=examples("assaymark season publish seasons/spring --out site --language en"),
+    )
     def publish(season: SeasonFolder, out: Site, language: Language = None, json: AsJson = False) -> None:
         """Measure and decide a judged season, and write its site: pages that need no server."""
         chosen = chosen_languages(language or ())
-        with tools.progress() as progress:
+        with tools.progress(WHOLE) as progress:
             done = publish_season(RunFolder(season), out, languages=chosen, progress=progress)
-        if json:
-            say_json({"page": str(out / "index.html"), "pages": len(done.pages), "verdicts": done.file})
-        else:
-            tools.say_all(done.lines)
+        value = {"page": str(out / "index.html"), "pages": len(done.pages), "verdicts": done.file}
+        say(tools, json, value, done.lines)
 
     return app
 
 
-def _run(tools: Tools, season: Path, budget: float | None, prices: Path | None, verb: Callable[..., Stepped]) -> None:
+def _run(
+    tools: Tools, json: bool, season: Path, budget: float | None, prices: Path | None, verb: Callable[..., Stepped]
+) -> None:
     folder = RunFolder(season)
     who = costs.paid_models(tools.models(), budget, prices)
     with tools.progress() as progress:
         done = verb(folder, who, now=datetime.now(UTC), progress=progress)
-    tools.say_all([*done.lines, *costs.paid_lines(folder, prices_of(who))])
+    paid = costs.paid_of(folder, prices_of(who))
+    value = {"days": [str(one) for one in done.days], "navs": done.navs, "paid": paid.views}
+    say(tools, json, value, [*done.lines, *paid.lines])
 
 
 def _day(text: str) -> date:

@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from assaymark.cli_tools import AsJson, Budget, DryRun, Ledger, PriceFile, Tools, say_json, tools_of
+from assaymark.cli_tools import (
+    AsJson,
+    Budget,
+    DryRun,
+    Ledger,
+    PriceFile,
+    Tools,
+    say,
+    say_forecast,
+    say_json,
+    tools_of,
+)
+from assaymark.cli_verb import examples
+from assaymark.cli_voice import NOTHING, WHOLE
 from assaymark.errors import AssayError
 from assaymark.importers import IMPORTERS, template
 from assaymark.protocol import parse_study
+from assaymark.records import to_json
 from assaymark.workflow import costs, verbs
 from assaymark.workflow import doctor as examination
-from assaymark.workflow.asking import prices_of
+from assaymark.workflow.asking import prices_of, require_not_stopped
 from assaymark.workflow.bare_tables import measure_table
 from assaymark.workflow.bench_plan import is_benchmark
 from assaymark.workflow.benching import bench_report
@@ -28,28 +41,38 @@ from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 app = typer.Typer(rich_markup_mode=None)
 
 Run = Annotated[Path, typer.Argument(help="Run folder.", metavar="RUN")]
-Out = Annotated[Path, typer.Option("--out", help="Run folder to work in.", metavar="RUN")]
+StudyFile = Annotated[Path, typer.Argument(help="Study file (TOML).", metavar="STUDY")]
+Out = Annotated[Path, typer.Option("--out", "-o", help="Run folder to work in.", metavar="RUN")]
 
 
-@app.command()
-def demo(ctx: typer.Context, out: Out = Path("assaymark-demo")) -> None:
+@app.command(epilog=examples("assaymark demo", "assaymark demo --out /tmp/first --verbose"))
+def demo(ctx: typer.Context, out: Out = Path("assaymark-demo"), json: AsJson = False) -> None:
     """Take a small study of four reference agents to its verdict page: no key, no file, no network."""
     tools = tools_of(ctx)
     with tools.progress() as progress:
         result = verbs.demo(RunFolder(out), tools.models(), now=datetime.now(UTC), progress=progress)
-    _finish(tools, result)
+    _finish(tools, json, RunFolder(out), result)
 
 
-@app.command("import")
+@app.command(
+    "import",
+    epilog=examples(
+        "assaymark import capitalbench artifacts/ --out runs/cb",
+        "assaymark import generic decisions.jsonl --out runs/mine",
+        "assaymark import template > decisions.jsonl",
+    ),
+)
 def import_(
     ctx: typer.Context,
     format: Annotated[
         str, typer.Argument(help=f"{', '.join(sorted(IMPORTERS))}, human, or: template.", metavar="FORMAT")
     ],
     path: Annotated[Path | None, typer.Argument(help="Folder or file to read.", metavar="PATH")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Run folder to write.", metavar="RUN")] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Run folder to write.", metavar="RUN")] = None,
     keep_going: Annotated[bool, typer.Option("--keep-going", help="Import the good records of a bad file.")] = False,
-    rubric: Annotated[str, typer.Option("--rubric", help="For human: the rubric that people graded by.")] = "v1.0",
+    rubric: Annotated[
+        str, typer.Option("--rubric", help="For human: the rubric that people graded by.", metavar="NAME")
+    ] = "v1.0",
     json: AsJson = False,
 ) -> None:
     """Read other people's records into a run folder, or print the template of the generic format.
@@ -61,24 +84,20 @@ def import_(
         typer.echo(template(), nl=False)
         return
     if path is None or out is None:
-        raise typer.BadParameter("assaymark import FORMAT PATH --out RUN: PATH and --out are needed")
+        raise typer.BadParameter("PATH and --out are needed", ctx=ctx)
     if format == "human":
-        tools.say_all([f"{verbs.import_grades(RunFolder(out), path, rubric=rubric)} grades by people"])
+        grades = verbs.import_grades(RunFolder(out), path, rubric=rubric)
+        say(tools, json, {"grades": grades}, [f"{grades} grades by people"])
         return
-    with tools.progress() as progress:
+    with tools.progress(WHOLE) as progress:
         report = verbs.import_records(format, path, RunFolder(out), keep_going=keep_going, progress=progress)
-    _say(tools, json, report, report.lines())
+    say(tools, json, report, report.lines())
     if report.problems:
         raise AssayError(f"{len(report.problems)} problems were left out; the good records are in {out}")
 
 
-@app.command()
-def lock(
-    ctx: typer.Context,
-    study: Annotated[Path, typer.Argument(help="Study file (TOML).", metavar="STUDY")],
-    out: Out,
-    json: AsJson = False,
-) -> None:
+@app.command(epilog=examples("assaymark lock study.toml --out runs/mine"))
+def lock(ctx: typer.Context, study: StudyFile, out: Out, json: AsJson = False) -> None:
     """Fix a plan before any judge is called: validate it, say what it can ever conclude, fingerprint it."""
     tools = tools_of(ctx)
     text = read_text(study, "study file")
@@ -87,124 +106,148 @@ def lock(
             RunFolder(out), text, str(study), now=datetime.now(UTC), models=tools.models(), progress=progress
         )
     found = {"plan_hash": locked.plan_hash, "locked_at": locked.locked_at, "preflight": locked.preflight}
-    _say(tools, json, found | {"date_probes": locked.date_probes}, verbs.lock_lines(locked))
+    say(tools, json, found | {"date_probes": locked.date_probes}, verbs.lock_lines(locked))
 
 
-@app.command()
+@app.command(epilog=examples('assaymark amend study.toml --out runs/mine --reason "a third judge"'))
 def amend(
     ctx: typer.Context,
-    study: Annotated[Path, typer.Argument(help="The changed study file (TOML).", metavar="STUDY")],
+    study: StudyFile,
     out: Out,
-    reason: Annotated[str, typer.Option("--reason", help="Why; every reader of a verdict sees it.")],
+    reason: Annotated[str, typer.Option("--reason", help="Why; every reader of a verdict sees it.", metavar="TEXT")],
+    json: AsJson = False,
 ) -> None:
     """Change a locked plan in the open: dated, hashed, with a reason; thresholds only before any judge was asked."""
     tools = tools_of(ctx)
     folder, text = RunFolder(out), read_text(study, "study file")
     made = verbs.amend(folder, text, str(study), reason=reason, now=datetime.now(UTC), models=tools.models())
-    tools.say_all(verbs.amendment_lines(made, verbs.open_locked(folder)))
+    locked = verbs.open_locked(folder)
+    say(tools, json, {"amendment": made, "plan_hash": locked.plan_hash}, verbs.amendment_lines(made, locked))
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "assaymark run study.toml --out runs/mine",
+        "assaymark run study.toml --out runs/mine --dry-run",
+        "assaymark run study.toml --out runs/mine --budget 5",
+    )
+)
 def run(
-    ctx: typer.Context,
-    study: Annotated[Path, typer.Argument(help="Study file (TOML).", metavar="STUDY")], out: Out, ledger: Ledger = None,
-    budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
+    ctx: typer.Context, study: StudyFile, out: Out, ledger: Ledger = None, budget: Budget = None,
+    prices: PriceFile = None, dry_run: DryRun = False, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Lock, decide, judge, measure, claim and report, as far as they are not done; can be killed and run again."""
     tools = tools_of(ctx)
     folder, text = RunFolder(out), read_text(study, "study file")
     who = costs.paid_models(tools.models(), budget, prices)
     if dry_run:
-        tools.say_all(costs.expect_study(folder, text, str(study), who, prices_of(who)))
+        say_forecast(tools, json, costs.expect_study(folder, text, str(study), who, prices_of(who)))
         return
     if ledger is not None:
         verbs.name_ledger(folder, ledger)
     with tools.progress() as progress:
         verbs.lock(folder, text, str(study), now=datetime.now(UTC), models=who, progress=progress)
         result = verbs.finish(folder, who, progress=progress)
-    _finish(tools, result)
-    tools.say_all(costs.paid_lines(folder, prices_of(who)))
+    _finish(tools, json, folder, result, costs.paid_of(folder, prices_of(who)))
 
 
-@app.command()
+@app.command(epilog=examples("assaymark worker runs/mine", "assaymark worker --ledger postgresql://host/assay"))
 def worker(
     ctx: typer.Context,
     run: Annotated[Path | None, typer.Argument(help="Run folder.", metavar="RUN")] = None, ledger: Ledger = None,
-    budget: Budget = None, prices: PriceFile = None,
+    budget: Budget = None, prices: PriceFile = None, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Answer the planned calls of a shared ledger beside other workers, until none is left."""
     tools = tools_of(ctx)
     if (run is None) == (ledger is None):
-        raise typer.BadParameter("give a run folder, or --ledger URL")
+        raise typer.BadParameter("give a run folder, or --ledger URL", ctx=ctx)
     who = costs.paid_models(tools.models(), budget, prices)
+    where = ledger or RunFolder(run or Path())
     with tools.progress() as progress:
-        summary = verbs.work(ledger or RunFolder(run or Path()), who, progress=progress)
-    tools.say_all(verbs.work_lines(summary))
+        summary = verbs.work(where, who, progress=progress)
+    say(tools, json, summary, verbs.work_lines(summary))
+    require_not_stopped(summary, "the ledger" if isinstance(where, str) else where)
 
 
-@app.command()
+@app.command(epilog=examples("assaymark judge runs/mine", "assaymark judge runs/mine --dry-run"))
 def judge(
-    ctx: typer.Context, run: Run, budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False
-) -> None:
+    ctx: typer.Context, run: Run, budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
+    json: AsJson = False,
+) -> None:  # fmt: skip
     """Put every decision before every judge of the locked plan, and every number against its material.
 
     A study that makes its own records first has its agents decide.
     """
-    tools = tools_of(ctx)
+    tools, folder = tools_of(ctx), RunFolder(run)
     who = costs.paid_models(tools.models(), budget, prices)
     if dry_run:
-        tools.say_all(costs.expect_judging(RunFolder(run), prices_of(who)))
+        say_forecast(tools, json, costs.expect_judging(folder, prices_of(who)))
         return
     with tools.progress() as progress:
-        verbs.decide(RunFolder(run), who, progress=progress)
-        result = verbs.judge(RunFolder(run), who, progress=progress)
-    tools.say_all([f"{result.judgments} judgments ({result.made} calls made now), {result.evidence} numbers ledgered"])
-    tools.say_all(costs.paid_lines(RunFolder(run), prices_of(who)))
+        verbs.decide(folder, who, progress=progress)
+        result = verbs.judge(folder, who, progress=progress)
+    paid = costs.paid_of(folder, prices_of(who))
+    line = f"{result.judgments} judgments ({result.made} calls made now), {result.evidence} numbers ledgered"
+    say(tools, json, to_json(result) | {"paid": paid.views}, [line, *paid.lines])
 
 
-@app.command()
+@app.command(
+    epilog=examples(
+        "assaymark measure runs/mine",
+        "assaymark measure --judgments scores.csv --json",
+        "assaymark measure --judgments scores/ --compute processes --out runs/big",
+    )
+)
 def measure(
     ctx: typer.Context,
     run: Annotated[Path | None, typer.Argument(help="Run folder.", metavar="RUN")] = None,
     judgments: Annotated[
         Path | None,
-        typer.Option("--judgments", help="Scores made elsewhere: CSV, JSONL, Parquet, Arrow, a folder of partitions."),
+        typer.Option("--judgments", help="Scores made elsewhere: CSV, JSONL, Parquet, Arrow, or a folder of these.",
+                     metavar="PATH"),
     ] = None,
-    study: Annotated[Path | None, typer.Option("--study", help="For --judgments: the plan; default: defaults.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="For --judgments: where to write.", metavar="RUN")] = None,
+    study: Annotated[
+        Path | None, typer.Option("--study", help="For --judgments: the plan; default: defaults.", metavar="STUDY")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="For --judgments: where to write.", metavar="RUN")
+    ] = None,
     compute: Annotated[
         str | None, typer.Option("--compute", help="For a folder: serial, processes or ray.", metavar="HOW")
     ] = None,
-    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Partitions at once; default: cores.")] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", min=1, help="Partitions at once; default: cores.", metavar="N")
+    ] = None,
     ray: Annotated[
         str | None, typer.Option("--ray", help="Cluster; default: RAY_ADDRESS, or one here.", metavar="ADDRESS")
     ] = None,
     deadline: Annotated[
-        float | None, typer.Option("--deadline", help="Seconds that a partition may take; default: 3600.")
+        float | None,
+        typer.Option("--deadline", help="Seconds that a partition may take; default: 3600.", metavar="SECONDS"),
     ] = None,
     json: AsJson = False,
-) -> None:
+) -> None:  # fmt: skip
     """Measure the judges, the agents and the evidence of a run, or a bare table of scores."""
     tools = tools_of(ctx)
     if (run is None) == (judgments is None):
-        raise typer.BadParameter("give a run folder, or --judgments FILE")
+        raise typer.BadParameter("give a run folder, or --judgments FILE", ctx=ctx)
     if judgments is not None:
         plan = None if study is None else parse_study(read_text(study, "study file"), source=str(study))
-        with tools.progress() as progress:
+        with tools.progress(NOTHING if out is None else WHOLE) as progress:
             found = measure_table(
                 judgments, plan, None if out is None else RunFolder(out),
                 computing=computing_of(compute, workers, ray, deadline), progress=progress,
             )  # fmt: skip
         value: object = {"measurements": found.measurements, "verdicts": found.verdicts, "notes": found.notes}
-        _say(tools, json, value, found.lines())
+        say(tools, json, value, found.lines())
     elif run is not None:
-        with tools.progress() as progress:
+        with tools.progress(WHOLE) as progress:
             count = verbs.measure(RunFolder(run), progress=progress)
         value = {"measurements": Store(RunFolder(run)).read(MEASUREMENTS)} if json else {}
-        _say(tools, json, value, [f"{count} measurements"])
+        say(tools, json, value, [f"{count} measurements"])
 
 
-@app.command()
+@app.command(epilog=examples("assaymark claim runs/mine", "assaymark claim --verify runs/mine/certificates/CLAIM.json"))
 def claim(
     ctx: typer.Context,
     run: Annotated[Path | None, typer.Argument(help="Run folder.", metavar="RUN")] = None,
@@ -216,78 +259,84 @@ def claim(
     """Decide which claims may be made, or check certificates, without any text that was judged."""
     tools = tools_of(ctx)
     if (run is None) == (not verify):
-        raise typer.BadParameter("give a run folder, or --verify CERTIFICATE")
+        raise typer.BadParameter("give a run folder, or --verify CERTIFICATE", ctx=ctx)
     if run is not None:
         file = verbs.claim(RunFolder(run))
         tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
-        _say(tools, json, file, [f"{tally}; written to {run}/verdicts.json"])
+        say(tools, json, file, [f"{tally}; written to {run}/verdicts.json"])
         return
     found = {path: verbs.verify_certificate(path) for path in verify or ()}
     lines = [line for path, one in found.items() for line in verbs.verification_lines(one, path)]
-    _say(tools, json, {str(path): one for path, one in found.items()}, lines)
+    say(tools, json, {str(path): one for path, one in found.items()}, lines)
     if wrong := sum(not one.ok for one in found.values()):
         raise AssayError(f"{wrong} of {len(found)} certificates do not follow from their own tables")
 
 
-@app.command("plan-calls")
+@app.command("plan-calls", epilog=examples("assaymark plan-calls runs/mine --budget 500"))
 def plan_calls(
     ctx: typer.Context,
     run: Run,
-    budget: Annotated[int, typer.Option("--budget", min=1, help="Judge calls that can still be made.")],
+    budget: Annotated[
+        int, typer.Option("--budget", min=1, help="Judge calls that can still be made.", metavar="CALLS")
+    ],
     json: AsJson = False,
 ) -> None:
     """Say which further judge calls would most likely move a claim to the next level, by simulation."""
     tools = tools_of(ctx)
-    with tools.progress() as progress:
+    with tools.progress(NOTHING) as progress:
         plan = verbs.plan_calls(RunFolder(run), budget, progress=progress)
-    _say(tools, json, plan.document, verbs.plan_calls_lines(plan))
+    say(tools, json, plan.document, verbs.plan_calls_lines(plan))
 
 
-@app.command()
+@app.command(epilog=examples("assaymark report runs/mine", "assaymark report runs/mine --json | jq .verdicts"))
 def report(ctx: typer.Context, run: Run, json: AsJson = False) -> None:
     """Write the pages and print the summary."""
     tools = tools_of(ctx)
     folder = RunFolder(run)
     if is_benchmark(folder):
-        with tools.progress() as progress:
+        with tools.progress(WHOLE) as progress:
             done = bench_report(folder, progress=progress)
-        _say(tools, json, {"page": str(done.page), "lines": done.lines}, [*done.lines, f"page: {done.page}"])
+        value = {"page": str(done.page), "verdicts": Store(folder).read(VERDICTS)}
+        say(tools, json, value, [*done.lines, f"page: {done.page}"])
         return
-    result = verbs.report(folder)
-    if json:
-        verdicts = Store(folder).read(VERDICTS)
-        say_json({"page": str(result.page), "verdicts": verdicts})
-    else:
-        _finish(tools, result)
+    _finish(tools, json, folder, verbs.report(folder))
 
 
-@app.command()
+@app.command(
+    epilog=examples("assaymark export runs/mine --arrow tables/", "assaymark export runs/mine --inspect --out logs/")
+)
 def export(
     ctx: typer.Context,
     run: Run,
     inspect: Annotated[bool, typer.Option("--inspect", help="Logs for Inspect AI's viewer, one a judge.")] = False,
-    out: Annotated[Path | None, typer.Option("--out", help="For --inspect: where they go.", metavar="FOLDER")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="For --inspect: where they go.", metavar="FOLDER")
+    ] = None,
     arrow: Annotated[
         Path | None, typer.Option("--arrow", help="Copy the tables as Arrow files into this folder.", metavar="FOLDER")
     ] = None,
+    json: AsJson = False,
 ) -> None:
     """Write what judges were asked and answered as logs for Inspect's viewer, or the tables for a notebook."""
     tools = tools_of(ctx)
     if inspect != (out is not None) or (out is None and arrow is None):
-        raise typer.BadParameter("give --inspect --out FOLDER, or --arrow FOLDER, or both")
+        raise typer.BadParameter("give --inspect --out FOLDER, or --arrow FOLDER, or both", ctx=ctx)
     folder = RunFolder(run)
-    with tools.progress() as progress:
+    with tools.progress(WHOLE) as progress:
         logs = export_inspect(folder, out, progress=progress) if out is not None else []
-    tools.say_all((*map(str, logs), *map(str, export_arrow(folder, arrow) if arrow is not None else ())))
+        tables = [str(one) for one in export_arrow(folder, arrow)] if arrow is not None else []
+    told = [{"path": str(one.path), "judge": one.judge, "samples": one.samples, "scored": one.scored} for one in logs]
+    value = {"logs": told, "tables": tables}
+    say(tools, json, value, [*map(str, logs), *tables])
 
 
-@app.command()
+@app.command(epilog=examples("assaymark doctor", "assaymark doctor --json | jq .can_run"))
 def doctor(ctx: typer.Context, json: AsJson = False) -> None:
     """Say what is installed, which keys are present (never their values), and what can run."""
     tools = tools_of(ctx)
     findings = examination.examine(os.environ)
     runs = examination.can_run(findings, sorted(tools.models()))
-    _say(tools, json, {"findings": findings, "can_run": runs}, [*map(_found, findings), *runs])
+    say(tools, json, {"findings": findings, "can_run": runs}, [*map(_found, findings), *runs])
     if any(not finding.present for finding in findings if finding.needed):
         raise AssayError("a package that assaymark needs is missing")
 
@@ -297,14 +346,13 @@ def _found(finding: examination.Finding) -> str:
     return f"{mark}  {finding.what:<20} {finding.detail}"
 
 
-def _say(tools: Tools, json: bool, value: object, lines: Iterable[str]) -> None:
-    """The same thing for a program or for a person."""
+def _finish(
+    tools: Tools, json: bool, folder: RunFolder, result: verbs.Reported, paid: costs.Paid | None = None
+) -> None:
+    """The result of a study: its verdicts for a program, their summary for a person."""
     if json:
-        say_json(value)
-    else:
-        tools.say_all(lines)
-
-
-def _finish(tools: Tools, result: verbs.Reported) -> None:
+        views = {} if paid is None else {"paid": paid.views}
+        say_json({"page": str(result.page), "verdicts": Store(folder).read(VERDICTS)} | views)
+        return
     tools.show(result.summary)
-    tools.say_all([f"page: {result.page}"])
+    tools.say_all([f"page: {result.page}", *(() if paid is None else paid.lines)])

@@ -15,20 +15,21 @@ if TYPE_CHECKING:  # so that the command line can say what there is before half 
     from typer._click import Context
 
     from assaymark.engine import Model
+    from assaymark.workflow.costs import Forecast
     from assaymark.workflow.progress import Progress
 
 Ledger = Annotated[
     str | None,
-    typer.Option("--ledger", help="Keep the ledger in this PostgreSQL database, for several workers.", metavar="URL"),
+    typer.Option("--ledger", help="Ledger in a PostgreSQL database, for several workers.", metavar="URL"),
 ]
 Budget = Annotated[
-    float | None, typer.Option("--budget", help="Most that all calls of this run folder may cost.", metavar="USD")
+    float | None, typer.Option("--budget", help="Most that all calls of this run may cost.", metavar="USD")
 ]
 PriceFile = Annotated[
     Path | None, typer.Option("--prices", help="Prices of your own (TOML), in place of ours.", metavar="FILE")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document in place of words.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be asked and cost; send nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Say what would be asked and cost; send nothing.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +52,21 @@ def tools_of(ctx: Context) -> Tools:
     return found
 
 
+def say(tools: Tools, as_json: bool, value: object, lines: Iterable[str]) -> None:
+    """A result: one JSON document on one line for a program, else lines for a person."""
+    if as_json:
+        say_json(value)
+    else:
+        tools.say_all(lines)
+
+
 def say_json(value: object) -> None:
     """Print one JSON document on one line, for a program that reads along."""
     from assaymark.records import canonical_json
 
     typer.echo(canonical_json(value))
+
+
+def say_forecast(tools: Tools, as_json: bool, found: Forecast) -> None:
+    """What a dry run found."""
+    say(tools, as_json, {"dry_run": True, "models": found.models, "usd": found.usd}, found.lines)

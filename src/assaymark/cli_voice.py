@@ -38,8 +38,11 @@ class Loudness(enum.IntEnum):
 KEPT: Final = "what is finished is kept and nothing is half-written; the same command goes on from there"
 """What is safe when a command that works in a run folder is stopped."""
 
+WHOLE: Final = "every file is as it was, or whole; run the same command again"
+"""What is safe when a command that writes files from what is there is stopped."""
+
 NOTHING: Final = "nothing was written; run the same command again"
-"""What is safe when a command that has not written anything yet is stopped."""
+"""What is safe when a command that writes nothing is stopped."""
 
 _LOUDNESS: Final = ContextVar("loudness", default=Loudness.NORMAL)
 _LEVELS: Final = {

@@ -166,7 +166,7 @@ def test_a_stop_from_the_keyboard_is_one_line(monkeypatch, capsys):
 
     monkeypatch.setattr("assaymark.cli.app", stop)
     assert main(["demo"]) == 130
-    assert "the same command goes on" in capsys.readouterr().err
+    assert "run the same command again" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("tty", [True, False])

@@ -14,7 +14,7 @@ from assaymark.engine.models.prices import load_prices
 from assaymark.errors import InputError, ModelError, PlanError
 from assaymark.protocol import EngineChoice, JudgeSpec, Study
 from assaymark.workflow.asking import ask
-from assaymark.workflow.costs import Stage, expected, paid_lines, paid_models
+from assaymark.workflow.costs import Stage, expected, paid_models, paid_of
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.paid import paid_views
 from assaymark.workflow.progress import silent
@@ -78,8 +78,9 @@ def test_a_budget_ends_the_asking_and_a_higher_one_goes_on(folder, prices):
     assert model.asked * 0.011 <= 0.4
     assert len(put(folder, asked(60), paid_models({"paid/one": model}, 1.0, prices))) == 60
     assert model.asked == 60
-    assert paid_lines(folder, load_prices(prices)) == ["paid for paid/one: 0.66 USD for 60 replies"]
-    assert paid_lines(folder, load_prices()) == ["paid for paid/one: 0.00 USD for 0 replies, 60 of unknown price"]
+    assert paid_of(folder, load_prices(prices)).lines == ("paid for paid/one: 0.66 USD for 60 replies",)
+    unknown = "paid for paid/one: 0.00 USD for 0 replies, 60 of unknown price"
+    assert paid_of(folder, load_prices()).lines == (unknown,)
 
 
 def test_what_was_paid_is_shown_at_the_prices_that_it_was_asked_at(folder, prices):

@@ -183,7 +183,8 @@ def test_a_long_record_is_graded_in_parts(tmp_path):
     folder = played(
         tmp_path, judges=panel("reader"), more="\n[judging]\ntoken_budget = 3000\n", model="reference/steward"
     )
-    assert any("later parts show a judge's notes" in line for line in expect_season_judging(folder, load_prices()))
+    told = expect_season_judging(folder, load_prices()).lines
+    assert any("later parts show a judge's notes" in line for line in told)
     judge_season(folder, WHO)
     whole = {one.agent: one.score for one in Store(folder).read(GRADES) if one.scope == "whole"}
     assert [len(whole[agent].grades.parts) for agent in ("one", "two")] == [2, 1]
@@ -377,7 +378,7 @@ def test_a_season_that_nobody_can_grade_is_refused(tmp_path, capsys):
 def test_what_it_will_cost_is_what_is_asked_then(unjudged, judged):
     there = {path.name for path in unjudged.path.rglob("*")}
     for folder, answered in ((unjudged, 0), (judged, 18)):
-        lines = expect_season_judging(folder, load_prices())
+        lines = expect_season_judging(folder, load_prices()).lines
         said = f"reference/season-allocator: 18 calls (grades 8, outcomes 2, guesses at authors 8), {answered} answered"
         assert lines[0].startswith(said)
         assert lines[-2].startswith(f"in all 54 calls, {3 * answered} answered already")

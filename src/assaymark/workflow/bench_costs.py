@@ -15,12 +15,12 @@ from assaymark.engine.models.prices import Prices
 from assaymark.workflow.bench_episodes import rules_of
 from assaymark.workflow.bench_plan import LockedBench, fingerprint, open_data
 from assaymark.workflow.bench_questions import planned_questions
-from assaymark.workflow.costs import Stage, expected_lines
+from assaymark.workflow.costs import Forecast, Stage, forecast
 from assaymark.workflow.folder import RunFolder
 
 
-def expected(folder: RunFolder, text: str, source: str, questions: bool, prices: Prices) -> list[str]:
-    """What the questions, or the pipeline, of a plan would ask and cost, in lines. Nothing is sent or written.
+def expected(folder: RunFolder, text: str, source: str, questions: bool, prices: Prices) -> Forecast:
+    """What the questions, or the pipeline, of a plan would ask and cost. Nothing is sent or written.
 
     Raises
     ------
@@ -32,10 +32,11 @@ def expected(folder: RunFolder, text: str, source: str, questions: bool, prices:
     locked = LockedBench(plan, fingerprint(plan, data), "", data)
     if questions:
         stage = Stage("questions", [one.call for one in planned_questions(locked)])
-        return expected_lines([stage], folder, None, prices)
-    lines = expected_lines([Stage("pipeline", list(_pipeline(locked)))], folder, None, prices)
-    told = "calls after the first of a window show what was answered before: reference replies stand in for that"
-    return [*lines[:-1], told, lines[-1]]
+        return forecast([stage], folder, None, prices)
+    found = forecast([Stage("pipeline", list(_pipeline(locked)))], folder, None, prices)
+    return found.noting(
+        "calls after the first of a window show what was answered before: reference replies stand in for that"
+    )
 
 
 def _pipeline(locked: LockedBench) -> Iterator[CallSpec]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from assaymark.benchmark.questions.card import dataset_card, manifest
@@ -12,8 +13,16 @@ from assaymark.workflow.folder import write_atomic, write_json
 from assaymark.workflow.progress import Progress, silent
 
 
-def write_set(folder: Path, *, market: str | None, seed: int, progress: Progress = silent) -> list[str]:
-    """Write a set, its card and its manifest; returns lines to print.
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A set that was written: how many questions, and the hash of the file that they are in."""
+
+    questions: int
+    sha256: str
+
+
+def write_set(folder: Path, *, market: str | None, seed: int, progress: Progress = silent) -> Written:
+    """Write a set, its card and its manifest.
 
     The same market and seed make the same bytes on any machine.
 
@@ -30,4 +39,4 @@ def write_set(folder: Path, *, market: str | None, seed: int, progress: Progress
     write_atomic(folder / "card.md", dataset_card(made))
     write_json(folder / "manifest.json", manifest(made))
     progress("making questions", 1, 1)
-    return [f"{len(made.questions):,} questions, sha256 {digest}", f"card: {folder / 'card.md'}"]
+    return Written(len(made.questions), digest)

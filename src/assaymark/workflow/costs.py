@@ -70,6 +70,24 @@ class Expected:
         return sum(self.stages.values())
 
 
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What would be asked and cost: for each model, and in lines to print."""
+
+    models: tuple[Expected, ...]
+    lines: tuple[str, ...]
+
+    @property
+    def usd(self) -> float | None:
+        """What all of it may cost; None where a price is not known."""
+        known = [one.rest.cost for one in self.models if one.rest.cost is not None]
+        return sum(known) if len(known) == len(self.models) else None
+
+    def noting(self, line: str) -> Forecast:
+        """The same with one more line before the last."""
+        return replace(self, lines=(*self.lines[:-1], line, self.lines[-1]))
+
+
 def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path | None) -> Models:
     """``models`` at the prices of a file, or those that come with assaymark, within a budget in USD if there is one.
 
@@ -90,8 +108,8 @@ def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path 
 # --- before -----------------------------------------------------------------------------------------------------------
 
 
-def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], prices: Prices) -> list[str]:
-    """What `assaymark run` would ask and cost, in lines. Nothing is sent, and nothing is written into the folder.
+def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str, Model], prices: Prices) -> Forecast:
+    """What `assaymark run` would ask and cost. Nothing is sent, and nothing is written into the folder.
 
     Raises
     ------
@@ -102,13 +120,13 @@ def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str,
     with _prepared(folder, study) as where:
         check_plan(where, study, source, models)
         probe = [] if folder.lock.is_file() else list(_probe_stage(study))
-        return expected_lines([*probe, *_stages(where, study, datasheets=True)], folder, study, prices)
+        return forecast([*probe, *_stages(where, study, datasheets=True)], folder, study, prices)
 
 
-def expect_judging(folder: RunFolder, prices: Prices) -> list[str]:
-    """What `assaymark judge` would ask and cost, in lines; see `expect_study`."""
+def expect_judging(folder: RunFolder, prices: Prices) -> Forecast:
+    """What `assaymark judge` would ask and cost; see `expect_study`."""
     study = open_locked(folder).study
-    return expected_lines(_stages(folder, study, datasheets=False), folder, study, prices)
+    return forecast(_stages(folder, study, datasheets=False), folder, study, prices)
 
 
 def expect_datasheets(
@@ -120,10 +138,10 @@ def expect_datasheets(
     seed: int,
     strict: bool,
     pointwise: bool,
-) -> list[str]:
-    """What `assaymark datasheet` would ask and cost, in lines; see `expect_study`."""
+) -> Forecast:
+    """What `assaymark datasheet` would ask and cost; see `expect_study`."""
     stage = Stage("datasheets", list(_datasheet_calls(judges, tasks, seed, strict, pointwise)))
-    return expected_lines([stage], folder, None, prices)
+    return forecast([stage], folder, None, prices)
 
 
 @contextmanager
@@ -210,10 +228,10 @@ def expected(stages: Sequence[Stage], held: Iterable[str], prices: Prices, *, ba
     ]
 
 
-def expected_lines(
+def forecast(
     stages: Sequence[Stage], folder: RunFolder, study: Study | None, prices: Prices, *, batch: bool = False
-) -> list[str]:
-    """What each model has to answer and the sum, in lines to print. ``batch`` where no study says it."""
+) -> Forecast:
+    """What each model has to answer, and the sum. ``batch`` where no study says it."""
     batch = batch if study is None else study.engine.batch
     found = expected(stages, _held(folder, stages), prices, batch=batch)
     lines = [_expected_line(one) for one in found]
@@ -229,7 +247,7 @@ def expected_lines(
         lines.append(f"not counted: {probe.name}, asked only about pairs that the panel leaves open")
     bases = sorted({one.rest.basis for one in found if not costs_nothing(one.model)})
     lines += [f"how tokens were estimated: {basis}; prices: {prices.source}" for basis in bases]
-    return [*lines, "dry run: nothing was sent"]
+    return Forecast(tuple(found), (*lines, "dry run: nothing was sent"))
 
 
 def _held(folder: RunFolder, stages: Sequence[Stage]) -> set[str]:
@@ -252,9 +270,18 @@ def _expected_line(one: Expected) -> str:
 # --- after ------------------------------------------------------------------------------------------------------------
 
 
-def paid_lines(folder: RunFolder, prices: Prices) -> list[str]:
-    """What the replies of a run cost, for the models that cost anything; nothing where none does."""
-    return [_paid_line(one) for one in paid_views(folder, prices)]
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """What the replies of a run cost, for the models that cost anything: as records, and in lines to print."""
+
+    views: tuple[PaidView, ...]
+    lines: tuple[str, ...]
+
+
+def paid_of(folder: RunFolder, prices: Prices) -> Paid:
+    """What the replies of a run cost; nothing where none costs anything."""
+    found = paid_views(folder, prices)
+    return Paid(found, tuple(map(_paid_line, found)))
 
 
 def _paid_line(paid: PaidView) -> str:

@@ -13,7 +13,7 @@ from assaymark.judging.season.horizon_replies import MOST_NOTE_TOKENS, HorizonAn
 from assaymark.judging.season.horizon_scores import HorizonGrades
 from assaymark.judging.season.outcome_prompts import outcome_calls
 from assaymark.judging.season.plans import load_scoring
-from assaymark.workflow.costs import Stage, expected_lines
+from assaymark.workflow.costs import Forecast, Stage, forecast
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.season_judging import refuse_unjudgeable
 from assaymark.workflow.season_judging_parts import asked_judges, season_parts, season_probes, season_tasks
@@ -37,8 +37,8 @@ _ANSWER: Final = HorizonAnswer(
 """Stands in for an answer on a part that is not asked about yet: with notes of the most that is allowed."""
 
 
-def expect_season_judging(folder: RunFolder, prices: Prices) -> list[str]:
-    """What `assaymark season judge` would ask and cost, in lines. Nothing is sent, and nothing is written.
+def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
+    """What `assaymark season judge` would ask and cost. Nothing is sent, and nothing is written.
 
     Raises
     ------
@@ -62,11 +62,12 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> list[str]:
     probes = season_probes(parts, judges, budget=budget) if season.judging.author_probe else []
     stages = [Stage("grades", graded), Stage("outcomes", outcomes)]
     stages.append(Stage("guesses at authors", [one.planned.call for one in probes]))
-    lines = expected_lines(stages, folder, None, prices, batch=season.engine.batch)
+    found = forecast(stages, folder, None, prices, batch=season.engine.batch)
     if any(len(task.parts) > 1 for _, task in tasks):
-        told = f"of long records later parts show a judge's notes: {MOST_NOTE_TOKENS:,} words stand in for those"
-        lines = [*lines[:-1], told, lines[-1]]
-    return lines
+        found = found.noting(
+            f"of long records later parts show a judge's notes: {MOST_NOTE_TOKENS:,} words stand in for those"
+        )
+    return found
 
 
 def _replies(ledger: Ledger | None) -> ReplyTo:

@@ -43,10 +43,11 @@ _YOUNG: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Stepped:
-    """What a command did: the days that were done now, and lines for whoever called it."""
+    """What a command did: the days that were done now, each agent's net asset value after, and lines to print."""
 
     days: tuple[date, ...]
     lines: tuple[str, ...]
+    navs: Mapping[str, float]
 
 
 def step_season(
@@ -163,7 +164,13 @@ def _go(
     finally:
         journal.sync()
         write_tables(folder, locked, journal.entries, journal.digest)
-    return Stepped(due, _lines(locked, clock, journal, due))
+    return Stepped(due, _lines(locked, clock, journal, due), _navs(journal))
+
+
+def _navs(journal: Journal) -> dict[str, float]:
+    """The net asset values after the last day that is done; empty before the first."""
+    agents = journal.entries[-1].record["agents"] if journal.entries else {}
+    return {name: one["nav"]["nav"] for name, one in agents.items()}
 
 
 @contextmanager
@@ -316,7 +323,7 @@ def _lines(locked: LockedSeason, clock: Clock, journal: Journal, due: tuple[date
     if not journal.entries:
         return (f"nothing is due: the season begins on {clock.first}, and the market has nothing of it yet",)
     last = journal.entries[-1].record
-    navs = "; ".join(f"{name} {one['nav']['nav']:,.2f}" for name, one in last["agents"].items())
+    navs = "; ".join(f"{name} {nav:,.2f}" for name, nav in _navs(journal).items())
     state = f"{last['day']}: {navs}"
     if not due:
         return (f"nothing is due after {last['day']}", state)
