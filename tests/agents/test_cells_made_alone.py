@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from functools import cache
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from made_cycles import made_context
 
 from assaymark.agents.cells import admissible, failed, terse_right, verbose_wrong
 from assaymark.agents.cells.book import book_of
-from assaymark.agents.cells.likeness import distinct_share, likest
+from assaymark.agents.cells.likeness import words_without
 from assaymark.errors import NotMeasurableError
 from assaymark.judging.evidence import Material, audit_texts
 from assaymark.judging.oracle.reconciliation import reconcile
@@ -82,6 +83,24 @@ def test_lengths_and_hedges_by_the_counters_of_the_judges(seed):
     assert token_count(verbose.text) >= 200
     assert token_count(terse.text) <= 60
     assert topic_counts(verbose.text)["hedge"] == topic_counts(terse.text)["hedge"] == 0
+
+
+def runs(text):
+    """Every five words of a text that follow each other, numbers and names left out."""
+    words = words_without(text)
+    return [tuple(words[at : at + 5]) for at in range(len(words) - 4)]
+
+
+def likest(texts):
+    """The largest share of runs that any two of the texts share (Jaccard): 1 is a copy."""
+    found = [set(runs(text)) for text in texts]
+    return max(len(a & b) / max(len(a | b), 1) for a, b in combinations(found, 2))
+
+
+def distinct_share(texts):
+    """Distinct runs over all of them: 1 where nothing is said twice."""
+    found = [run for text in texts for run in runs(text)]
+    return len(set(found)) / len(found)
 
 
 def test_fifty_of_each_are_no_near_copies():

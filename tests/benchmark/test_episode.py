@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from bench_worlds import AGENT, world
 
-from assaymark.benchmark.episode import EpisodeRules, EpisodeState, advance
+from assaymark.benchmark.episode import EpisodeRules, EpisodeState
 from assaymark.benchmark.profiles import BALANCED, CONSERVATIVE, PROFILES
 from assaymark.benchmark.reference import reference_benchmark_models
 from assaymark.benchmark.reply_forms import reply_text
@@ -90,6 +90,13 @@ def test_the_convention_of_the_authors_loses_the_return_of_rebalance_days():
     assert silent.nav[at] == pytest.approx(silent.nav[at - 1])
     kept = run(EpisodeState(AGENT, BALANCED, place), lambda _: "")
     assert (np.abs(kept.nav[at] / kept.nav[at - 1] - 1) > 0).all()
+
+
+def advance(episode, replies):
+    """Lead an episode as far as the replies reach, and give the first call that has none; None when it is over."""
+    while (call := episode.next_call()) is not None and call.key in replies:
+        episode.take(replies[call.key])
+    return call
 
 
 def test_replies_of_a_ledger_lead_an_episode_to_where_it_stood():

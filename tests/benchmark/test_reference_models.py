@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import assaymark.benchmark.reference
-from assaymark.benchmark.answer_key import NAME, AnswerKey
 from assaymark.benchmark.episode import EpisodeRules, EpisodeState
 from assaymark.benchmark.profiles import BALANCED, CONSERVATIVE, PROFILES
 from assaymark.benchmark.questions.guesser import guess
@@ -261,15 +260,10 @@ def test_weights_are_brought_within_any_limits(parts, limits):
 # --- the answer key ---------------------------------------------------------------------------------------------------
 
 
-def test_the_answer_key_answers_what_it_was_told_and_nothing_else():
-    episode, key = EpisodeState(AGENT, BALANCED, world("covid-2020")), AnswerKey()
-    with pytest.raises(ModelError, match="no answer to call"):
-        answered(key, asked("anything"))
-    while (call := episode.next_call()) is not None:
-        key.add(call.key, episode.true_reply())
-        episode.take(answered(key, call))
-    assert len(key) == episode.calls
-    assert answered(AnswerKey({asked("x").key: "y"}), asked("x")).model == NAME
+def test_true_answers_earn_the_full_score():
+    episode = EpisodeState(AGENT, BALANCED, world("covid-2020"))
+    while episode.next_call() is not None:
+        episode.take(Reply(text=episode.true_reply(), model="answers"))
     assert all(day.scores["S4"] == pytest.approx(1) for day in episode.result().dates)
 
 

@@ -45,6 +45,14 @@ def test_cell_b_has_an_outcome_for_every_difference(delta, significant):
         assert abs(delta) <= 0.3 + 1e-9
 
 
+@pytest.mark.parametrize(
+    ("delta", "outcome"),
+    [(-0.2, "inconclusive"), (-0.1, "substance"), (-0.25, "verbosity-bias"), (0.15, "terse-favoured")],
+)
+def test_the_cut_offs_of_cell_b_can_be_a_plans(delta, outcome):
+    assert cell_b_outcome(delta, True, substance=0.1, verbosity=0.2) == outcome
+
+
 def test_cell_b_without_scores_has_no_outcome():
     with pytest.raises(NotMeasurableError, match="cell B is undefined"):
         cell_b_outcome(math.nan, True)

@@ -12,7 +12,6 @@ from assaymark.market.calendar import fill_gaps, simple_returns
 from assaymark.market.calibration import calibration, calibration_table
 from assaymark.market.correlation import class_correlations, pairwise_correlation
 from assaymark.market.instruments import CLASSES, SUBSECTORS, class_members, universe
-from assaymark.market.stress import windows_by_class
 from assaymark.market.synthetic import synthetic_market
 from assaymark.market.targets import STRESS
 
@@ -86,7 +85,8 @@ def test_short_and_long_gaps_are_there(seed):
 def test_legs_are_pinned(seed):
     market = synthetic_market(seed)
     for window in market.windows:
-        for name, leg in windows_by_class()[window.name].items():
+        (legs,) = (plan.legs for plan in STRESS if plan.name == window.name)
+        for name, (*_, (_, leg)) in legs.items():
             columns = class_members(market.listings)[name]
             start, stop = market.close[window.first - 1, columns], market.close[window.last, columns]
             both = np.isfinite(start) & np.isfinite(stop)

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
-from assaymark.claims import cell_b_outcome
-from assaymark.errors import InputError, NotMeasurableError
+from assaymark.errors import InputError
 from assaymark.metrology import (
     Calls,
     ScoreTable,
@@ -22,8 +21,7 @@ from assaymark.metrology import (
     minimum_detectable_effect,
     round_half_up,
 )
-from assaymark.metrology.cells import Cell, cell_measurements, terse_outcome
-from assaymark.protocol import Cells
+from assaymark.metrology.cells import Cell, cell_measurements
 from assaymark.records import Measurement, measurement_id
 
 JUDGES = ("auditor", "reader", "skeptic")
@@ -115,27 +113,6 @@ def plan(study):
 
 
 # --- rules ----------------------------------------------------------------------------------------------------------
-
-edges = st.sampled_from([-0.5, -0.3, 0.3, 4.05 - 4.35, 3.85 - 4.35, 4.35 - 4.05, 0.0, -0.0])
-
-
-@given(st.floats(-4, 4) | edges, st.booleans())
-def test_the_rule_of_cell_b_is_that_of_the_claims_at_the_default_cut_offs(delta, significant):
-    assert terse_outcome(delta, significant, Cells()) == cell_b_outcome(delta, significant)
-
-
-@pytest.mark.parametrize(
-    ("delta", "outcome"),
-    [(-0.2, "inconclusive"), (-0.1, "substance"), (-0.25, "verbosity-bias"), (0.15, "terse-favoured")],
-)
-def test_the_cut_offs_are_the_plans(delta, outcome):
-    assert terse_outcome(delta, True, Cells(substance=0.1, verbosity=0.2)) == outcome
-
-
-def test_a_difference_that_is_no_number_has_no_outcome():
-    with pytest.raises(NotMeasurableError, match="NaN"):
-        terse_outcome(float("nan"), True, Cells())
-
 
 # --- cell A ---------------------------------------------------------------------------------------------------------
 

@@ -19,7 +19,8 @@ from scipy import stats
 
 from assaymark.metrology import Calls, ScoreTable, leave_one_family_out, minimum_detectable_effect, wilson
 from assaymark.metrology.anchor import anchor_measurements, stratified
-from assaymark.metrology.cells import Cell, cell_measurements, terse_outcome
+from assaymark.metrology.cell_rules import cell_b_outcome
+from assaymark.metrology.cells import Cell, cell_measurements
 from assaymark.metrology.probe import contested, probe_measurements
 from assaymark.metrology.style import style_measurements
 from assaymark.protocol import Cells, Study, parse_study
@@ -67,7 +68,7 @@ def test_section_5_5_lower_separations_are_below_a_tenth_of_the_detectable_effec
 
 
 def test_section_5_5_the_printed_shift_is_verbosity_bias():
-    assert terse_outcome(-2.81, True, Cells()) == "verbosity-bias"
+    assert cell_b_outcome(-2.81, True, substance=Cells().substance, verbosity=Cells().verbosity) == "verbosity-bias"
 
 
 # --- 5.3: terse shares ----------------------------------------------------------------------------------------------

@@ -30,7 +30,6 @@ from assaymark.workflow.season_material import season_material
 from assaymark.workflow.season_plan import open_season
 from assaymark.workflow.season_records import CHECKS, DELISTED, FILLS, NAVS, REJECTIONS, TIMES
 from assaymark.workflow.season_running import run_season, step_season
-from assaymark.workflow.season_tables import timed_decisions
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, Store, content_digest
 
 A, B = IDS[0], IDS[1]
@@ -186,10 +185,9 @@ def test_books_follow_from_fills_and_bars(whole):
         assert sum(len(one.fills) for one in steps) > 3
 
 
-def test_times_stand_apart_and_can_be_put_back(whole):
+def test_times_stand_apart(whole):
     store = Store(whole)
     assert all(one.call.seconds is None for one in store.read(DECISIONS))
-    assert {one.call.timing_source for one in timed_decisions(store)} == {"measured"}
     assert all(one.seconds is not None and one.seconds >= 0 for one in store.read(TIMES))
 
 

@@ -6,7 +6,7 @@ hands each reply back; an episode that is begun again is led to where it stood b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import cast
@@ -318,23 +318,6 @@ class EpisodeState:
         """S5 of what is held after the trade."""
         limit, convention = self.rules.drift_limit, self.rules.convention
         return self.world.risk(self._today.known.day, executed, self.profile, drift_limit=limit, convention=convention)
-
-
-def advance(episode: EpisodeState, replies: Mapping[str, Reply]) -> CallSpec | None:
-    """Lead an episode as far as the replies reach, and give the first call that has none; None when it is over.
-
-    Parameters
-    ----------
-    episode : EpisodeState
-    replies : mapping of call key to Reply
-        Of a ledger, for instance.
-    """
-    while (call := episode.next_call()) is not None:
-        reply = replies.get(call.key)
-        if reply is None:
-            return call
-        episode.take(reply)
-    return None
 
 
 def _stage_scores(

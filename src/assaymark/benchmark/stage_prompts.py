@@ -25,7 +25,6 @@ from assaymark.engine.models.exchange import is_outside
 from assaymark.portfolio.solution import Floats
 from assaymark.prompting.fences import fence, row
 from assaymark.prompting.templates import PromptTemplate, prompt_template
-from assaymark.prompting.texts import token_count
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON
 
@@ -212,11 +211,6 @@ def weights_call(
         cost=f"{cost_bps:g}",
     )
     return _call(agent, "S3", snapshot.day, market, Text.of(filled))
-
-
-def prompt_tokens(call: CallSpec) -> int:
-    """The length of a prompt in whitespace tokens, the same for every model; a provider's own count is in its reply."""
-    return sum(token_count(message.text) for message in call.messages)
 
 
 def _call(agent: AgentSpec, stage: Stage, day: date, *parts: Text) -> CallSpec:

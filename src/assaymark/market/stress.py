@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assaymark.market.instruments import CLASSES, AssetClass
+from assaymark.market.instruments import AssetClass
 from assaymark.market.targets import STRESS, StressPlan
 
 # Direction of the shock that all classes share in a window, in the order of CLASSES, and its share of their factor.
@@ -100,8 +100,3 @@ def pin_legs(
                 found[rows, columns] += weight * ((target - level - mean.sum()) / (stop - start))
                 start, level = stop, target
     return found
-
-
-def windows_by_class() -> dict[str, dict[AssetClass, float]]:
-    """The pinned log return of each class over each whole window; classes without a leg are left out."""
-    return {plan.name: {c: plan.legs[c][-1][1] for c in CLASSES if c in plan.legs} for plan in STRESS}

@@ -16,7 +16,7 @@ import numpy as np
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
-from assaymark.metrology.cell_rules import FALLING, TOLERANCE, CellOutcome, TerseOutcome, cell_b_outcome, cell_outcome
+from assaymark.metrology.cell_rules import FALLING, TOLERANCE, CellOutcome, cell_outcome
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.contrasts import Contrast, Tested, contrast_of, holm, t_test
 from assaymark.metrology.effects import group_sums
@@ -26,7 +26,7 @@ from assaymark.metrology.panel import panel_of
 from assaymark.metrology.planning import planning_mde
 from assaymark.metrology.stability import averaging, drops_of, gated
 from assaymark.metrology.table import ScoreTable
-from assaymark.protocol import Cells, Study
+from assaymark.protocol import Study
 from assaymark.records import JSON, DerivationKind, Measurement
 
 POINTS: Final = "rubric points"
@@ -62,18 +62,6 @@ class Cell:
 
 
 # --- the rules ------------------------------------------------------------------------------------------------------
-
-
-def terse_outcome(delta: float, significant: bool, cells: Cells) -> TerseOutcome:
-    """What the terse-but-correct cell says about the rubric (ValueBlindBench section 3.5), at the plan's cut-offs.
-
-    ``delta`` is the mean of the cell minus that of honest records, in rubric points, ``significant`` whether it
-    survives the correction for multiple comparisons. Raises NotMeasurableError where ``delta`` is NaN.
-
-    >>> terse_outcome(-2.81, True, Cells()), terse_outcome(-0.6, False, Cells()), terse_outcome(0.4, True, Cells())
-    ('verbosity-bias', 'inconclusive', 'terse-favoured')
-    """
-    return cell_b_outcome(delta, significant, substance=cells.substance, verbosity=cells.verbosity)
 
 
 def _outcome(held: _Held, column: int, p_holm: float, study: Study) -> CellOutcome:

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
+from typing import Final
 
-from assaymark.benchmark.answer_key import NAME as ANSWER_KEY
 from assaymark.benchmark.episode import EpisodeRules, EpisodeState
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import profile_named
@@ -24,6 +24,9 @@ from assaymark.workflow.bench_traces import Notes
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress, Within, silent
 from assaymark.workflow.sharing import hold_plan
+
+ANSWER_KEY: Final = "reference/portbench-answer-key"
+"""What stands where the model's name would, in episodes that are answered with what was true."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 
-from assaymark.records import Constraint, Context, Decision, Portfolio, canonical_json, parse
+from assaymark.records import Constraint, Context, Portfolio, canonical_json, parse
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.season_books import read_decision
 from assaymark.workflow.season_context import context_json, limits_of
@@ -47,18 +46,6 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[Entr
     store.write(BASELINES, baseline_rows(entries), basis)
     store.write(CHECKS, check_rows(entries), basis)
     store.write(NAVS, _navs(entries), basis)  # last: whoever finds it done finds the others done
-
-
-def timed_decisions(store: Store) -> list[Decision]:
-    """The decisions of a season with the seconds that each took, as they were measured."""
-    seconds = {one.record_id: one.seconds for one in store.read(TIMES)}
-    return [_timed(one, seconds.get(one.record_id)) for one in store.read(DECISIONS)]
-
-
-def _timed(decision: Decision, seconds: float | None) -> Decision:
-    if seconds is None:
-        return decision
-    return replace(decision, call=replace(decision.call, seconds=seconds, timing_source="measured"))
 
 
 def _all(entries: Sequence[Entry], name: str) -> Iterator[dict[str, Any]]:

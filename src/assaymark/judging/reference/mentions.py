@@ -77,15 +77,6 @@ def _share(chosen: set[str], holdings: Mapping[str, float]) -> float | None:
     return math.fsum(holdings[item] for item in chosen) / total if total else None
 
 
-def is_named(item: Instrument, text: str) -> bool:
-    """Whether a text names an instrument: its symbol as written, or one of its names in any case.
-
-    >>> is_named(Instrument(id="ENERGY", symbol="XLE"), "More energy."), is_named(Instrument(id="GOLD"), "Golden times")
-    (True, False)
-    """
-    return Called.of(item).stands_in(text, text.lower())
-
-
 def _stands_in(name: str, text: str) -> bool:
     """Whether a name stands in a text as a word of its own."""
     at = text.find(name)

@@ -93,14 +93,12 @@ class ClaimLine:
     """A claim of a judge beside the numbers that stand in its quotation.
 
     ``quoted`` says whether the quotation stands in the reasons of its step. ``numeric`` is what the numeric ledger says
-    of it: contradicted if any of its numbers is, supported if all are borne out. ``settled`` is the state that counts:
-    the judge's, but contradicted where the numbers are.
+    of it: contradicted if any of its numbers is, supported if all are borne out.
     """
 
     claim: HorizonClaim
     quoted: bool
     numeric: NumericState
-    settled: ClaimState
 
 
 @record
@@ -209,12 +207,6 @@ def capped(evidence: Mapping[str, float], ledger: HorizonLedger | None) -> tuple
     )
 
 
-def claim_lines(claims: Iterable[HorizonClaim], horizon: Horizon, ledger: HorizonLedger) -> tuple[ClaimLine, ...]:
-    """A judge's claims, each beside the numbers that stand in its quotation."""
-    steps = {step.number: step for step in horizon.steps}
-    return tuple(_line(claim, steps.get(claim.step), ledger)[0] for claim in claims)
-
-
 def ledger_disagreement(claims: Sequence[HorizonClaim], horizon: Horizon, ledger: HorizonLedger) -> LedgerDisagreement:
     """How far a judge's ledger and the numeric one are apart."""
     steps = {step.number: step for step in horizon.steps}
@@ -249,9 +241,7 @@ def _line(
             part == one.part and start <= one.start and one.start + len(one.quote) <= end for part, start, end in spans
         )
     )
-    numeric = _numeric(numbers)
-    settled: ClaimState = "contradicted" if numeric == "contradicted" else claim.state
-    return ClaimLine(claim=claim, quoted=bool(spans), numeric=numeric, settled=settled), numbers
+    return ClaimLine(claim=claim, quoted=bool(spans), numeric=_numeric(numbers)), numbers
 
 
 def _numeric(numbers: Sequence[Evidence]) -> NumericState:
