@@ -212,16 +212,16 @@ def _row(book: Book, agent: AgentSpec) -> AgentRow:
         name=clean(agent.name, 80),
         family=clean(agent.family, 60),
         model=clean(agent.model, 120),
-        answered=_share(answered),
-        kept=_share(kept),
-        seconds=_median(book.one("agent.seconds", agent=agent.name), 2),
+        answered=_share(book, answered),
+        kept=_share(book, kept),
+        seconds=_median(book, book.one("agent.seconds", agent=agent.name), 2),
         words=_words(book, agent.name),
-        terse=_share(book.one("terse.share", agent=agent.name)),
+        terse=_share(book, book.one("terse.share", agent=agent.name)),
         flags="; ".join([*_counts(answered, "flags", _FLAGS), *_counts(kept, "breaches", _RULES)]) or "none",
     )
 
 
-def _share(item: Measurement | None) -> Cell:
+def _share(book: Book, item: Measurement | None) -> Cell:
     """A share with its interval, and the ends over clusters where there are any."""
     if item is None or item.value is None:
         return Cell(shown(item))
@@ -230,7 +230,7 @@ def _share(item: Measurement | None) -> Cell:
     if isinstance(low, (int, float)) and isinstance(high, (int, float)):
         notes.append(f"over clusters {percent(float(low))} to {percent(float(high))}")
     notes.append(_n(item))
-    return Cell(percent(item.value), ", ".join(notes))
+    return Cell(book.to(item, percent(item.value)), ", ".join(notes))
 
 
 def _n(item: Measurement) -> str:
@@ -238,20 +238,21 @@ def _n(item: Measurement) -> str:
     return f"n{NBSP}={NBSP}{count(item.n)}"
 
 
-def _median(item: Measurement | None, digits: int) -> Cell:
+def _median(book: Book, item: Measurement | None, digits: int) -> Cell:
     """A median with its quartiles."""
     if item is None or item.value is None:
         return Cell(shown(item))
+    said = book.to(item, number(item.value, digits))
     low, high = item.detail.get("lower"), item.detail.get("upper")
     if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
-        return Cell(number(item.value, digits), _n(item))
+        return Cell(said, _n(item))
     quartiles = f"{number(float(low), digits)} to {number(float(high), digits)}"
-    return Cell(number(item.value, digits), f"{quartiles}, {_n(item)}")
+    return Cell(said, f"{quartiles}, {_n(item)}")
 
 
 def _words(book: Book, agent: str) -> Cell:
     """The length of a text in words, with the tokens that the provider counted beside it."""
-    found = _median(book.one("agent.text_tokens", agent=agent), 0)
+    found = _median(book, book.one("agent.text_tokens", agent=agent), 0)
     tokens = book.one("agent.output_tokens", agent=agent)
     if tokens is None or tokens.value is None:
         return Cell(found.value, "; ".join(filter(None, (found.note, "output tokens not counted"))))

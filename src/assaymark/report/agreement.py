@@ -181,13 +181,13 @@ def _row(book: Book, dimension: str, item: Measurement) -> AgreementRow:
     bootstrap = _pair(item.low, item.high)
     return AgreementRow(
         title=book.title(dimension),
-        kappa=shown(item),
+        kappa=book.to(item, shown(item)),
         bootstrap=span(*bootstrap) if bootstrap else "no interval",
         companion=span(*companion) if companion else "no interval",
         n=count(item.n),
         clusters=_clusters(item),
-        fleiss=shown(book.one("kappa.fleiss", dimension=dimension)),
-        redundancy=shown(book.one("redundancy", dimension=dimension)),
+        fleiss=book.shown("kappa.fleiss", dimension=dimension),
+        redundancy=book.shown("redundancy", dimension=dimension),
         gate=book.status(dimension) or "no gate",
         by=book.gating_note(dimension),
     )
@@ -223,7 +223,7 @@ def _format_kappa(book: Book, item: Measurement) -> str:
     if item.value is None:
         return "no number"
     bounds = "no interval" if item.low is None or item.high is None else span(item.low, item.high)
-    return f"{book.kappa_words(item)} ({bounds})"
+    return book.to(item, f"{book.kappa_words(item)} ({bounds})")
 
 
 def _pairs(

@@ -107,7 +107,7 @@ def _single(
         agents=agents,
         places=places,
         note="",
-        score=score,
+        score=book.to(effect, score),
         bounds=f"({rest}" if rest else "",
         score_note="",
         level=standing.level,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from assaymark.claims import Index, Rules, agreement_status, governing_agreement, index
@@ -11,13 +11,17 @@ from assaymark.records import AGGREGATE, AgreementStatus, Measurement, Verdict, 
 from assaymark.report.formats import clean, number, shown
 from assaymark.report.inputs import AssayRun
 from assaymark.report.kinds import ABOUT_AGENTS, ClaimKind, kind_of
+from assaymark.report.linked import Linked
 
 KAPPA: Final = "kappa.mean_pairwise"
 
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """An `AssayRun` with the look-ups that every section needs. Build one with `Book.of`."""
+    """An `AssayRun` with the look-ups that every section needs. Build one with `Book.of`.
+
+    ``links`` leads from the id of a measurement to its row; empty until rows are placed.
+    """
 
     run: AssayRun
     by_id: Mapping[str, Measurement]
@@ -25,6 +29,7 @@ class Book:
     families: Mapping[str, str]
     statuses: Mapping[str, AgreementStatus]
     kappas: Index
+    links: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, run: AssayRun) -> Book:
@@ -67,6 +72,16 @@ class Book:
         """The value of a measurement; None where it is undefined or was not made."""
         found = self.one(name, **labels)
         return None if found is None else found.value
+
+    def shown(self, name: str, digits: int = 2, **labels: str) -> str:
+        """A value, leading to its row, or in words why there is none."""
+        item = self.one(name, **labels)
+        return self.to(item, shown(item, digits))
+
+    def to(self, item: Measurement | None, text: str) -> str:
+        """A text that leads to the row of a measurement where it has a value and a row; else the text alone."""
+        found = None if item is None or item.value is None else self.links.get(item.id)
+        return text if found is None else Linked(text, found)
 
     def contrast(self, dimension: str, one: str, other: str, name: str = "contrast") -> Measurement | None:
         """The contrast of two agents, whichever of them is the higher; ``name`` may ask for another judge's."""

@@ -265,7 +265,7 @@ def _table(book: Book, found: Sequence[Control]) -> Table:
 
 def _honest_row(book: Book) -> tuple[str, ...]:
     item = book.one("cell.honest", dimension=AGGREGATE)
-    return ("Honest records", count(item.n) if item else "", _mean(item), _median(item), *("",) * 5)
+    return ("Honest records", count(item.n) if item else "", _mean(book, item), _median(item), *("",) * 5)
 
 
 def _row(book: Book, control: Control) -> tuple[str, ...]:
@@ -273,22 +273,24 @@ def _row(book: Book, control: Control) -> tuple[str, ...]:
     n = control.score or control.gate
     size = "" if n is None else count(n.n)
     if control.withheld:
-        return (control.title, size, *(WITHHELD,) * 5, shown(kappa), WITHHELD)
+        return (control.title, size, *(WITHHELD,) * 5, book.to(kappa, shown(kappa)), WITHHELD)
     return (
         control.title,
         size,
-        _mean(control.score),
+        _mean(book, control.score),
         _median(control.score),
-        gate_words(control) if control.gate is not None else "no rule",
+        book.to(control.gate, gate_words(control)) if control.gate is not None else "no rule",
         tested_words(control.gate) or "not tested",
         control.outcome or "no rule",
-        shown(kappa),
+        book.to(kappa, shown(kappa)),
         halo_words(book, control),
     )
 
 
-def _mean(item: Measurement | None) -> str:
-    return shown(item) if item is None or item.value is None else interval(item.value, item.low, item.high)
+def _mean(book: Book, item: Measurement | None) -> str:
+    if item is None or item.value is None:
+        return shown(item)
+    return book.to(item, interval(item.value, item.low, item.high))
 
 
 def _median(item: Measurement | None) -> str:
@@ -305,7 +307,7 @@ def halo_words(book: Book, control: Control) -> str:
     if not family:
         return "no judge shares its family"
     out = f"; {clean(str(family), 40)} left out" if item.detail.get("triggered") else ""
-    return f"{signed(item.value)} from {clean(str(family), 40)}{out}"
+    return book.to(item, f"{signed(item.value)} from {clean(str(family), 40)}{out}")
 
 
 def _notes(book: Book, found: Sequence[Control]) -> Iterator[str]:
@@ -346,7 +348,8 @@ def _terse(book: Book) -> Table | None:
     rows = []
     for agent, item in terse_agents(book):
         bounds = "no interval" if item.low is None or item.high is None else _percents(item.low, item.high)
-        rows.append((clean(agent, 80), percent(item.value or 0.0, 1), bounds, counted(item.n, "record")))
+        share = book.to(item, percent(item.value or 0.0, 1))
+        rows.append((clean(agent, 80), share, bounds, counted(item.n, "record")))
     heads = ("Agent", "Share of terse rationales", "interval", "n")
     return Table(heads, tuple(rows), frozenset({1, 2, 3})) if rows else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -84,7 +84,7 @@ class EvidenceView:
 
     answer: str
     figure: Figure | None
-    meanings: tuple[tuple[EvidenceState, str, str], ...]
+    meanings: tuple[tuple[EvidenceState, str, str, str], ...]
     notes: tuple[str, ...]
     first: tuple[LedgerRow, ...]
     filters: tuple[Filter, ...]
@@ -143,16 +143,22 @@ def filters(rows: Sequence[LedgerRow]) -> tuple[Filter, ...]:
 
 def evidence_view(book: Book, rows: Sequence[LedgerRow]) -> EvidenceView:
     """The whole section; ``rows`` are those of `ledger_rows`."""
-    first = tuple(rows[:FIRST_ROWS])
+    first = tuple(replace(row, place="") for row in rows[:FIRST_ROWS])  # the whole ledger has the links
     return EvidenceView(
         answer=_answer(book, rows),
         figure=_figure(book, rows) if rows else None,
-        meanings=tuple((state, STATE_WORDS[state], STATE_MEANINGS[state]) for state in STATES),
+        meanings=tuple((state, STATE_WORDS[state], _share(book, state), STATE_MEANINGS[state]) for state in STATES),
         notes=_notes(book),
         first=first,
         filters=filters(first),
         total=counted(len(rows), "number"),
     )
+
+
+def _share(book: Book, state: EvidenceState) -> str:
+    """The share of a state among all numbers, leading to its row; empty where it was not measured."""
+    item = book.one("evidence.share", state=state)
+    return "" if item is None or item.value is None else book.to(item, percent(item.value))
 
 
 def _answer(book: Book, rows: Sequence[LedgerRow]) -> str:

@@ -121,5 +121,6 @@ def _table_cell(book: Book, dimension: str, allowed: Mapping[tuple[str, str], Le
     for high, low in ((one, other), (other, one)):
         if (high, low) in allowed:
             mark = " *" if _significant(book, book.contrast(dimension, high, low)) else ""
-            return f"{clean(high, 60)} {_gap(book, dimension, high, low)}{mark}"
+            item = book.contrast(dimension, high, low)
+            return book.to(item, f"{clean(high, 60)} {_gap(book, dimension, high, low)}{mark}")
     return "never compared" if _never_met(book, dimension, one, other) else WITHHELD

@@ -93,9 +93,10 @@ def _holds_zero(item: Measurement) -> bool:
 
 def _table(book: Book, pairs: Sequence[Measurement]) -> Table:
     order = {name: at for at, name in enumerate(book.dimensions)}
-    rows = sorted((order.get(m.labels.get("dimension", ""), len(order)), *_row(book, m)) for m in pairs)
+    place = {name: order.get(name, len(order)) for name in {m.labels.get("dimension", "") for m in pairs}}
+    rows = sorted((place[m.labels.get("dimension", "")], _row(book, m)) for m in pairs)
     heads = ("Score", "Pair", "Difference", "Interval", "n", "May be said")
-    return Table(heads, tuple(tuple(str(cell) for cell in row[1:]) for row in rows), frozenset({4}))
+    return Table(heads, tuple(row for _, row in rows), frozenset({4}))
 
 
 def _row(book: Book, item: Measurement) -> tuple[str, ...]:
@@ -110,8 +111,9 @@ def _row(book: Book, item: Measurement) -> tuple[str, ...]:
     for pair, sign in (((high, low), 1), ((low, high), -1)):
         if pair in allowed:
             said = f"{clean(pair[0], 60)} above {clean(pair[1], 60)}"
-            return book.title(dimension), names, gap_words(item, sign), zero, n, said
+            return book.title(dimension), names, book.to(item, gap_words(item, sign)), zero, n, said
     multiple = in_mde(item)
     units = "" if multiple is None else f", {mde_words(multiple)}"
     # Without its sign: which of the two the outside judge prefers is part of what is withheld.
-    return book.title(dimension), names, f"{number(abs(item.value))} points{units}", zero, n, "no order"
+    size = book.to(item, f"{number(abs(item.value))} points{units}")
+    return book.title(dimension), names, size, zero, n, "no order"

@@ -7,6 +7,7 @@ its hash, so a script that came in with a record cannot run even if an escape we
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from assaymark.report.agents_view import EXAMPLE, agents_view
@@ -97,12 +98,13 @@ def each_page(
     calls : {"all", "judged", "none"}
         Which calls are shown below ``calls/``: all that a record rests on, those of the judges alone, or none.
     """
-    book, frame = Book.of(run), study_frame(run, site)
+    unlinked, frame = Book.of(run), study_frame(run, site)
     trail = Trail.of(run.judged, run.rubric.dimensions) if run.judged else None
-    rows = ledger_rows(book, {} if trail is None else trail.decisions)
-    parts = paged(measured_rows(book, None if trail is None else trail.rests(run.evidence)))
+    rows = ledger_rows(unlinked, {} if trail is None else trail.decisions)
+    parts = paged(measured_rows(unlinked, None if trail is None else trail.rests(run.evidence)))
     measured = dict(zip(part_names("measurements", len(parts)), parts, strict=True))
     links = measured_links(measured)
+    book = replace(unlinked, links=links)
     if trail is not None:
         yield from trail.pages(frame, read, calls)
     yield "index.html", _index(book, frame, rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -232,7 +232,7 @@ def _mde(book: Book) -> Fact:
     item = book.one("mde", dimension=AGGREGATE)
     if item is None or item.value is None:
         return Fact("Could detect", shown(item))
-    return Fact("Could detect", f"{number(item.value)} points, 1 MDE", _mde_inputs(item))
+    return Fact("Could detect", book.to(item, f"{number(item.value)} points, 1 MDE"), _mde_inputs(item))
 
 
 def _mde_inputs(item: Measurement) -> str:
@@ -255,7 +255,7 @@ def _panel_facts(book: Book) -> Iterator[Fact]:
     yield _conflict(book)
     yield Fact("Outside judge", outside_name(book) or "none", outside_state(book))
     overlap = book.one("redundancy", dimension=AGGREGATE)
-    yield Fact("Overlap", shown(overlap), "mean correlation between two judges’ scores")
+    yield Fact("Overlap", book.to(overlap, shown(overlap)), "mean correlation between two judges’ scores")
     invalid = sum(run.invalid.values())
     share = f" ({percent(invalid / run.calls, 1)})" if run.calls and invalid else ""
     replies = f"{counted(run.calls, 'call')}, {count(invalid)} invalid{share}"
@@ -270,7 +270,7 @@ def _worth(book: Book) -> Fact:
         return Fact("Worth", shown(item), "independent judges; needs texts of known quality")
     r = item.detail.get("r")
     errors = f"their errors correlate at {number(float(r))}" if isinstance(r, (int, float)) else ""
-    return Fact("Worth", f"{number(item.value, 1)} independent judges", errors)
+    return Fact("Worth", book.to(item, f"{number(item.value, 1)} independent judges"), errors)
 
 
 def _conflict(book: Book) -> Fact:
@@ -373,29 +373,27 @@ def _invalid(book: Book, judge: str) -> str:
     share = book.one("judge.invalid_share", judge=judge)
     if share is None or share.value is None:
         return invalid
-    return f"{invalid} of {count(share.n)} ({percent(share.value, 1)})"
+    return book.to(share, f"{invalid} of {count(share.n)} ({percent(share.value, 1)})")
 
 
 def _floors(book: Book) -> Iterator[FloorRow]:
     gate = number(book.run.study.gates.repetition_stability)
     meaning = f"repetition stability; the plan asks for {gate}"
-    yield from _grouped(book.every("noise.repetition_stability"), _repeated, meaning)
+    yield from _grouped(book, "noise.repetition_stability", _repeated, meaning)
     meaning = "spread of the same agent on the same question, in points"
-    yield from _grouped(book.every("noise.agent_floor"), _replicates, meaning)
+    yield from _grouped(book, "noise.agent_floor", _replicates, meaning)
     for item in book.every("score.length_correlation"):
-        value = state_words(item) if item.value is None else number(item.value)
+        value = state_words(item) if item.value is None else book.to(item, number(item.value))
         yield FloorRow("Length and score", value, _n(item), "correlation of the length of a text with its panel score")
 
 
-def _grouped(
-    items: Iterable[Measurement], about: Callable[[Sequence[Measurement]], str], meaning: str
-) -> Iterator[FloorRow]:
+def _grouped(book: Book, name: str, about: Callable[[Sequence[Measurement]], str], meaning: str) -> Iterator[FloorRow]:
     """A row for each number; what is not defined for one and the same reason shares a row."""
     groups: dict[str, list[Measurement]] = {}
-    for item in items:
+    for item in book.every(name):
         groups.setdefault(item.id if item.value is not None else f"{state_words(item)}|{_n(item)}", []).append(item)
     for group in groups.values():
-        yield FloorRow(about(group), shown(group[0], 3), _n(group[0]), meaning)
+        yield FloorRow(about(group), book.to(group[0], shown(group[0], 3)), _n(group[0]), meaning)
 
 
 def _repeated(group: Sequence[Measurement]) -> str:

@@ -115,7 +115,7 @@ def _anchor_table(book: Book, found: Sequence[Measurement]) -> Table:
         detail = item.detail
         dimension = item.labels.get("dimension", "")
         what = "all" if dimension == AGGREGATE else "changed" if detail.get("changed", True) else "same"
-        shift = state_words(item) if item.value is None else shift_words(item)
+        shift = state_words(item) if item.value is None else book.to(item, shift_words(item))
         p = detail.get("p")
         agents = detail.get("order_before") or ()
         pairs = len(agents) * (len(agents) - 1) // 2
@@ -168,7 +168,13 @@ def contamination_view(book: Book) -> ProbeView:
         )
     heads = ("Split", "Later minus earlier", "p", "Later", "Earlier")
     rows = tuple(
-        (split_words(m), shown(m) if m.value is None else shift_words(m), _p(m), _side(m, "post"), _side(m, "earlier"))
+        (
+            split_words(m),
+            shown(m) if m.value is None else book.to(m, shift_words(m)),
+            _p(m),
+            _side(m, "post"),
+            _side(m, "earlier"),
+        )
         for m in found
     )
     absent = sorted({clean(str(name), 40) for m in found for name in m.detail.get("absent", ())})

@@ -114,7 +114,12 @@ def _table(book: Book, rows: Sequence[RankRow]) -> Table | None:
     if all(row.shares is None for row in rows):
         return None
     body = []
+    named = {clean(agent, 60): agent for agent in book.agents}
     for row in rows:
-        cells = [WITHHELD] * len(heads) if row.shares is None else [percent(s) for s in binned(row.shares, places)]
+        cells = [WITHHELD] * len(heads)
+        if row.shares is not None:
+            first, *others = [percent(s) for s in binned(row.shares, places)]
+            item = book.one("rank.first", dimension=AGGREGATE, agent=named[row.title])
+            cells = [book.to(item, first), *others]
         body.append((row.title, *cells))
     return Table(("Agent", *(f"Place {head}" for head in heads)), tuple(body), frozenset(range(1, len(heads) + 1)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report.book import Book
-from assaymark.report.formats import alpha, clean, count, number, plural, sentence, shown, state_words, words
+from assaymark.report.formats import alpha, clean, count, number, plural, sentence, state_words, words
 from assaymark.report.tables import Table
 
 
@@ -83,7 +83,7 @@ def _rho(book: Book) -> Table | None:
     if not pairs:
         return None
     rows = [
-        (book.title(d), *(shown(book.one("single.rho", dimension=d, a=a, b=b)) for a, b in pairs))
+        (book.title(d), *(book.shown("single.rho", dimension=d, a=a, b=b) for a, b in pairs))
         for d in book.dimensions
         if any(True for _ in book.every("single.rho", dimension=d))
     ]
@@ -93,27 +93,27 @@ def _rho(book: Book) -> Table | None:
 
 def _discoveries(book: Book, found: Sequence[Measurement]) -> Table:
     heads = ("Judge", "Significant alone", "Also found by the panel", "Found by this judge alone")
-    rows = [_discovery(m) for m in sorted(found, key=lambda m: m.labels.get("judge", ""))]
+    rows = [_discovery(book, m) for m in sorted(found, key=lambda m: m.labels.get("judge", ""))]
     panel = book.one("panel.discoveries")
     if panel is not None:
-        rows.append(("The whole panel", _of(panel), "", ""))
+        rows.append(("The whole panel", _of(book, panel), "", ""))
     return Table(heads, tuple(rows), frozenset({1, 2, 3}))
 
 
-def _discovery(item: Measurement) -> tuple[str, ...]:
+def _discovery(book: Book, item: Measurement) -> tuple[str, ...]:
     name = clean(item.labels.get("judge", ""), 80)
     if item.value is None:
         return name, state_words(item), "", ""
     overlap = item.detail.get("overlap")
     both = count(overlap) if isinstance(overlap, int) else "not measured"
-    return name, _of(item), both, count(only_alone(item))
+    return name, _of(book, item), both, count(only_alone(item))
 
 
-def _of(item: Measurement) -> str:
+def _of(book: Book, item: Measurement) -> str:
     if item.value is None:
         return state_words(item)
     family = item.detail.get("family")
-    return count(round(item.value)) + (f" of {count(family)}" if isinstance(family, int) else "")
+    return book.to(item, count(round(item.value)) + (f" of {count(family)}" if isinstance(family, int) else ""))
 
 
 def _note(book: Book) -> str:

@@ -61,7 +61,7 @@ def stability_view(book: Book) -> StabilityView:
         drops=drops,
         families=tuple(clean(f, 60) for f in families),
         rho_rows=tuple(
-            (book.title(d), tuple(shown(book.one("lofo.rho", dimension=d, dropped=f)) for f in families))
+            (book.title(d), tuple(book.shown("lofo.rho", dimension=d, dropped=f) for f in families))
             for d in book.dimensions
             if any(True for _ in book.every("lofo.rho", dimension=d))
         ),
