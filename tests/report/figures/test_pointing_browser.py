@@ -1,0 +1,108 @@
+"""Pointing at a judge in a real browser: its marks stay and those of the others step back, in every figure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import assay_runs
+import judged_sheets
+import pytest
+from browsing import write_pages
+from made_season import made_catalogue, made_season
+
+from assaymark.report import render_comparison, render_datasheet, render_pages
+from assaymark.report.season import site_pages
+
+pytestmark = pytest.mark.browser
+
+SEEN = """() => {
+  const found = {};
+  for (const el of document.querySelectorAll('main .j')) {
+    if (!el.getClientRects().length || el.closest('.keys')) continue;
+    const at = el.getAttribute('class').match(/\\bj(\\d+|x)\\b/)[1];
+    (found[at] ??= new Set()).add(Number(getComputedStyle(el).opacity));
+  }
+  return Object.fromEntries(Object.entries(found).map(([at, all]) => [at, [...all]]));
+}"""
+"""Script: how opaque the visible marks of each judge are."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    root = tmp_path_factory.mktemp("pointing")
+    write_pages(root / "study", {"index.html": render_pages(assay_runs.realistic())["index.html"]})
+    sheets = [judged_sheets.quay(), judged_sheets.north(), judged_sheets.strand()]
+    write_pages(root / "sheets", {**render_datasheet(sheets[0], sheets[1:]), **render_comparison(sheets)})
+    season = made_season(2, 5)
+    write_pages(root / "season", dict(site_pages(season, [made_catalogue("en")])))
+    return root
+
+
+def kept(page) -> set[str]:
+    """The judges whose visible marks stand as they are, where any have stepped back."""
+    seen = page.evaluate(SEEN)
+    assert all(values in ([1], [0.2]) for values in seen.values()), seen
+    return {at for at, values in seen.items() if values == [1]}
+
+
+def said(page) -> list[str]:
+    """The words that are shown below the figures, each once."""
+    script = "list => list.filter(e => getComputedStyle(e).opacity === '1').map(e => e.textContent)"
+    return page.locator(".keys span").evaluate_all(script)
+
+
+PAGES = {
+    "study/index.html": 3, "sheets/datasheet/quay-j.html": 3, "sheets/datasheets.html": 3,
+    "season/panel.html": 3, "season/agents/Alder.html": 3,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "judges"), PAGES.items())
+@pytest.mark.parametrize("width", [1440, 390])
+def test_a_key_of_a_judge_keeps_its_marks_and_says_its_values(visit, path, judges, width):
+    page = visit(path, width)
+    everybody = {str(at) for at in range(judges)}
+    assert kept(page) - {"x"} == everybody
+    assert said(page) == []
+    first = page.locator(".keys").first
+    names = first.locator("button").evaluate_all("list => list.map(e => e.firstChild.textContent)")
+    for at, name in enumerate(names):
+        first.locator("button").nth(at).focus()
+        assert kept(page) == {str(at)}, name
+        assert len(said(page)) >= 1
+    page.locator("h1").focus()
+    page.evaluate("document.activeElement.blur()")
+    assert kept(page) - {"x"} == everybody
+    assert page.noise == []
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if path != "season/panel.html"])
+def test_pointing_at_a_mark_does_the_same_and_wins_over_the_focus(visit, path):
+    page = visit(path)
+    page.locator(".keys button").nth(0).focus()
+    texts = page.locator("svg.fig:visible .j1 text")
+    (texts if texts.count() else page.locator("svg.fig:visible circle.j1")).first.hover()
+    assert kept(page) == {"1"}
+    assert len(said(page)) >= 1
+    page.mouse.move(1, 1)
+    assert kept(page) == {"0"}
+
+
+def test_it_takes_no_script(visit):
+    page = visit("study/index.html", java_script_enabled=False)
+    page.locator(".keys button").nth(1).focus()
+    assert kept(page) == {"1"}
+
+
+def test_the_words_below_a_figure_are_those_of_its_text_alternative(visit):
+    page = visit("sheets/datasheet/quay-j.html")
+    for figure in page.locator("figure:has(.keys)").all():
+        told = figure.locator("desc").first.text_content()
+        for text in figure.locator(".keys span").all_text_contents():
+            assert text in told
+
+
+def test_nothing_of_it_is_printed(visit):
+    page = visit("study/index.html")
+    page.emulate_media(media="print")
+    assert page.locator(".keys:visible").count() == 0
