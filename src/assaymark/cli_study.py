@@ -27,15 +27,19 @@ from assaymark.errors import AssayError
 from assaymark.importers import IMPORTERS, template
 from assaymark.protocol import parse_study
 from assaymark.records import to_json
+from assaymark.report.trail.study import Calls
 from assaymark.workflow import costs, verbs
 from assaymark.workflow import doctor as examination
 from assaymark.workflow.asking import prices_of, require_not_stopped
 from assaymark.workflow.bare_tables import measure_table
 from assaymark.workflow.bench_plan import is_benchmark
 from assaymark.workflow.benching import bench_report
+from assaymark.workflow.datasheets import datasheet_report, has_only_datasheets
 from assaymark.workflow.exporting import export_arrow, export_inspect
 from assaymark.workflow.folder import RunFolder, read_text
+from assaymark.workflow.joining import TITLE, join_runs
 from assaymark.workflow.partitions import computing_of
+from assaymark.workflow.season_plan import is_season
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 
 app = typer.Typer(rich_markup_mode=None)
@@ -288,18 +292,48 @@ def plan_calls(
     say(tools, json, plan.document, verbs.plan_calls_lines(plan))
 
 
-@app.command(epilog=examples("assaymark report runs/mine", "assaymark report runs/mine --json | jq .verdicts"))
-def report(ctx: typer.Context, run: Run, json: AsJson = False) -> None:
-    """Write the pages and print the summary."""
+@app.command(
+    epilog=examples(
+        "assaymark report runs/mine",
+        "assaymark report runs/mine --calls none --json | jq .verdicts",
+        "assaymark report runs/study runs/judges runs/season --out site",
+    )
+)
+def report(
+    ctx: typer.Context,
+    runs: Annotated[list[Path], typer.Argument(help="Run folder; several make one site.", metavar="RUN")],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Make a site of the runs in this folder.", metavar="SITE")
+    ] = None,
+    title: Annotated[str, typer.Option("--title", help="Of the first page of a site.")] = TITLE,
+    calls: Annotated[
+        Calls, typer.Option("--calls", help="Calls of a study that get pages, as they were asked and answered.")
+    ] = "all",
+    json: AsJson = False,
+) -> None:
+    """Write the pages and print the summary; with --out, join the pages of several runs to one site."""
     tools = tools_of(ctx)
-    folder = RunFolder(run)
-    if is_benchmark(folder):
+    folders = [RunFolder(run) for run in runs]
+    if out is None and len(folders) > 1:
+        raise typer.BadParameter("several runs make one site: say where with --out SITE", ctx=ctx)
+    if out is not None:
         with tools.progress(WHOLE) as progress:
-            done = bench_report(folder, progress=progress)
-        value = {"page": str(done.page), "verdicts": Store(folder).read(VERDICTS)}
+            joined = join_runs(folders, out, title=title, calls=calls, progress=progress)
+        lines = [f"{len(joined.runs)} runs, {len(joined.pages)} files", f"page: {joined.page}"]
+        say(tools, json, {"page": str(joined.page), "runs": joined.named}, lines)
+    elif is_benchmark(folders[0]):
+        with tools.progress(WHOLE) as progress:
+            done = bench_report(folders[0], progress=progress)
+        value = {"page": str(done.page), "verdicts": Store(folders[0]).read(VERDICTS)}
         say(tools, json, value, [*done.lines, f"page: {done.page}"])
-        return
-    _finish(tools, json, folder, verbs.report(folder))
+    elif is_season(folders[0]):
+        raise AssayError(f"the pages of a season are a site; run: assaymark season publish {runs[0]} --out SITE")
+    elif has_only_datasheets(folders[0]):
+        made = datasheet_report(folders[0])
+        value = {"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement}
+        say(tools, json, value, [f"{len(made.sheets)} datasheets", f"page: {made.page}"])
+    else:
+        _finish(tools, json, folders[0], verbs.report(folders[0], calls=calls))
 
 
 @app.command(

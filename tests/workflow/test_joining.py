@@ -87,3 +87,34 @@ def test_a_run_that_is_not_finished_says_what_is_missing(demo, tmp_path):
     with pytest.raises(AssayError, match="no records here"):
         join_runs([RunFolder(locked)], tmp_path / "site")
     assert not (tmp_path / "site").exists()
+
+
+# --- as a command -----------------------------------------------------------------------------------------------------
+
+
+def test_several_runs_are_joined_by_one_command(demo, sheets, joined, tmp_path, capsys):
+    site = tmp_path / "site"
+    words = ["report", str(demo), str(sheets), "--out", str(site), "--title", "Two runs"]
+    assert main([*words, "--json"]) == 0
+    assert files(site) == files(joined)
+    assert '"kind":"judges"' in capsys.readouterr().out
+
+
+def test_several_runs_without_a_place_for_their_site_are_refused(demo, sheets, capsys):
+    assert main(["report", str(demo), str(sheets)]) == 2
+    assert "--out SITE" in capsys.readouterr().err
+
+
+def test_a_folder_of_datasheets_is_reported_anew(sheets, capsys):
+    before = files(sheets / "report")
+    (sheets / "report" / "datasheets.html").unlink()
+    assert main(["report", str(sheets)]) == 0
+    assert files(sheets / "report") == before
+    assert "datasheets.html" in capsys.readouterr().out
+
+
+def test_a_site_without_calls_has_none(demo, tmp_path):
+    site = tmp_path / "site"
+    assert main(["report", str(demo), "--out", str(site), "--calls", "none"]) == 0
+    assert (site / "run" / "judgments" / "index.html").is_file()
+    assert not (site / "run" / "calls").exists()

@@ -418,6 +418,11 @@ def stored_datasheets(folder: RunFolder) -> list[Datasheet]:
     return sorted((read_datasheet(path) for path in folder.datasheets.glob("*.json")), key=lambda one: one.judge)
 
 
+def has_only_datasheets(folder: RunFolder) -> bool:
+    """Whether a folder holds datasheets and no study that they belong to."""
+    return folder.datasheets.is_dir() and not folder.lock.is_file() and not folder.plan.is_file()
+
+
 def stored_agreement(folder: RunFolder) -> list[Measurement]:
     """How far the judges of a folder of datasheets agree, pair by pair, as it was measured with them."""
     store = Store(folder)
@@ -438,6 +443,23 @@ def _written(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence
     for sheet in sheets:
         write_atomic(folder.datasheets / f"{datasheet_name(sheet.judge)}.json", canonical_json(sheet) + "\n")
     Store(folder).write(MEASUREMENTS, agreement, {})
+    return _shown(folder, sheets, agreement)
+
+
+def datasheet_report(folder: RunFolder) -> Made:
+    """Write the pages of judges that were measured by themselves again, from what lies in their folder.
+
+    Raises
+    ------
+    InputError
+        A datasheet is damaged.
+    LedgerError
+        The table of how far they agree is.
+    """
+    return _shown(folder, stored_datasheets(folder), stored_agreement(folder))
+
+
+def _shown(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> Made:
     for name, text in datasheet_pages(sheets, agreement).items():
         write_atomic(folder.report / name, text)
     calls = sum(sheet.calls["all"] for sheet in sheets)

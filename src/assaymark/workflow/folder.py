@@ -143,9 +143,11 @@ def replace_files(folder: Path, files: Mapping[str, str | bytes] | Iterable[tupl
     for name, data in files.items() if isinstance(files, Mapping) else files:
         write_atomic(folder / name, data)
         wanted.add(folder / name)
-    for path in sorted(folder.rglob("*")):
+    for path in sorted(folder.rglob("*"), reverse=True):  # what lies in a folder before the folder
         if path.is_file() and path not in wanted:
             path.unlink()
+        elif path.is_dir() and not any(path.iterdir()):
+            path.rmdir()
     _LOG.info("wrote %s: %d files", folder, len(wanted))
 
 

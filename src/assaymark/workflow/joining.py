@@ -23,6 +23,7 @@ from assaymark.report.front import (
     site_of,
 )
 from assaymark.report.portbench import render_benchmark
+from assaymark.report.trail.study import Calls
 from assaymark.workflow.bench_plan import is_benchmark
 from assaymark.workflow.benching import bench_shown
 from assaymark.workflow.datasheets import datasheet_pages, stored_agreement, stored_datasheets
@@ -49,8 +50,15 @@ class Joined:
     pages: tuple[Path, ...]
     runs: tuple[FrontRun, ...]
 
+    @property
+    def named(self) -> list[dict[str, str | int]]:
+        """The runs in a few words each, in the order of the menu."""
+        return [{"kind": run.kind, "title": run.title, "claims": run.verdicts} for run in self.runs]
 
-def join_runs(folders: Sequence[RunFolder], site: Path, *, title: str = TITLE, progress: Progress = silent) -> Joined:
+
+def join_runs(
+    folders: Sequence[RunFolder], site: Path, *, title: str = TITLE, calls: Calls = "all", progress: Progress = silent
+) -> Joined:
     """Make one site of several finished runs, whatever they are.
 
     Each run is reported anew from its records; its own ``report/`` is not touched.
@@ -63,6 +71,8 @@ def join_runs(folders: Sequence[RunFolder], site: Path, *, title: str = TITLE, p
         A new or empty folder, or one that holds a site of several runs.
     title : str
         Of the first page.
+    calls : {"all", "judged", "none"}
+        Which calls of a study get pages, as for its own report.
 
     Raises
     ------
@@ -76,7 +86,7 @@ def join_runs(folders: Sequence[RunFolder], site: Path, *, title: str = TITLE, p
     made: dict[str, tuple[FrontRun, Write]] = {}
     for at, folder in enumerate(folders):
         progress("reading the runs", at, len(folders))
-        made[_key(folder, made)] = _shown(folder)
+        made[_key(folder, made)] = _shown(folder, calls)
     fronts = {key: front for key, (front, _) in made.items()}
     links = menu(fronts)
 
@@ -114,20 +124,20 @@ def _key(folder: RunFolder, taken: Container[str]) -> str:
     return safe if safe not in taken else f"{safe}-{sha256_text(str(folder.path.resolve()))[:6]}"
 
 
-def _shown(folder: RunFolder) -> tuple[FrontRun, Write]:
+def _shown(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
     """What the first page says of a run, and what writes its pages to a folder."""
     if is_benchmark(folder):
         return _benchmark(folder)
     if is_season(folder):
         return _season(folder)
-    return _study(folder) if folder.lock.is_file() else _judges(folder)
+    return _study(folder, calls) if folder.lock.is_file() else _judges(folder)
 
 
-def _study(folder: RunFolder) -> tuple[FrontRun, Write]:
+def _study(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
     shown = study_shown(folder)
 
     def write(out: Path, site: Site) -> None:
-        for name, page in study_pages(shown, site):
+        for name, page in study_pages(shown, site, calls=calls):
             write_atomic(out / name, page)
 
     return front_of_study(shown.run), write
