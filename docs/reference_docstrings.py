@@ -1,7 +1,7 @@
 """What the reference needs beyond the docstrings as they stand.
 
 Markdown takes a line that begins with ``>>>`` for a quotation, so sessions are put in fences. A name for a list of
-allowed words has no docstring, and would be left out.
+allowed words has no docstring, and would be left out. A constant is shown with its value, unless that is long.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import griffe
+
+_WIDEST = 300
 
 
 class Docstrings(griffe.Extension):
@@ -20,6 +22,8 @@ class Docstrings(griffe.Extension):
             obj.docstring.value = fenced(obj.docstring.value)
         elif isinstance(obj, griffe.Attribute) and str(obj.value).startswith("Literal["):
             obj.docstring = griffe.Docstring("One of these words.", parent=obj)
+        if isinstance(obj, griffe.Attribute) and len(str(obj.value or "")) > _WIDEST:
+            obj.value = "..."
 
 
 def fenced(text: str) -> str:

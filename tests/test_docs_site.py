@@ -75,7 +75,7 @@ def ran(step: Step) -> str:
             exec(compile(step.text, "<page>", "exec"), {})
         else:
             assert step.kind == "sh"
-            for line in step.text.splitlines():
+            for line in step.text.replace("\\\n", " ").splitlines():
                 wanted = 1 if step.note == "exit 1" else 0
                 assert main(arguments(line)) == wanted, f"{line}\n{out.getvalue()}"
     return out.getvalue()
