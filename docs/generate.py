@@ -1,6 +1,6 @@
 """Regenerate what the documentation prints from code and runs, so that no number in it is typed.
 
-python docs/generate.py                          the command line, the schemas, the README's screen
+python docs/generate.py                          the command line, the schemas, what the demo shows
 python docs/generate.py capitalbench RUN         the worked example, from a finished run folder
 python docs/generate.py valueblind RUN           the shipped study, from a finished run folder
 python docs/generate.py judge-logs FULL REPEATED what two logs of real judges come to, from their CSV files
@@ -12,7 +12,6 @@ python docs/generate.py portbench RUN            the benchmark's page and decisi
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import sys
@@ -24,10 +23,9 @@ from typing import Any
 
 import typer
 from pydantic import TypeAdapter
-from rich.console import Console
 
 from assaymark.agents.replies import LARGEST, MOST_ORDERS, MOST_RATIONALE, reply_schema
-from assaymark.cli import app, main
+from assaymark.cli import app
 from assaymark.cli_verb import GUESSES
 from assaymark.engine.models import AgentRequest
 from assaymark.importers.verdicts import verdict_map
@@ -37,7 +35,6 @@ from assaymark.workflow.claiming import VerdictFile
 from assaymark.workflow.datasheets import Made, measure_log, read_datasheet
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import open_locked
-from assaymark.workflow.reporting import report
 from assaymark.workflow.season_publishing import SeasonVerdictFile
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
 
@@ -150,39 +147,10 @@ PowerShell); `assaymark --show-completion` prints the script instead. Then start
 """
 
 
-def screen(folder: Path) -> str:
-    """What the terminal shows for a finished run, 80 columns, no colour."""
-    out = io.StringIO()
-    console = Console(file=out, width=80, highlight=False, color_system=None)
-    console.print(report(RunFolder(folder)).summary)
-    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
-
-
-def readme_screen() -> None:
-    """Put the demo's screen between the README's markers."""
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / "demo"
-        if main(["demo", "--out", str(folder)]) != 0:
-            sys.exit("the demo failed")
-        text = screen(folder)
-    path = DOCS.parent / "README.md"
-    block = f"<!-- screen -->\n```text\n{shortened(text).rstrip()}\n```\n<!-- /screen -->"
-    path.write_text(re.sub(r"<!-- screen -->.*?<!-- /screen -->", lambda _: block, path.read_text(), flags=re.S))
-
-
-def shortened(text: str) -> str:
-    """The screen with the first claim of each level only, then the board."""
-    head, *levels = re.split(r"(?m)^(?=\[.\] )", text.split("\nThe board")[0])
-    tally, *levels = levels
-    shown = [
-        re.sub(r"(?ms)^(    \S.*?)(?=^    (?:“|Any |A |The |and )).*", r"\1    ...\n\n", level) for level in levels
-    ]
-    board = text[text.index("\nThe board") :].split("\nDo the judges")[0]
-    return head + tally + "".join(shown).rstrip() + "\n" + board
-
-
 def capitalbench(folder: Path) -> str:
     """The worked example from a finished CapitalBench run."""
+    from demo_shown import screen  # beside this file, so found where it is run and not where it is tested
+
     run = RunFolder(folder)
     store = Store(run)
     locked = open_locked(run)
@@ -239,6 +207,8 @@ WHAT_IT_SAYS = """
 
 def valueblind(folder: Path) -> str:
     """The shipped study from a finished run: what is planted in it, and what it found."""
+    from demo_shown import screen  # beside this file, so found where it is run and not where it is tested
+
     run = RunFolder(folder)
     store = Store(run)
     found = {item.id: item for item in store.read(MEASUREMENTS)}
@@ -492,7 +462,9 @@ def run(arguments: list[str]) -> None:
             (DOCS / "context.schema.json").write_text(context_schema())
             (DOCS / "agent-reply.schema.json").write_text(agent_reply_schema())
             (DOCS / "cli.md").write_text(manual())
-            readme_screen()
+            from demo_shown import show_demo  # beside this file, so found where it is run and not where it is tested
+
+            show_demo()
         case ["capitalbench", folder]:
             (DOCS / "capitalbench.md").write_text(capitalbench(Path(folder)))
         case ["valueblind", folder]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import re
+import struct
 import tomllib
 import typing
 from collections.abc import Iterator
@@ -35,15 +36,23 @@ def page(name: str) -> str:
     return (DOCS / f"{name}.md").read_text(encoding="utf-8")
 
 
+def script(name: str) -> ModuleType:
+    """A script of ``docs/``, which is no part of the package, as it finds the others when it is run."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(DOCS)
+        return importlib.import_module(name)
+
+
 @pytest.fixture(scope="module")
 def generate() -> ModuleType:
-    """``docs/generate.py``, which is no part of the package."""
-    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    """What regenerates the documentation."""
+    return script("generate")
+
+
+@pytest.fixture(scope="module")
+def demo_shown() -> ModuleType:
+    """What shows the demo."""
+    return script("demo_shown")
 
 
 # --- the study file ---------------------------------------------------------------------------------------------------
@@ -212,10 +221,20 @@ def test_the_schemas_of_verdicts_are_as_generated(generate):
     assert (DOCS / "season-verdicts.schema.json").read_text(encoding="utf-8") == generate.season_schema()
 
 
-def test_the_screen_in_the_readme_is_the_demos(generate, demo):
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    block = readme.partition("<!-- screen -->\n```text\n")[2].partition("\n```\n<!-- /screen -->")[0]
-    assert block == generate.shortened(generate.screen(demo)).rstrip()
+def test_the_screen_on_the_first_page_is_the_demos(demo_shown, demo):
+    first = (DOCS / "index.md").read_text(encoding="utf-8")
+    block = first.partition("<!-- screen -->\n```text\n")[2].partition("\n```\n<!-- /screen -->")[0]
+    assert block == demo_shown.shortened(demo_shown.screen(demo)).rstrip()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_readme_has_a_picture_of_the_demos_page(demo_shown, scheme):
+    path = Path(str(demo_shown.PICTURE).format(scheme))
+    assert str(path.relative_to(ROOT)) in (ROOT / "README.md").read_text(encoding="utf-8")
+    head = path.read_bytes()[:24]
+    assert head.startswith(b"\x89PNG")
+    assert struct.unpack(">II", head[16:24]) == (demo_shown.WIDE, demo_shown.HIGH)
+    assert path.stat().st_size < 300_000
 
 
 # --- form -------------------------------------------------------------------------------------------------------------
