@@ -15,6 +15,23 @@ def test_all_problems_of_a_file_are_listed():
     assert error.problems[1] == Problem("", "has no header")
 
 
+def test_of_very_many_problems_the_first_are_listed_and_the_rest_counted():
+    error = InputError("fr.toml", [Problem(f"key {n}", "is missing") for n in range(1137)])
+    first, *lines = str(error).splitlines()
+    assert first == "fr.toml: 1137 problems"
+    assert lines == [*(f"  key {n}: is missing" for n in range(20)), "  and 1117 more"]
+    assert len(error.problems) == 1137
+    assert len(str(InputError("fr.toml", ["is missing"] * 20)).splitlines()) == 21
+
+
+def test_problems_that_nobody_kept_are_counted():
+    assert str(InputError("log.csv", ["is empty"], more=2)).splitlines() == [
+        "log.csv: 3 problems",
+        "  is empty",
+        "  and 2 more",
+    ]
+
+
 def test_a_wrong_name_is_answered_with_the_right_one():
     assert "Did you mean 'reference/auditor'?" in str(
         UnknownNameError("model", "reference/audtor", ["reference/auditor", "reference/reader"])

@@ -21,6 +21,14 @@ import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+LISTED = 20
+"""An error lists so many problems and counts the rest: a broken file has thousands, and nobody reads them."""
+
+MOST_NAMED = 30
+"""A message lists so many known names; of more it lists the first few and counts the rest."""
+
+_NAMED = 12
+
 
 class AssayError(Exception):
     """Base of every error that assaymark raises on purpose. Catch it to show one line instead of a traceback."""
@@ -44,24 +52,21 @@ class Problem:
 class InputError(AssayError):
     """A file or record from outside is wrong. Carries all of its problems, not only the first.
 
+    The message lists the first `LISTED` and counts the rest. ``more`` is how many there are beyond those that are
+    given, where nobody kept them.
+
     >>> print(InputError("study.toml", [Problem("judges", "at least one is needed (got 0)")]))
     study.toml: judges: at least one is needed (got 0)
     """
 
-    def __init__(self, source: str, problems: Iterable[Problem | str]) -> None:
+    def __init__(self, source: str, problems: Iterable[Problem | str], *, more: int = 0) -> None:
         self.source = source
         self.problems: tuple[Problem, ...] = tuple(p if isinstance(p, Problem) else Problem("", p) for p in problems)
-        super().__init__(_listing(source, self.problems))
+        super().__init__(_listing(source, self.problems, len(self.problems) + more))
 
 
 class PlanError(AssayError):
     """A study file, its lock and the records it is asked to work on do not go together."""
-
-
-MOST_NAMED = 30
-"""A message lists so many known names; of more it lists the first few and counts the rest."""
-
-_NAMED = 12
 
 
 class UnknownNameError(AssayError):
@@ -109,8 +114,10 @@ class StoppedError(AssayError):
     """The work was asked to stop before its end, by Ctrl-C or SIGTERM. The message says what is kept."""
 
 
-def _listing(source: str, problems: Sequence[Problem]) -> str:
-    if len(problems) == 1:
+def _listing(source: str, problems: Sequence[Problem], total: int) -> str:
+    if total == 1:
         return f"{source}: {problems[0]}"
-    lines = "".join(f"\n  {problem}" for problem in problems)
-    return f"{source}: {len(problems)} problems{lines}"
+    lines = [*map(str, problems[:LISTED])]
+    if total > len(lines):
+        lines.append(f"and {total - len(lines)} more")
+    return "\n  ".join([f"{source}: {total} problems", *lines])

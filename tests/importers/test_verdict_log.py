@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_verdicts import write_verdicts
 
-from assaymark.errors import InputError, UnknownNameError
+from assaymark.errors import LISTED, InputError, UnknownNameError
 from assaymark.importers.verdicts import (
     CALLS_CONDITION,
     LABELS,
@@ -30,7 +30,6 @@ from assaymark.importers.verdicts import (
     to_pair_calls,
     verdict_map,
 )
-from assaymark.importers.verdicts.findings import LISTED
 from assaymark.importers.verdicts.sheet import dense, joined
 from assaymark.metrology.datasheet import CLASSES, decompose, decompose_arrays
 from assaymark.metrology.datasheet import VERDICTS as CODED

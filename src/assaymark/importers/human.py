@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
+from assaymark.errors import InputError
 from assaymark.importers.generic.cells import Row, read_sheet
-from assaymark.importers.report import Tally, refusal
+from assaymark.importers.report import Tally
 from assaymark.importers.source import unpack
 from assaymark.records import Judgment, content_id
 
@@ -59,7 +60,7 @@ def import_human(
             )
         for column in unknown:
             tally.problem(name, f"column {column!r} is no dimension of rubric {rubric} ({', '.join(dimensions)})")
-        raise refusal("human", tally.problems)
+        raise InputError("human", tally.problems)
     found: dict[tuple[str, str, int], Judgment] = {}
     for row in sheet.rows:
         made = _judgment(row, records, dimensions, rubric)
@@ -72,7 +73,7 @@ def import_human(
     if not found and not tally.problems:
         tally.problem(name, "holds no grade")
     if tally.problems:
-        raise refusal("human", tally.problems)
+        raise InputError("human", tally.problems)
     return tuple(found[key] for key in sorted(found))
 
 

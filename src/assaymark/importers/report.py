@@ -10,11 +10,8 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from assaymark.errors import InputError, Problem
+from assaymark.errors import LISTED, Problem
 from assaymark.records import Context, Decision, Outcome, Rationale
-
-LISTED = 50
-"""How many problems an error message prints; it counts the rest."""
 
 EXAMPLES = 3
 """How many examples of each missing thing a report keeps."""
@@ -158,17 +155,3 @@ def capped(problems: Sequence[Problem], limit: int = LISTED) -> tuple[str, ...]:
     """
     rest = len(problems) - limit
     return tuple(str(p) for p in problems[:limit]) + ((f"and {rest} more",) if rest > 0 else ())
-
-
-def refusal(source: str, problems: Sequence[Problem], limit: int = LISTED) -> InputError:
-    """The error for an input with problems: it carries all of them and prints ``limit``.
-
-    >>> print(refusal("x.csv", [Problem("line 2", "empty"), Problem("line 3", "empty")], limit=1))
-    x.csv: 2 problems
-      line 2: empty
-      and 1 more
-    """
-    error = InputError(source, problems)
-    if len(problems) > limit:
-        error.args = ("\n  ".join([f"{source}: {len(problems)} problems", *capped(problems, limit)]),)
-    return error

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from assaymark.errors import InputError, Problem
-from assaymark.metrology.checks import Bools, Floats, Ints, listed
+from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.columns import Columns, raw_scores
 from assaymark.metrology.table import Calls, ScoreTable, panel_replicates, weight_problems, weight_shares
 from assaymark.records import Measurement, canonical_json
@@ -134,7 +134,7 @@ def weights_of(dimensions: tuple[str, ...], weights: Mapping[str, float] | None)
     """
     problems = weight_problems(dimensions, weights, of="scores")
     if problems:
-        raise InputError("scores", listed(problems))
+        raise InputError("scores", problems)
     return weight_shares(dimensions, weights)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final, NoReturn
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,22 +14,12 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
-LISTED: Final = 20
-"""Problems named before the rest is only counted."""
-
 _AXES = {1: "one axis [n]", 2: "two axes"}
 
 
 def fail(source: str, where: str, what: str) -> NoReturn:
     """Raise the one problem of an argument."""
     raise InputError(source, [Problem(where, what)])
-
-
-def listed(problems: Iterable[Problem], more: int = 0) -> list[Problem]:
-    """The first problems, and how many more there are; a broken file has thousands, and nobody reads them."""
-    found = list(problems)
-    rest = len(found) - LISTED + more if len(found) > LISTED else more
-    return [*found[:LISTED], Problem("", f"and {rest} more")] if rest else found
 
 
 def ratings(source: str, name: str, values: ArrayLike, categories: int, *, ndim: int = 1) -> Ints:

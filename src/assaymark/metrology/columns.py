@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assaymark.errors import InputError, Problem
-from assaymark.metrology.checks import LISTED, Bools, Floats, Ints, listed
+from assaymark.errors import LISTED, InputError, Problem
+from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.score_files import read_table
 from assaymark.metrology.table import SCALE
 from assaymark.records import AGGREGATE, DerivationKind
@@ -81,7 +81,7 @@ class Columns:
         found = _Findings()
         chosen = _dimensions(table, dimensions, found)
         if found.problems:
-            raise InputError(source, listed(found.problems))
+            raise InputError(source, found.problems)
         present = [name for name in (*TEXTS, *OPTIONAL_TEXTS) if name in table.column_names]
         coded = {name: _texts(table, name, found) for name in present}
         numbers = {name: _whole(table, name, found) for name in WHOLE if name in table.column_names}
@@ -96,7 +96,7 @@ class Columns:
         if not found.problems:
             columns._check(found)
         if found.problems:
-            raise InputError(source, listed(found.problems, found.more))
+            raise InputError(source, found.problems, more=found.more)
         return columns
 
     @property

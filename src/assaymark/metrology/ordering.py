@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from assaymark.errors import InputError, Problem
-from assaymark.metrology.checks import LISTED, listed
+from assaymark.errors import LISTED, InputError, Problem
 from assaymark.metrology.columns import KNOWN
 from assaymark.metrology.counting import NotStreamableError
 
@@ -79,7 +78,7 @@ def _require_whole(db: duckdb.DuckDBPyConnection, schema: pa.Schema, dimensions:
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind))
     ]
     if problems:
-        raise InputError("scores", listed(problems))
+        raise InputError("scores", problems)
     floats = [name for name, kind in kinds.items() if pa.types.is_floating(kind)]
     if floats:
         # Infinity and what is far off the scale has no whole number beside it that could be told in a message.
@@ -99,7 +98,7 @@ def _require_one_cycle(db: duckdb.DuckDBPyConnection) -> None:
     ).fetchall()
     if rows:
         problems = [Problem(f"trajectory {name}", f"one trajectory has one cycle (got {k})") for name, k in rows]
-        raise InputError("scores", listed(problems))
+        raise InputError("scores", problems)
 
 
 def _q(name: str) -> str:

@@ -14,7 +14,6 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 
 from assaymark.errors import InputError, Problem
-from assaymark.metrology.checks import listed
 
 _DELIMITERS: Final = ",;\t|"
 _SNIFFED: Final = 1 << 16
@@ -94,7 +93,7 @@ def _read_delimited(path: Path, head: bytes) -> pa.Table:
             ),
         )
     if wrong:
-        raise InputError(str(path), listed(wrong))
+        raise InputError(str(path), wrong)
     return table
 
 
@@ -121,7 +120,7 @@ def _read_json_lines(path: Path) -> pa.Table:
                 column.append(_as_text(row.get(name)))
             rows += 1
     if wrong:
-        raise InputError(str(path), listed(wrong))
+        raise InputError(str(path), wrong)
     return pa.table({name: pa.array(column, type=pa.string()) for name, column in columns.items()})
 
 

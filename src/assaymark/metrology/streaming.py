@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from assaymark.errors import InputError, Problem
-from assaymark.metrology.checks import Ints, listed
+from assaymark.metrology.checks import Ints
 from assaymark.metrology.columns import KNOWN, TEXTS, name_problems
 from assaymark.metrology.counting import Codes, NotStreamableError, Part, count
 from assaymark.metrology.ordering import ordered_copy
@@ -129,7 +129,7 @@ def _named(sums: ScoreSums) -> ScoreSums:
     layout = sums.layout
     names = {"agent": sums.agents, "judge": layout.judges, "family": layout.families, "dimension": layout.dimensions}
     if problems := name_problems(names):
-        raise InputError("scores", listed(problems))
+        raise InputError("scores", problems)
     if not sums.calls[:, 0].any():
         raise InputError("scores", [Problem("", "no row has a score on every dimension")])
     return sums
@@ -226,7 +226,7 @@ def _dimensions(schema: pa.Schema) -> tuple[str, ...]:
     if AGGREGATE in found:
         problems.append(Problem(AGGREGATE, "this name is not available for a dimension"))
     if problems:
-        raise InputError("scores", listed(problems))
+        raise InputError("scores", problems)
     for name in _IN_MEMORY_ONLY:
         if name in names:
             raise NotStreamableError(f"there is a column {name}", sortable=False)
@@ -351,7 +351,7 @@ def _scores(table: pa.Table, name: str, row: int) -> Codes:
             Problem(f"row {row + k + 1}, {name}", f"usable scores lie in {low:g}..{high:g} (got {values[k]})")
             for k in rows.tolist()[:20]
         ]
-        raise InputError("scores", listed(problems, max(0, rows.size - 20)))
+        raise InputError("scores", problems, more=max(0, rows.size - 20))
     column = column.cast(pa.int8())
     if column.null_count:
         column = column.fill_null(0)
@@ -363,4 +363,4 @@ def _refuse_null(table: pa.Table, name: str, row: int) -> None:
     if column.null_count:
         places = np.flatnonzero(column.is_null().to_numpy())
         problems = [Problem(f"row {row + k + 1}, {name}", "is empty") for k in places.tolist()[:20]]
-        raise InputError("scores", listed(problems, max(0, places.size - 20)))
+        raise InputError("scores", problems, more=max(0, places.size - 20))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from assaymark.errors import InputError, Problem
-from assaymark.metrology.checks import Floats, Ints, listed
+from assaymark.metrology.checks import Floats, Ints
 from assaymark.records import AGGREGATE, Decision, Judgment
 
 SCALE = (1.0, 5.0)
@@ -262,7 +262,7 @@ def _calls(calls: Sequence[Judgment]) -> Calls:
 def _lengths(keys: Sequence[str], lengths: Mapping[str, int]) -> Floats:
     missing = [key for key in keys if key not in lengths]
     if missing:
-        raise InputError("lengths", listed([Problem(key, "no token count for this trajectory") for key in missing]))
+        raise InputError("lengths", [Problem(key, "no token count for this trajectory") for key in missing])
     return np.array([lengths[key] for key in keys], dtype=np.float64)
 
 
@@ -296,7 +296,7 @@ def _checked(
     dimensions = tuple(sorted({name for call in calls if call.status == "ok" for name in call.scores}))
     wrong = weight_problems(dimensions, weights, of="judgments") if dimensions else []
     if problems or wrong:
-        raise InputError("judgments", listed([*problems, *wrong]))
+        raise InputError("judgments", [*problems, *wrong])
     return {call.judge: call.family for call in calls}, dimensions, weight_shares(dimensions, weights)
 
 

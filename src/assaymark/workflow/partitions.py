@@ -15,7 +15,6 @@ from assaymark import __version__
 from assaymark.engine import Chunk, ChunkError, Ledger, map_chunks
 from assaymark.engine.compute import DEADLINE_S, How, usable_cores, way
 from assaymark.errors import InputError, Problem
-from assaymark.metrology.checks import listed
 from assaymark.metrology.partitions import VERSION, misfits, partition_sums, read_partition
 from assaymark.metrology.streaming import THREADS
 from assaymark.metrology.sums import ScoreSums, total
@@ -136,7 +135,7 @@ def folder_sums(
     if partitions:
         problems += misfits(partitions)
     if problems:
-        raise InputError(str(folder), listed(problems))
+        raise InputError(str(folder), problems)
     return total(one.sums for one in partitions.values())
 
 
@@ -168,5 +167,5 @@ def _digests(folder: Path, paths: Sequence[Path], names: Sequence[str]) -> list[
     with ThreadPoolExecutor(THREADS) as pool:
         found = list(pool.map(digest, paths, names))
     if problems:
-        raise InputError(str(folder), listed(problems[name] for name in names if name in problems))
+        raise InputError(str(folder), [problems[name] for name in names if name in problems])
     return found

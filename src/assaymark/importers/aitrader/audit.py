@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from assaymark.errors import InputError
 from assaymark.importers.aitrader.lines import Step
 from assaymark.importers.aitrader.prices import Prices
 from assaymark.importers.aitrader.reading import read_log
-from assaymark.importers.report import Tally, refusal
+from assaymark.importers.report import Tally
 from assaymark.portfolio import Book, Mismatch, Reconciliation, StatedFill, StatedStep, Tolerance, reconcile
 
 FLAGS: Mapping[str, str] = {
@@ -62,7 +63,7 @@ def audit_aitrader(files: Mapping[str, bytes]) -> tuple[Audit, ...]:
     tally = Tally()
     log = read_log(files, tally)
     if tally.problems:
-        raise refusal("aitrader", tally.problems)
+        raise InputError("aitrader", tally.problems)
     return tuple(audit_of(steps, log.prices[track]) for (track, _), steps in log.runs().items())
 
 

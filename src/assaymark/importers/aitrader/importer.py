@@ -8,13 +8,14 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
+from assaymark.errors import InputError
 from assaymark.importers.aitrader.audit import FLAGS, Audit, audit_of
 from assaymark.importers.aitrader.lines import Step
 from assaymark.importers.aitrader.names import names_in
 from assaymark.importers.aitrader.prices import Prices
 from assaymark.importers.aitrader.reading import Log, read_log
 from assaymark.importers.aitrader.texts import marks_of, rationales_of
-from assaymark.importers.report import NO_TEXT, Imported, Tally, has_text, refusal
+from assaymark.importers.report import NO_TEXT, Imported, Tally, has_text
 from assaymark.portfolio import Mismatch
 from assaymark.portfolio.broker import RELIABILITY
 from assaymark.records import (
@@ -90,7 +91,7 @@ def import_aitrader(
     tally = Tally()
     log = read_log(files, tally, progress)
     if tally.problems and not keep_going:
-        raise refusal("aitrader", tally.problems)
+        raise InputError("aitrader", tally.problems)
     contexts: dict[str, Context] = {}
     decisions: list[Decision] = []
     outcomes: list[Outcome] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from assaymark.errors import InputError
 from assaymark.importers.capitalbench.decisions import (
     CLOCK_CONFLICT,
     Times,
@@ -16,7 +17,7 @@ from assaymark.importers.capitalbench.decisions import (
 )
 from assaymark.importers.capitalbench.rounds import Round, RoundReader
 from assaymark.importers.capitalbench.shapes import RECORDS, Record, format_of
-from assaymark.importers.report import NO_TEXT, Imported, Tally, refusal
+from assaymark.importers.report import NO_TEXT, Imported, Tally
 from assaymark.importers.source import json_lines, json_object, require, shaped
 from assaymark.records import Context, Decision, Outcome, Provenance
 
@@ -63,7 +64,7 @@ def import_capitalbench(
     importer.read_rounds(*require(files, CONTEXTS))
     importer.read_decisions(*require(files, DECISIONS))
     if tally.problems and not keep_going:
-        raise refusal("capitalbench", tally.problems)
+        raise InputError("capitalbench", tally.problems)
     return importer.result()
 
 

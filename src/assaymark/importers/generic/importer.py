@@ -12,7 +12,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.importers.generic.cells import Row, Sheet, read_sheet
 from assaymark.importers.generic.mapping import ColumnMap, Columns, parse_map
 from assaymark.importers.generic.material import Material
-from assaymark.importers.report import NO_TEXT, Imported, Tally, has_text, refusal
+from assaymark.importers.report import NO_TEXT, Imported, Tally, has_text
 from assaymark.importers.source import text_of, unpack
 from assaymark.importers.wording import NAME, NO_NAME
 from assaymark.records import (
@@ -82,7 +82,7 @@ def import_generic(
             read(name, sheet)
             tell(what, len(sheet.rows), len(sheet.rows))
     if tally.problems and not keep_going:
-        raise refusal("generic", tally.problems)
+        raise InputError("generic", tally.problems)
     return build.result()
 
 

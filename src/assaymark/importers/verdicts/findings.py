@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assaymark.errors import InputError, Problem
+from assaymark.errors import LISTED, InputError, Problem
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
-
-LISTED: Final = 20
-"""Problems that an error lists; a broken log has a million, and nobody reads them."""
 
 
 class Findings:
@@ -59,7 +55,4 @@ class Findings:
         rest = len(ranked) - len(shown) + self._more
         if not shown:
             return
-        error = InputError(source, [*shown, Problem("", f"and {rest} more")] if rest else shown)
-        if rest:  # all problems are counted, the line that counts the rest is none
-            error.args = ("\n  ".join([f"{source}: {len(shown) + rest} problems", *map(str, error.problems)]),)
-        raise error
+        raise InputError(source, shown, more=rest)
