@@ -10,7 +10,7 @@ from assaymark.records import AGGREGATE, Level, Measurement, Verdict
 from assaymark.report.book import Book
 from assaymark.report.figures import DeltaRow, SpreadRow, deltas, spreads
 from assaymark.report.figures.intervals import Mark
-from assaymark.report.figures.spread import DOTS
+from assaymark.report.figures.spread import DOTS, thinned
 from assaymark.report.formats import (
     WITHHELD,
     clean,
@@ -232,7 +232,16 @@ def _spread(book: Book, found: Sequence[Control]) -> Figure | None:
         f"Panel scores on the aggregate, 1 to 5. Box: the middle half of the honest records. Dots: control texts, at "
         f"most {DOTS} a row. Upright line: the median."
     )
-    return Figure("Where do their scores lie?", caption, wide, narrow)
+    table = Table(
+        ("Scores of", "Mean", "Where they lie", "Dots, from low to high"), tuple(_drawn_scores(row) for row in rows)
+    )
+    return Figure("Where do their scores lie?", caption, wide, narrow, table=table)
+
+
+def _drawn_scores(row: SpreadRow) -> tuple[str, ...]:
+    """What a row of the figure draws, in numbers; a row that is withheld draws none."""
+    dots = "; ".join(number(value) for value in sorted(thinned(row.values))) if row.values else "none"
+    return row.title, row.shown, row.note, dots
 
 
 def _spread_row(title: str, item: Measurement, withheld: bool) -> SpreadRow:

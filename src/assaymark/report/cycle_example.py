@@ -14,6 +14,7 @@ from assaymark.portfolio.orders import RuleCheck, Settlement, audit, fee_of, pri
 from assaymark.prompting.texts import judged_rationales
 from assaymark.records import Action, Constraint, Context, Decision, Portfolio, Series
 from assaymark.report.book import Book
+from assaymark.report.figures.data import csv_text
 from assaymark.report.figures.price import price_chart
 from assaymark.report.formats import clean, count, counted, listing, moment, number, percent, plural, sentence
 from assaymark.report.substrate_views import CycleView
@@ -24,6 +25,9 @@ MOST: Final = 12
 
 ROOM: Final = 36_000
 """Bytes that the texts of all agents may take together, so that the page keeps its budget."""
+
+CLOSES: Final = "data/cycle-closes.csv"
+"""Where the closes behind the charts lie."""
 
 _ORDERS: Final = 20
 _DONE: Final[Mapping[str, str]] = {
@@ -81,13 +85,15 @@ class AgentPart:
 
 @dataclass(frozen=True, slots=True)
 class ExampleView:
-    """The page of one cycle."""
+    """The page of one cycle; ``closes`` is the text of the file that ``data`` names."""
 
     title: str
     answer: str
     place: str
     charts: tuple[PriceChart, ...]
     undrawn: str
+    data: str
+    closes: str
     features: Table | None
     book: Table | None
     book_note: str
@@ -114,6 +120,8 @@ def example_view(book: Book) -> ExampleView | None:
         place=_place(found),
         charts=tuple(_charts(found)),
         undrawn=_more(len(context.series), "instrument", "is not drawn", "are not drawn"),
+        data=CLOSES,
+        closes=_closes(context),
         features=_features(context),
         book=None if context.portfolio is None else _book_table(context, context.portfolio),
         book_note="" if context.portfolio is None else _book_note(context.portfolio),
@@ -166,6 +174,16 @@ def _chart(name: str, instrument: str, series: Series) -> str:
     )
     ends = (f"{count(minutes)} minutes before", "at the cutoff")
     return price_chart(name, closes, ends, f"Closes of {instrument}", desc)
+
+
+def _closes(context: Context) -> str:
+    """Every close that was shown, drawn or not: a row a bar."""
+    rows = [
+        (one.instrument, round((len(one.close) - 1 - at) * one.interval_s / 60), close)
+        for one in context.series
+        for at, close in enumerate(one.close)
+    ]
+    return csv_text(("instrument", "minutes before", "close"), rows)
 
 
 def _features(context: Context) -> Table | None:

@@ -13,7 +13,7 @@ from assaymark.report.book import Book
 from assaymark.report.figures import BarCell, BarRow, bar_table
 from assaymark.report.formats import clean, count, counted, percent, signed, state_words
 from assaymark.report.paging import row_bytes
-from assaymark.report.tables import Figure
+from assaymark.report.tables import Figure, Table
 
 STATES: Final[tuple[EvidenceState, ...]] = (
     "supported", "derivable", "rule", "own_action", "not_verifiable", "contradicted",
@@ -205,7 +205,9 @@ def _figure(book: Book, rows: Sequence[LedgerRow]) -> Figure:
     desc = "; ".join(f"{bar.title}: {_cells_words(bar, columns)}" for bar in bars)
     wide, narrow = bar_table("states", columns, bars, "Share of numbers in each state, overall and by agent", desc)
     caption = "Share of an agent’s numbers in each state; agents in alphabetical order. A full column is 100 %."
-    return Figure("Where do the numbers come from?", caption, wide, narrow)
+    rows_of_table = tuple((bar.title, *(cell.text for cell in bar.cells), bar.n) for bar in bars)
+    table = Table(("Agent", *columns, "Numbers"), rows_of_table, frozenset(range(1, len(columns) + 2)))
+    return Figure("Where do the numbers come from?", caption, wide, narrow, table=table)
 
 
 def _cells_words(bar: BarRow, columns: Sequence[str]) -> str:

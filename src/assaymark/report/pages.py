@@ -18,7 +18,7 @@ from assaymark.report.cards import PAGE, cards
 from assaymark.report.claim_map import claim_map
 from assaymark.report.controls import controls_view
 from assaymark.report.cost import cost_view
-from assaymark.report.cycle_example import example_view
+from assaymark.report.cycle_example import CLOSES, example_view
 from assaymark.report.evidence import LedgerRow, evidence_view, filters, ledger_rows
 from assaymark.report.filters import kind_filters, level_filters
 from assaymark.report.formats import clean, count, counted, listing, short_hash
@@ -221,9 +221,10 @@ def _ledger(frame: Frame, rows: Sequence[LedgerRow]) -> Iterator[tuple[str, str]
 
 
 def _example(book: Book, frame: Frame) -> Iterator[tuple[str, str]]:
-    """The page of one whole cycle, where the run has one."""
+    """The page of one whole cycle with the closes behind its charts, where the run has one."""
     view = example_view(book)
     if view is not None:
+        yield CLOSES, view.closes
         yield EXAMPLE, frame.render("cycle-example.html", view.title, here="", view=view)
 
 

@@ -12,8 +12,9 @@ from assaymark.report.book import Book
 from assaymark.report.figures import Slope, SlopeEnd, slope
 from assaymark.report.figures.judges import POINTED
 from assaymark.report.figures.slope import places
-from assaymark.report.formats import clean, number, ordinal_span, plural, sentence, shown, state_words, words
+from assaymark.report.formats import clean, count, number, ordinal_span, plural, sentence, shown, state_words, words
 from assaymark.report.licence import Standing, standings
+from assaymark.report.tables import Table
 
 _TOLERANCE = 1e-9
 _PAIRS = 4
@@ -34,6 +35,7 @@ class Drop:
     turned: tuple[tuple[str, str], ...]
     caption: str
     judge: int | None
+    ends: tuple[SlopeEnd, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class StabilityView:
     families: tuple[str, ...]
     rho_rows: tuple[tuple[str, tuple[str, ...]], ...]
     undefined: tuple[str, ...]
+    places: Table | None
 
 
 def stability_view(book: Book) -> StabilityView:
@@ -66,7 +69,21 @@ def stability_view(book: Book) -> StabilityView:
             if any(True for _ in book.every("lofo.rho", dimension=d))
         ),
         undefined=tuple(_undefined(m) for m in found if m.value is None),
+        places=_places(drops),
     )
+
+
+def _places(drops: Sequence[Drop]) -> Table | None:
+    """The places that the charts draw: one row an agent whose place a verdict permits."""
+    drawn = [drop for drop in drops if drop.ends]
+    if not drawn:
+        return None
+    heads = ("Agent", "Full panel", *(f"without {drop.family}" for drop in drawn))
+    rows = [
+        (end.name, count(end.full), *(count(drop.ends[at].without) for drop in drawn))
+        for at, end in enumerate(drawn[0].ends)
+    ]
+    return Table(heads, tuple(rows), frozenset(range(1, len(heads))), "The same places as a table")
 
 
 def _undefined(item: Measurement) -> str:
@@ -144,7 +161,7 @@ def _drop(book: Book, item: Measurement, allowed: Sequence[Standing], full: Sequ
     caption = f"Without {family}: {chart.rho}. {_turned_words(len(turned), comb(len(full), 2), named)}"
     desc = f"{caption} {_ends_words(chart)}".strip()
     svg = slope(name, chart, f"Order with and without {family}", desc) if ends else ""
-    return Drop(family, svg, rho, fails, named, caption, _only_judge(book, item.labels["dropped"]))
+    return Drop(family, svg, rho, fails, named, caption, _only_judge(book, item.labels["dropped"]), ends)
 
 
 def _only_judge(book: Book, family: str) -> int | None:

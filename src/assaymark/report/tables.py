@@ -20,6 +20,11 @@ class Table:
     right: frozenset[int] = frozenset()
     summary: str = "The same as a table"
 
+    @property
+    def all_right(self) -> bool:
+        """Whether every column but the first holds numbers, so that the page says it once."""
+        return self.right >= frozenset(range(1, len(self.heads)))
+
 
 @dataclass(frozen=True, slots=True)
 class Figure:

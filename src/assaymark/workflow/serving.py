@@ -26,6 +26,7 @@ PORT: Final = 8400
 HOST: Final = "127.0.0.1"
 
 _KINDS: Final = {
+    ".csv": "text/csv; charset=utf-8",
     ".html": "text/html; charset=utf-8",
     ".json": "application/json",
     ".svg": "image/svg+xml",

@@ -135,8 +135,9 @@ def _curves(sheets: Sequence[Opened]) -> Plot | Missing:
     judges = tuple(
         JudgeWords(at, s.name, f"{_shares(s)}75 % threshold {threshold_line(s)}") for at, s in enumerate(sheets)
     )
-    heads = ("Judge", "75 % threshold")
-    rows = [(s.name, threshold_line(s)) for s in sheets]
+    steps = sorted({delta for s in sheets for delta in s.steps("sensitivity", s.base)})
+    heads = ("Judge", *(f"{step_words(delta)} apart" for delta in steps), "75 % threshold")
+    rows = [(s.name, *(_share(s, delta) for delta in steps), threshold_line(s)) for s in sheets]
     return Plot(
         name="curves",
         title=title,
@@ -193,6 +194,11 @@ def _grid(sheets: Sequence[Opened], width: float, one: Cell) -> Panel:
             drawn.append(svg.G(transform=[svg.Translate(num(x), num(y + _CELL[1]))], elements=inner))
         parts += judge_marks(at, drawn)
     return Panel(width, height * ((len(sheets) + across - 1) // across), tuple(parts))
+
+
+def _share(sheet: Opened, delta: float) -> str:
+    found = sheet.steps("sensitivity", sheet.base).get(delta)
+    return "not measured" if found is None else f"{value_words(found)} ({interval_words(found)})"
 
 
 def _shares(sheet: Opened) -> str:

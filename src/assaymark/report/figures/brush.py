@@ -1,4 +1,4 @@
-"""A stretch of days read off a figure of paths: what the script ``brush.js`` is told, and the same as a file of data.
+"""A stretch of days read off a figure of paths: what the script ``brush.js`` is told.
 
 The script reads returns and falls from these numbers and never from pixels. They are the values themselves to seven
 digits, and it says a tenth of a percent.
@@ -6,10 +6,8 @@ digits, and it says a tenth of a percent.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
-from io import StringIO
 
 import svg
 
@@ -65,26 +63,3 @@ def selection(left: float, right: float, width: float, top: float, bottom: float
     found = rect(0, top, 0, bottom - top, "sel")
     found.extra = {"data-x": f"{left / width:.5f} {(right - left) / width:.5f}"}
     return found
-
-
-def data_file(head: str, days: Sequence[str], lines: Sequence[tuple[str, Floats]]) -> str:
-    """Every value of every day as comma-separated text, one row a day, in full precision.
-
-    >>> import numpy as np
-    >>> lines = [("Alder", np.array([100.0, 98.5])), ("=x", np.ones(2))]
-    >>> print(data_file("day", ["start", "2026-05-01"], lines), end="")
-    day,Alder,'=x
-    start,100.0,1.0
-    2026-05-01,98.5,1.0
-    """
-    out = StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([head, *(_inert(name) for name, _ in lines)])
-    for at, day in enumerate(days):
-        writer.writerow([_inert(day), *(repr(float(nav[at])) for _, nav in lines)])
-    return out.getvalue()
-
-
-def _inert(text: str) -> str:
-    """A text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text

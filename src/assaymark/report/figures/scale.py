@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import svg
 
-from assaymark.report.figures.canvas import NARROW, WIDE, frame, label, line, path
+from assaymark.report.figures.canvas import NARROW, WIDE, frame, label, line, num, path
 from assaymark.report.figures.judges import judge_marks
 from assaymark.report.formats import fit, percent, shortened, text_width
 
@@ -54,7 +54,7 @@ def _cell(x: float, base: float, width: float, shares: tuple[float, ...] | None,
     slot = width / len(shares)
     # One path for all bars of a cell keeps the page small.
     bars = "".join(
-        f"M{x + at * slot + 1:.1f} {base:.1f}v{-max(_HEIGHT * share / tallest, 1):.1f}h{slot - 2:.1f}V{base:.1f}z"
+        f"M{num(x + at * slot + 1)} {num(base)}v{num(-max(_HEIGHT * share / tallest, 1))}h{num(slot - 2)}V{num(base)}"
         for at, share in enumerate(shares)
         if share > 0
     )

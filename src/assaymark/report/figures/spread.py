@@ -8,7 +8,7 @@ from typing import Final
 
 import svg
 
-from assaymark.report.figures.canvas import HALF, NARROW, Scale, frame, hatch, label, line, path, rect
+from assaymark.report.figures.canvas import HALF, NARROW, Scale, frame, hatch, label, line, num, path, rect
 from assaymark.report.formats import fit, text_width
 
 _ROW: Final = 66
@@ -62,7 +62,7 @@ def _marks(name: str, row: SpreadRow, scale: Scale, y: float, width: float) -> l
     parts: list[svg.Element] = [line(scale.left, y, scale.right, y, "hair")]
     if row.values:
         # One path for all dots of a cell keeps the page small; equal scores are spread over five heights.
-        dots = "".join(f"M{scale(v):.1f} {y - 6 + 3 * (at % 5):g}h0" for at, v in enumerate(_thinned(row.values)))
+        dots = "".join(f"M{num(scale(v))} {num(y - 6 + 3 * (at % 5))}h0" for at, v in enumerate(thinned(row.values)))
         parts.append(path(dots, "dots"))
     if row.box is not None:
         low, middle, high = (scale(value) for value in row.box)
@@ -72,7 +72,7 @@ def _marks(name: str, row: SpreadRow, scale: Scale, y: float, width: float) -> l
     return parts
 
 
-def _thinned(values: Sequence[float]) -> Sequence[float]:
+def thinned(values: Sequence[float]) -> Sequence[float]:
     """At most so many dots, evenly from the sorted scores."""
     if len(values) <= DOTS:
         return values

@@ -12,7 +12,7 @@ from assaymark.report.formats import clean, interval, shown, span
 from assaymark.report.portbench.book import BenchBook
 from assaymark.report.portbench.figures import interval_strip
 from assaymark.report.portbench.inputs import ALL
-from assaymark.report.tables import Figure
+from assaymark.report.tables import Figure, Table
 
 _MOST = 15
 """Marks that can be told apart on one figure."""
@@ -71,24 +71,25 @@ def signals_figure(book: BenchBook) -> Figure | None:
     """Signals (S2) against trading (S4), each model a point with both intervals; None without any."""
     profile = _profile(book)
     points: list[MapPoint] = []
-    said: list[str] = []
+    rows: list[tuple[str, str, str]] = []
     for name in book.names[:_MOST]:
         pair = [book.one("bench.stage", model=name, profile=profile, stage=at, windows="all") for at in ("S2", "S4")]
         values = [(item, item.value) for item in pair if item is not None and item.value is not None]
         if len(values) == 2:
             (one, x), (two, y) = values
             points.append(MapPoint(clean(name, 40), x, y, _ends(one), _ends(two), len(points)))
-            said.append(f"{clean(name, 40)}: S2 {interval(x, one.low, one.high)}, S4 {interval(y, two.low, two.high)}")
+            rows.append((clean(name, 40), interval(x, one.low, one.high), interval(y, two.low, two.high)))
     if not points:
         return None
-    title, desc = "Do signals become trades?", "; ".join(said) + "."
+    title, desc = "Do signals become trades?", "; ".join(f"{name}: S2 {x}, S4 {y}" for name, x, y in rows) + "."
     heads = Heads("S2, signals", "S4, trading")
     wide, narrow = (
         share_map(points, heads, width, height).framed(f"signals-{kind[0]}", title, desc, kind)
         for width, height, kind in ((WIDE / 2, 380.0, "wide"), (NARROW, 340.0, "narrow"))
     )
     caption = "Mean score of the signals and of the trading that follows, both from 0 to 1, with their intervals."
-    return Figure(title, caption, wide, narrow)
+    table = Table(("Model", "Signals (S2)", "Trading (S4)"), tuple(rows), frozenset({1, 2}))
+    return Figure(title, caption, wide, narrow, table=table)
 
 
 def _ends(item: Measurement) -> tuple[float, float] | None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from assaymark.records import Measurement
-from assaymark.report.figures.brush import Brush, brush_of, data_file
+from assaymark.report.figures.brush import Brush, brush_of
+from assaymark.report.figures.data import paths_text
 from assaymark.report.formats import (
     clean,
     counted,
@@ -136,7 +137,7 @@ def _view(book: BenchBook, window: WindowView, profile: ProfileView) -> HistoryV
     lines = [(one.model, one.nav) for one in histories]
     lines += [] if baseline is None else [(baseline_word(baseline.model), baseline.nav)]
     days = by_model[drawn[0]].days
-    values = data_file("day", days, lines) if all(len(nav) == len(days) for _, nav in lines) else ""
+    values = paths_text("day", days, lines) if all(len(nav) == len(days) for _, nav in lines) else ""
     panels = tuple(_panel(book, name, window, profile, found.get(name, "")) for name in book.names)
     return HistoryView(
         id=f"nav-{at[0]}-{at[1]}",

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assaymark.records import Measurement
-from assaymark.report.formats import clean, listing, number, percent, plural, shown, span
+from assaymark.report.formats import clean, interval, listing, number, percent, plural, shown, span
 from assaymark.report.portbench.book import ROUNDING, BenchBook, profile_word
 from assaymark.report.portbench.figures import StressPoint, stress_scatter
 from assaymark.report.portbench.histories import baseline_word, baselines
 from assaymark.report.portbench.inputs import ProfileView
-from assaymark.report.tables import Figure
+from assaymark.report.tables import Figure, Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +75,16 @@ def _scatter(
         f"{percent(profile.drawdown_tolerance)} in every stress window. Open with a cross: does not. Diamonds: "
         "baselines."
     )
+    heads = ("Model or baseline", f"Sharpe ratio, {level} interval", "Deepest fall under stress", "Limit")
+    table = Table(heads, tuple(map(_numbers, points)), frozenset({1, 2}))
     left_out = f"Not drawn, because a number is missing: {listing(missing)}. " if missing else ""
-    return ScatterView(profile_word(profile.name), Figure(title, caption, wide, narrow), left_out)
+    return ScatterView(profile_word(profile.name), Figure(title, caption, wide, narrow, table=table), left_out)
+
+
+def _numbers(point: StressPoint) -> tuple[str, ...]:
+    """What the figure draws of a model or a baseline."""
+    kept = "not decided" if point.passes is None else "within" if point.passes else "beyond"
+    return point.name, interval(point.sharpe, point.low, point.high), percent(point.fall, 1), kept
 
 
 def _desc(points: Sequence[StressPoint]) -> str:

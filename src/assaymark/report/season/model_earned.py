@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assaymark.report.figures.brush import brush_of, data_file
+from assaymark.report.figures.brush import brush_of
+from assaymark.report.figures.data import paths_text
 from assaymark.report.figures.nav import NavChart, NavLine, NavWords, Role, nav_figure
 from assaymark.report.figures.nav_paths import Floats, falls
 from assaymark.report.formats import clean
@@ -59,7 +60,7 @@ def earned_view(book: ModelBook) -> EarnedView:
     paths = _paths(book, own)
     figure, table = _figure(book, own, paths), _table(book, own, paths)
     head, start = book.say("earned.head.day"), book.say("earned.start")
-    data = data_file(head, (start, *own.days), [(one.head, one.nav) for one in paths])
+    data = paths_text(head, (start, *own.days), [(one.head, one.nav) for one in paths])
     return EarnedView(_answer(book, paths), figure, table, _notes(book, paths), data)
 
 
