@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -17,12 +18,16 @@ from typing import Any, ClassVar, Final, SupportsIndex, TypeVar, overload
 
 from assaymark.typography import clean, count
 
+__all__ = ["Rows"]
+
 T = TypeVar("T")
 
 _WIDTH: Final = 100
-_MOST_SHOWN: Final = 50
+_MOST_SHOWN: Final = 20
 _MOST_PRINTED: Final = 20
 _CELL_CHARS: Final = 200
+_KEY_CHARS: Final = 28
+_NUMERIC: Final = re.compile(r"[−+<>]?\s?\d")
 
 MARKS: Final = {"headline": "●", "qualified": "◐", "no-claim": "◌"}
 """The mark of each level: filled, half, open. Shapes carry it where colour is missing."""
@@ -33,13 +38,15 @@ STYLE: Final = """
 .assay-shown p{margin:0 0 6px;max-width:800px}
 .assay-shown .assay-head{font-weight:650;font-size:16px;line-height:24px}
 .assay-shown .assay-note{opacity:.8}
-.assay-shown .assay-said{font:18px/25px Charter,"Bitstream Charter",Cambria,Georgia,serif}
+.assay-shown .assay-said{font:18px/25px Charter,"Bitstream Charter",Cambria,Georgia,serif;padding:2px 0 2px 14px;border-left:4px solid color-mix(in oklab,currentColor 28%,#2f7fd6)}
+.assay-shown .assay-qualified{border-left:6px double color-mix(in oklab,currentColor 32%,#b97a12);padding-left:12px}
 .assay-shown .assay-said small{display:block;font:14px/20px system-ui,"Segoe UI",Roboto,Arial,sans-serif}
 .assay-shown.assay-shown table{border-collapse:collapse;border:0;margin:6px 0 10px;font-size:inherit;table-layout:auto;color:inherit}
-.assay-shown.assay-shown tr{background:none;border:0}
-.assay-shown.assay-shown :is(th,td){text-align:left;vertical-align:top;padding:4px 16px 4px 0;border:0;border-bottom:1px solid color-mix(in srgb,currentColor 18%,transparent);font-size:inherit;line-height:inherit;white-space:normal;overflow-wrap:anywhere;max-width:420px}
+.assay-shown.assay-shown table tr:nth-child(n){background:none;border:0}
+.assay-shown.assay-shown :is(th,td){text-align:left;vertical-align:top;padding:4px 16px 4px 0;border:0;border-bottom:1px solid color-mix(in srgb,currentColor 18%,transparent);font-size:inherit;line-height:inherit;white-space:normal;overflow-wrap:break-word;max-width:420px}
 .assay-shown.assay-shown thead th{font-weight:600;vertical-align:bottom;border-bottom:1px solid currentColor;overflow-wrap:normal}
 .assay-shown.assay-shown tbody th{font-weight:600;overflow-wrap:break-word}
+.assay-shown.assay-shown .assay-key{white-space:nowrap}
 .assay-shown.assay-shown .assay-right{text-align:right;white-space:nowrap}
 .assay-shown summary{cursor:pointer;font-weight:600;min-height:26px}
 """.replace("\n", "")  # noqa: E501
@@ -79,9 +86,9 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A figure: its SVG for a wide and for a narrow place, the styles that it needs, and its words.
+    """A figure: its SVG for a wide and for a narrow place, the rules of style that it needs, and its words.
 
-    ``wide``, ``narrow`` and ``style`` go into the page as they are, so they must come from the figures of the report,
+    ``wide``, ``narrow`` and ``styles`` go into the page as they are, so they must come from the figures of the report,
     which escape.
     """
 
@@ -89,7 +96,7 @@ class Drawing:
     caption: str
     wide: str
     narrow: str
-    style: str
+    styles: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +111,14 @@ Part = Heading | Note | Said | Grid | Drawing | Folded
 
 
 class Shown:
-    """Something that shows itself; it says with what in ``_parts``, or as a row of a table in ``_cells``."""
+    """Something that shows itself; it says with what in ``_parts``, or as a row of a table in ``_cells``.
+
+    ``_right`` are the columns of numbers, ``_wordy`` those that a terminal has no room for.
+    """
 
     __slots__ = ()
     _right: ClassVar[tuple[str, ...]] = ()
+    _wordy: ClassVar[tuple[str, ...]] = ()
 
     def _cells(self) -> Mapping[str, str]:
         """This as the row of a table: the head of each column and the text below it."""
@@ -120,7 +131,31 @@ class Shown:
         return (Grid(("", type(self).__name__), tuple(self._cells().items())),)
 
     def _repr_html_(self) -> str | None:
-        return html(self._parts())
+        return html(parts_of(self))
+
+
+def parts_of(item: Shown) -> tuple[Part, ...]:
+    """What there is to see of something."""
+    return tuple(item._parts())
+
+
+class Result(Shown):
+    """What a verb gives back, in a terminal as in a notebook. A dataclass of this kind is made with ``repr=False``."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return text(parts_of(self))
+
+
+class Told(Result):
+    """A result whose ``lines`` say it all."""
+
+    __slots__ = ()
+    lines: tuple[str, ...]
+
+    def _parts(self) -> Iterator[Part]:
+        yield from (Note(clean(line)) for line in self.lines)
 
 
 class Rows(list[T], Shown):
@@ -148,13 +183,13 @@ class Rows(list[T], Shown):
     def _parts(self) -> Iterator[Part]:
         yield from self._table(_MOST_SHOWN)
 
-    def _table(self, most: int) -> Iterator[Part]:
+    def _table(self, most: int, *, wordy: bool = True) -> Iterator[Part]:
         shown = [item for item in self[:most] if isinstance(item, Shown)]
         if not shown:
             yield Note("Nothing is in it." if not self else f"{count(len(self))} items")
             return
         cells = [item._cells() for item in shown]
-        heads = tuple(dict.fromkeys(head for row in cells for head in row))
+        heads = tuple(dict.fromkeys(head for row in cells for head in row if wordy or head not in shown[0]._wordy))
         right = frozenset(at for at, head in enumerate(heads) if head in shown[0]._right)
         yield Grid(heads, tuple(tuple(row.get(head, "") for head in heads) for row in cells), right)
         if len(self) > most:
@@ -163,7 +198,7 @@ class Rows(list[T], Shown):
     def __repr__(self) -> str:
         if not any(isinstance(item, Shown) for item in self[:1]):
             return super().__repr__()
-        return text(self._table(_MOST_PRINTED))
+        return text(self._table(_MOST_PRINTED, wordy=False))
 
     def _repr_html_(self) -> str | None:
         return super()._repr_html_() if all(isinstance(item, Shown) for item in self) else None
@@ -198,7 +233,7 @@ def html(parts: Iterable[Part]) -> str:
 def _styles(parts: Iterable[Part]) -> Iterator[str]:
     for part in parts:
         if isinstance(part, Drawing):
-            yield part.style
+            yield from part.styles
         elif isinstance(part, Folded):
             yield from _styles(part.parts)
 
@@ -211,7 +246,8 @@ def _element(part: Part) -> str:
             return f'<p class="assay-note">{escape(words)}</p>'
         case Said(level, words, also):
             more = f"<small>Say also: {escape(also)}</small>" if also else ""
-            return f'<p class="assay-said">{_mark(level)} “{escape(words)}”{more}</p>'
+            kind = f"assay-said assay-{level}" if level in MARKS else "assay-said"
+            return f'<p class="{kind}">{_mark(level)} “{escape(words)}”{more}</p>'
         case Grid():
             return _table(part)
         case Drawing(title, caption, wide, narrow):
@@ -232,9 +268,10 @@ def _table(table: Grid) -> str:
 
 
 def _cells(table: Grid, row: Sequence[str]) -> Iterator[str]:
+    short = ' class="assay-key"' if row and len(row[0]) <= _KEY_CHARS else ""
     for at, cell in enumerate(row):
-        kind = _right(table, at)
-        yield f"<td{kind}>{escape(cell)}</td>" if at else f'<th scope="row"{kind}>{escape(cell)}</th>'
+        kind = _right(table, at) if _NUMERIC.match(cell) else ""
+        yield f"<td{kind}>{escape(cell)}</td>" if at else f'<th scope="row"{short}>{escape(cell)}</th>'
 
 
 def _right(table: Grid, at: int) -> str:

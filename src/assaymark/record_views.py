@@ -23,6 +23,8 @@ class ShownDecision(Shown):
     actions: tuple[Any, ...]
     rationales: tuple[Any, ...]
 
+    _wordy = ("Derivation", "Reasons")
+
     def _cells(self) -> dict[str, str]:
         return {
             "Decision": clean(self.record_id, 80),
@@ -35,6 +37,28 @@ class ShownDecision(Shown):
 
     def __repr__(self) -> str:
         return "Decision {Decision} of {Agent}: {Orders}".format_map(self._cells())
+
+
+class ShownJudgment(Shown):
+    """What a judgment shows: who graded what, and the scores or why there are none."""
+
+    __slots__ = ()
+    trajectory: str
+    judge: str
+    trial: int
+    status: str
+    scores: Mapping[str, float]
+    reason: str | None
+
+    def _cells(self) -> dict[str, str]:
+        scores = "; ".join(f"{name} {value:g}" for name, value in self.scores.items())
+        return {
+            "Judgment of": clean(self.trajectory, 80),
+            "Judge": clean(self.judge, 60),
+            "Trial": count(self.trial),
+            "Status": self.status,
+            "Scores": clean(scores or self.reason or "none", 200),
+        }
 
 
 class ShownMeasurement(Shown):
@@ -54,6 +78,7 @@ class ShownMeasurement(Shown):
     unit: str
 
     _right = ("Value",)
+    _wordy = ("Method",)
 
     def _cells(self) -> dict[str, str]:
         known = None if self.value is None else f"{number(self.value, 3)} {clean(self.unit, 24)}".rstrip()
@@ -63,7 +88,7 @@ class ShownMeasurement(Shown):
             "Value": why_undefined(self.state) if known is None else known,
             "Interval": bounds(self.low, self.high, self.level),
             "n": f"{count(self.n)} {clean(self.n_of, 60)}".rstrip(),
-            "Method": clean(self.method, 200),
+            "Method": clean(self.method, 140),
         }
 
     def __repr__(self) -> str:
@@ -85,6 +110,8 @@ class ShownVerdict(Shown):
     binding: Sequence[str]
     condition: str | None
     fragility: Mapping[str, Any]
+
+    _wordy = ("Say also", "Decided by")
 
     @property
     def said(self) -> str:

@@ -24,7 +24,7 @@ from assaymark.encoding import parse as parse
 from assaymark.encoding import problems_of as problems_of
 from assaymark.encoding import sha256_text as sha256_text
 from assaymark.encoding import to_json as to_json
-from assaymark.record_views import ShownDecision, ShownMeasurement, ShownVerdict
+from assaymark.record_views import ShownDecision, ShownJudgment, ShownMeasurement, ShownVerdict
 
 T = TypeVar("T")
 
@@ -297,7 +297,7 @@ class Score(Shown):
 
 
 @record
-class Judgment(Shown):
+class Judgment(ShownJudgment):
     """One judge's answer on one trajectory in one trial. ``scores`` is empty unless ``status`` is ok."""
 
     trajectory: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from assaymark.claims import decide_claims
+from assaymark.display import Folded, Note, Part, Result, parts_of
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.metrology.analysis import analyse
 from assaymark.metrology.arrow import score_table_of
@@ -24,7 +25,8 @@ from assaymark.metrology.streaming import score_sums
 from assaymark.metrology.sums import ScoreSums
 from assaymark.metrology.table import ScoreTable
 from assaymark.protocol import HUMAN_FAMILY, HUMAN_MODEL, JudgeSpec, Records, RubricChoice, Study, plan_hash
-from assaymark.records import AGGREGATE, DerivationKind, Measurement, Verdict, measurement_id
+from assaymark.records import AGGREGATE, DerivationKind, Measurement, Rows, Verdict, measurement_id
+from assaymark.typography import clean
 from assaymark.workflow.claiming import tally_of, verdict_file
 from assaymark.workflow.folder import RunFolder, write_atomic, write_json
 from assaymark.workflow.partitions import Computing, folder_sums
@@ -62,8 +64,8 @@ class TableSize:
     dimensions: int
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredTable:
+@dataclass(frozen=True, slots=True, repr=False)
+class MeasuredTable(Result):
     """What was found in a bare table of scores.
 
     ``planned`` says whether a study was given; without one the defaults stand in for it, and nothing was fixed before
@@ -80,6 +82,10 @@ class MeasuredTable:
     verdicts: tuple[Verdict, ...]
     notes: tuple[str, ...] = ()
     out: Path | None = None
+
+    def _parts(self) -> Iterator[Part]:
+        yield from (Note(clean(line)) for line in self.lines())
+        yield Folded("Every measurement", parts_of(Rows(self.measurements)))
 
     @property
     def tally(self) -> Mapping[str, int]:

@@ -15,11 +15,13 @@ from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.reference.words import words_of
 from assaymark.claims.benchmark import BenchRules, BenchVerdicts, decide_benchmark
 from assaymark.claims.boards import Board, Standing
+from assaymark.display import Note, Part, Result
 from assaymark.engine import Model
 from assaymark.engine.models import check_ready, is_outside
 from assaymark.errors import UnknownNameError
 from assaymark.protocol import AgentSpec
 from assaymark.records import Measurement
+from assaymark.report.notebook import bench_parts
 from assaymark.report.portbench import (
     BenchModel,
     BenchRun,
@@ -51,12 +53,17 @@ from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.tables import MEASUREMENTS, SCORES, VERDICTS, Store
 
 
-@dataclass(frozen=True, slots=True)
-class Benched:
-    """Where the page of a benchmark lies, and what to say of it."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Benched(Result):
+    """Where the page of a benchmark lies, what to say of it in a terminal, and the run that a notebook shows."""
 
     page: Path
     lines: tuple[str, ...]
+    run: BenchRun
+
+    def _parts(self) -> Iterator[Part]:
+        yield from bench_parts(self.run)
+        yield Note(f"page: {self.page}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -165,7 +172,7 @@ def _publish(folder: RunFolder, locked: LockedBench, parts: _Parts) -> Benched:
     """Write tables, verdicts and pages."""
     run, decided = _decided(folder, locked, parts)
     replace_files(folder.report, render_benchmark(run))
-    return Benched(folder.report / "index.html", tuple(_lines(parts, decided, locked.plan.level)))
+    return Benched(folder.report / "index.html", tuple(_lines(parts, decided, locked.plan.level)), run)
 
 
 def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[BenchRun, BenchVerdicts]:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from assaymark import __version__
 from assaymark.claims import certificate_name, certificates, decide_claims, index
+from assaymark.display import MARKS, Folded, Heading, Note, Part, Result, Said, parts_of
 from assaymark.errors import LedgerError, PlanError
 from assaymark.metrology import contested
 from assaymark.protocol import Study
-from assaymark.records import JSON, Measurement, Verdict
+from assaymark.records import JSON, Measurement, Rows, Verdict
+from assaymark.typography import clean, prose
 from assaymark.workflow.amendments import Amendment
 from assaymark.workflow.folder import RunFolder, json_text, replace_files, write_json
 from assaymark.workflow.locking import Locked, open_locked
@@ -20,6 +22,7 @@ from assaymark.workflow.probing import probe_basis
 from assaymark.workflow.tables import JUDGMENTS, MEASUREMENTS, PROBE, VERDICTS, Store
 
 FORMAT: Final = "assaymark verdicts 1"
+_SAID: Final = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +33,8 @@ class Panel:
     reference: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerdictFile:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class VerdictFile(Result):
     """``verdicts.json``: the verdicts of one run and the measurements they rest on.
 
     It holds no time and no random name: the same records, plan and replies make the same bytes.
@@ -48,6 +51,19 @@ class VerdictFile:
     tally: Mapping[str, int]
     verdicts: tuple[Verdict, ...]
     measurements: Mapping[str, Measurement] = field(default_factory=dict)
+
+    def _parts(self) -> Iterator[Part]:
+        """What may be said; what is withheld behind a line, named without its direction."""
+        yield Heading(f"{clean(self.title or self.study, 120)}: what may be said")
+        yield Note(" · ".join(f"{MARKS[level]} {count} {level}" for level, count in self.tally.items()))
+        for level in ("headline", "qualified"):
+            found = [one for one in self.verdicts if one.publication_level == level]
+            said = tuple(Said(level, one.said, prose(one.condition or "")) for one in found)
+            yield from said[:_SAID]
+            if more := said[_SAID:]:
+                yield Folded(f"{len(more)} more {level}", more)
+        if withheld := Rows(one for one in self.verdicts if one.publication_level == "no-claim"):
+            yield Folded(f"{len(withheld)} not to be said from this evidence", parts_of(withheld))
 
 
 def claim(folder: RunFolder) -> VerdictFile:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 from pydantic import ValidationError
 
+from assaymark.display import Note, Part, Result
 from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.importers.verdicts import VerdictLog, VerdictMap, parse_verdict_map, read_verdicts, verdict_map
@@ -49,6 +50,7 @@ from assaymark.protocol import JudgeSpec
 from assaymark.records import Judgment, Measurement, PairCall, canonical_json, parse, sha256_text
 from assaymark.report import Frame, judges_frame, render_comparison, render_datasheet
 from assaymark.report.datasheet import datasheet_path
+from assaymark.report.notebook import judges_parts
 from assaymark.workflow.asking import ask
 from assaymark.workflow.folder import RunFolder, new_folder, read_text, write_atomic
 from assaymark.workflow.pointwise import measure_pointwise
@@ -64,14 +66,18 @@ LOG_NON_CLAIMS: Final = (
 """What a datasheet made from somebody's log does not say."""
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+@dataclass(frozen=True, slots=True, repr=False)
+class Made(Result):
     """Datasheets that were made, how judges agree with each other, and where the pages lie."""
 
     sheets: tuple[Datasheet, ...]
     agreement: tuple[Measurement, ...]
     page: Path
     calls: int
+
+    def _parts(self) -> Iterator[Part]:
+        yield from judges_parts(self.sheets, self.agreement)
+        yield Note(f"page: {self.page}")
 
 
 # --- from calls of our own ------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from assaymark.display import Shown
 from assaymark.engine import Model, beside
 from assaymark.judging import numeric_ledger
 from assaymark.judging.evidence.material import Material
@@ -26,7 +27,7 @@ _WORTH_A_PROCESS: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class JudgeResult:
+class JudgeResult(Shown):
     """What judging did: ``made`` counts the calls of now, ``reasked`` those of the anchor probe and outside judge."""
 
     judgments: int

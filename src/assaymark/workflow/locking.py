@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
@@ -12,12 +12,14 @@ import numpy as np
 
 from assaymark import __version__
 from assaymark.agents.prompts import agent_texts
+from assaymark.display import Heading, Note, Part, Result
 from assaymark.engine import Model
 from assaymark.errors import LedgerError, PlanError
 from assaymark.judging import Rubric, load_rubric, plan_texts
 from assaymark.metrology import Preflight, preflight
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import JSON, Decision, to_json
+from assaymark.typography import clean
 from assaymark.workflow.amendments import Amendment, read_amendments
 from assaymark.workflow.date_probes import probe_dates
 from assaymark.workflow.folder import RunFolder, read_json, read_text, write_atomic, write_json
@@ -30,8 +32,8 @@ from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, HUMAN, Store,
 FORMAT: Final = "assaymark lock 1"
 
 
-@dataclass(frozen=True, slots=True)
-class Locked:
+@dataclass(frozen=True, slots=True, repr=False)
+class Locked(Result):
     """A locked plan, checked against the records and texts it was locked on."""
 
     study: Study
@@ -41,6 +43,10 @@ class Locked:
     preflight: Mapping[str, JSON]
     amendments: tuple[Amendment, ...] = ()
     date_probes: tuple[Mapping[str, JSON], ...] = ()
+
+    def _parts(self) -> Iterator[Part]:
+        yield Heading(f"{clean(self.study.title or self.study.name, 120)}: the lock")
+        yield from (Note(clean(line)) for line in lock_lines(self))
 
     @property
     def amended(self) -> tuple[str, ...]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from assaymark.claims import decide_claims, publication_level, withheld_phrase
+from assaymark.display import Note, Part, Result
 from assaymark.errors import InputError, Problem
 from assaymark.metrology import analyse, gating_test, wilson
 from assaymark.metrology.components import Components, averaged, variance_components
@@ -19,6 +20,7 @@ from assaymark.metrology.stability import gated
 from assaymark.metrology.table import ScoreTable
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import AGGREGATE, AdversarialStatus, Claim, Level, Measurement, Verdict
+from assaymark.typography import clean
 
 STUDIES: Final = 200
 """Simulated studies for each option: a share of one half is then known to about 7 points either way."""
@@ -83,8 +85,8 @@ class Prospect:
         return self.reached / self.studies
 
 
-@dataclass(frozen=True, slots=True)
-class CallPlan:
+@dataclass(frozen=True, slots=True, repr=False)
+class CallPlan(Result):
     """What each option would do for each claim.
 
     ``prospects`` is by claim id and option name. ``focus`` is the claim that the recommendation is for; ``rising`` the
@@ -99,6 +101,9 @@ class CallPlan:
     prospects: Mapping[tuple[str, str], Prospect]
     rising: Mapping[str, float]
     assumptions: tuple[str, ...] = ASSUMPTIONS
+
+    def _parts(self) -> Iterator[Part]:
+        yield from (Note(clean(line)) for line in lines(self))
 
     @property
     def document(self) -> Mapping[str, object]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import RenderableType
 
+from assaymark.display import Note, Part, Result
 from assaymark.errors import LedgerError
 from assaymark.judging import PLANTED
 from assaymark.metrology.datasheet import Datasheet
@@ -27,6 +28,7 @@ from assaymark.report import (
     study_frame,
     terminal_summary,
 )
+from assaymark.report.notebook import study_parts
 from assaymark.report.trail.judged import Judged
 from assaymark.report.trail.study import Calls, ReadCalls
 from assaymark.workflow.datasheets import datasheet_pages, stored_datasheets
@@ -49,12 +51,17 @@ from assaymark.workflow.tables import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Reported:
-    """Where the page lies, and what to show in the terminal."""
+@dataclass(frozen=True, slots=True, repr=False)
+class Reported(Result):
+    """Where the page lies, what to show in the terminal, and the run that a notebook shows."""
 
     page: Path
     summary: RenderableType
+    run: AssayRun
+
+    def _parts(self) -> Iterator[Part]:
+        yield from study_parts(self.run)
+        yield Note(f"page: {self.page}")
 
 
 def report(folder: RunFolder, *, calls: Calls = "all") -> Reported:
@@ -74,7 +81,7 @@ def report(folder: RunFolder, *, calls: Calls = "all") -> Reported:
     """
     shown = study_shown(folder)
     replace_files(folder.report, study_pages(shown, calls=calls))
-    return Reported(folder.report / "index.html", terminal_summary(shown.run))
+    return Reported(folder.report / "index.html", terminal_summary(shown.run), shown.run)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
+from assaymark.display import Told
 from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.judging.season.horizon_scores import HorizonGrades, HorizonScore, OutcomeGrade, horizon_score
@@ -49,8 +50,8 @@ from assaymark.workflow.sharing import hold_plan
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, JUDGMENTS, OUTCOMES, Store
 
 
-@dataclass(frozen=True, slots=True)
-class SeasonJudged:
+@dataclass(frozen=True, slots=True, repr=False)
+class SeasonJudged(Told):
     """What judging did: how many replies came now, and lines for whoever called."""
 
     made: int

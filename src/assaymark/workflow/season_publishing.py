@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -13,10 +13,12 @@ import numpy as np
 from assaymark import __version__
 from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season
 from assaymark.claims.messages import Catalogue, catalogue, english, languages
+from assaymark.display import Note, Part, Result
 from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import Level, Measurement, Verdict, content_id
 from assaymark.report import ALONE, Site
+from assaymark.report.notebook import season_parts
 from assaymark.report.season import season_frame, write_site
 from assaymark.report.season.inputs import SeasonRun
 from assaymark.workflow.claiming import Panel, tally_of
@@ -70,13 +72,18 @@ class SeasonVerdictFile:
     measurements: Mapping[str, Measurement] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class SeasonPublished:
-    """What was published: the pages, ``verdicts.json``, and lines for whoever called."""
+@dataclass(frozen=True, slots=True, repr=False)
+class SeasonPublished(Result):
+    """What was published: the pages, ``verdicts.json``, lines for whoever called, and the season for a notebook."""
 
     pages: tuple[Path, ...]
     file: SeasonVerdictFile
     lines: tuple[str, ...]
+    run: SeasonRun
+
+    def _parts(self) -> Iterator[Part]:
+        yield from season_parts(self.run)
+        yield from (Note(line) for line in self.lines)
 
 
 def publish_season(
@@ -107,7 +114,7 @@ def publish_season(
     made = decide_judged_season(folder, progress=progress)
     pages = publish_site(made.run, site, languages or shipped_languages(), made.sheets)
     progress("writing pages", 3, 3)
-    return SeasonPublished(pages, made.file, tuple(_lines(folder, site, pages, made)))
+    return SeasonPublished(pages, made.file, tuple(_lines(folder, site, pages, made)), made.run)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

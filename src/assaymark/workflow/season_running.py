@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
 
+from assaymark.display import Told
 from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.market.clock import Clock, Day
@@ -41,8 +42,8 @@ from assaymark.workflow.sharing import hold_plan
 _YOUNG: Final = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Stepped:
+@dataclass(frozen=True, slots=True, repr=False)
+class Stepped(Told):
     """What a command did: the days that were done now, each agent's net asset value after, and lines to print."""
 
     days: tuple[date, ...]

@@ -27,6 +27,7 @@ from assaymark.records import (
     Measurement,
     Outcome,
     PairCall,
+    Rows,
     Score,
     Verdict,
     canonical_json,
@@ -358,8 +359,8 @@ class Store:
         write_atomic(path, data)
         _LOG.info("wrote %s: %d rows", path, arrow.num_rows)
 
-    def read(self, table: Table[T]) -> list[T]:
-        """The records of a table.
+    def read(self, table: Table[T]) -> Rows[T]:
+        """The records of a table, in its order; in a notebook they show themselves as one.
 
         Raises
         ------
@@ -368,7 +369,7 @@ class Store:
         """
         if self.digest(table) is None:
             raise LedgerError(f"{self._path(table)} is not there; make it with {MADE_BY[table.name]}")
-        return table.from_arrow(self._file(table).read())
+        return Rows(table.from_arrow(self._file(table).read()))
 
     def contexts(self) -> dict[str, Context]:
         """The contexts by their content id, each checked against it."""

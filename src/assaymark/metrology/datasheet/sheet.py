@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Literal
 
 import numpy as np
 
+from assaymark.display import Heading, Note, Part, Shown, parts_of
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.datasheet.calls import key_of
 from assaymark.metrology.datasheet.measure import datasheet_measurements
 from assaymark.metrology.datasheet.sketch import NON_CLAIMS, sketch
-from assaymark.records import Measurement, PairCall, PairCondition, SlotVerdict, record
+from assaymark.records import Measurement, PairCall, PairCondition, Rows, SlotVerdict, record
+from assaymark.typography import clean, count
 
 
 @record
@@ -27,7 +29,7 @@ class AnchorPair:
 
 
 @record
-class Datasheet:
+class Datasheet(Shown):
     """One judge, measured as an instrument.
 
     ``arms`` are the instructions that were given and ``prompts`` the sha256 of each; ``manifest`` is the sha256 of
@@ -54,6 +56,15 @@ class Datasheet:
     planted: Mapping[str, float] | None = None
     anchors: Mapping[str, SlotVerdict] = field(default_factory=dict)
     pairs: Mapping[str, AnchorPair] = field(default_factory=dict)
+
+    def _parts(self) -> Iterator[Part]:
+        yield Heading(clean(self.judge, 60))
+        yield Note(f"{count(self.tasks)} tasks; calls: {', '.join(f'{key} {n:,}' for key, n in self.calls.items())}")
+        yield from (Note(clean(chip, 200)) for chip in self.sketch)
+        yield from parts_of(Rows(self.measurements))
+
+    def __repr__(self) -> str:
+        return f"Datasheet of {clean(self.judge, 60)}: {count(len(self.measurements))} measurements"
 
 
 def datasheet_of(

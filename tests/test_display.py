@@ -1,0 +1,202 @@
+"""Results show themselves: escaped, without script or request, withheld claims without their sentence."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assaymark.display import STYLE, Drawing, Folded, Grid, Heading, Note, Said, html, text
+from assaymark.records import Claim, Judgment, Measurement, Rows, Verdict, canonical_json
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</style><svg onload=alert(1)>",
+    "</div></details><iframe src=//evil>",
+    "&lt;b&gt; &amp;",
+    "\x1b[31mred\x1b[0m \u202egnp.exe \x00",
+    "[bold]markup[/bold] [link=http://evil]x[/link]",
+    "javascript:alert(1)",
+)
+ALLOWED = {"div", "style", "p", "span", "small", "table", "thead", "tbody", "tr", "th", "td", "details", "summary"}
+
+
+class Tags(HTMLParser):
+    """What a text is for a browser: its elements, their attributes, and whether each is closed."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.said: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open[-1:] != ["style"]:
+            self.said.append(data)
+
+
+def measurement(**given) -> Measurement:
+    base = {"name": "kappa", "labels": {"judge": "a"}, "value": -0.1234, "n": 45, "n_of": "records", "method": "mean"}
+    return Measurement(**base | given)
+
+
+def verdict(level="no-claim", kind="above", **given) -> Verdict:
+    claim = Claim(
+        id=f"{kind}[dimension=aggregate]", scope="pairwise-contrast", statement="cedar scores above birch.",
+        subjects=("cedar", "birch"), dimension="aggregate", asserts_order=True,
+    )  # fmt: skip
+    base = {
+        "claim": claim, "agreement_status": "publish", "stability_status": "judge-dependent",
+        "adversarial_status": "passed", "publication_level": level, "reasons": ("cedar leads birch by 0.41.",),
+        "binding": ("agreement", "stability"), "measurements": (), "plan_hash": "0", "condition": "Only so.",
+    }  # fmt: skip
+    return Verdict(**base | given)
+
+
+def check(page: str, allowed: set[str] = ALLOWED) -> Tags:
+    tags = Tags(page)
+    assert tags.open == []
+    assert {tag for tag, _ in tags.found} <= allowed
+    names = {name for _, attributes in tags.found for name in attributes}
+    assert names <= {"class", "scope", "role", "aria-label"}
+    return tags
+
+
+# --- safety ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", HOSTILE)
+def test_texts_from_records_are_text(bad):
+    shown = (
+        measurement(name=bad, labels={bad: bad}, method=bad, n_of=bad, unit=bad),
+        measurement(value=None, state=bad),
+        verdict("qualified", claim=Claim(
+            id=bad, scope="benchmark", statement=bad, subjects=(bad,), dimension=bad, asserts_order=False,
+        ), condition=bad, reasons=(bad,), fragility={bad: "headline"}),
+        verdict(claim=Claim(
+            id=bad, scope="benchmark", statement="s", subjects=(bad,), dimension=bad, asserts_order=False,
+        )),
+        Judgment(trajectory=bad, judge=bad, family=bad, rubric=bad, trial=1, status="invalid", scores={},
+                 call_key="", reason=bad),
+    )  # fmt: skip
+    for item in (*shown, Rows(shown[:2]), Rows(shown[2:4])):
+        check(item._repr_html_())
+        printed = repr(item)
+        assert "\x1b" not in printed
+        assert "\x00" not in printed
+        assert "\u202e" not in printed
+
+
+@given(st.text(max_size=40), st.sampled_from(["headline", "qualified", "no-claim", '"><b>']))
+def test_any_words_in_any_part_stay_words(words, level):
+    parts = [Heading(words), Note(words), Said(level, words, words), Grid((words,), ((words,), (words,)))]
+    tags = check(html([*parts, Folded(words, tuple(parts))]))
+    assert len([1 for tag, _ in tags.found if tag == "details"]) == 1
+    text(parts)
+
+
+def test_styles_stay_inside():
+    assert "@" not in STYLE
+    assert all(one.strip().startswith(".assay-shown") for one in re.findall(r"([^{}]+)\{", STYLE))
+    assert "url(" not in STYLE
+
+
+# --- what is said ---------------------------------------------------------------------------------------------------
+
+
+def test_a_withheld_claim_shows_neither_its_sentence_nor_its_reasons():
+    withheld = verdict()
+    for shown in (withheld._repr_html_(), repr(withheld), Rows([withheld])._repr_html_(), repr(Rows([withheld]))):
+        assert "withheld (above: birch, cedar; aggregate)" in " ".join(shown.split())
+        for never in ("scores above", "0.41", "Only so"):
+            assert never not in shown
+
+
+def test_of_withheld_first_places_none_is_set_apart():
+    """The one whose stability differs would be the leader's."""
+    shown = [repr(Rows([verdict(kind="first", stability_status=one)])) for one in ("stable", "judge-dependent")]
+    assert shown[0] == shown[1]
+    assert "judge-dependent" in repr(Rows([verdict()]))
+
+
+def test_a_permitted_claim_comes_with_its_condition():
+    for level in ("headline", "qualified"):
+        shown = verdict(level)._repr_html_()
+        assert f"assay-{level}" in shown
+        for part in ("“cedar scores above birch.”", "Say also: Only so.", "cedar leads birch by 0.41."):
+            assert part in shown
+    assert repr(verdict("qualified")).startswith("◐ qualified: cedar scores above birch. Say also: Only so.")
+
+
+def test_a_number_comes_with_what_it_takes_to_read_it():
+    known = measurement(low=-0.2, high=0.05, level=0.95)
+    assert repr(known).replace("\xa0", " ") == ("kappa[judge=a]: −0.123 (−0.200 to 0.050, 95 %), n = 45 records; mean")
+    assert repr(measurement()) == "kappa[judge=a]: −0.123 (no interval), n = 45 records; mean"
+    unknown = measurement(value=None, state="undefined: one trial, needs two")
+    for shown in (repr(unknown), unknown._repr_html_()):
+        assert "not defined: one trial, needs two" in shown
+
+
+def test_a_table_has_heads_for_its_columns_and_rows():
+    tags = check(Rows([measurement(), measurement(labels={})])._repr_html_())
+    scopes = [attributes.get("scope") for tag, attributes in tags.found if tag == "th"]
+    assert scopes == ["col"] * 6 + ["row"] * 2
+
+
+# --- rows -----------------------------------------------------------------------------------------------------------
+
+
+def test_rows_are_the_list_that_they_show():
+    items = [measurement(n=n) for n in range(30)]
+    rows = Rows(items)
+    assert rows == items
+    assert canonical_json(rows) == canonical_json(items)
+    assert isinstance(rows[3:5], Rows)
+    assert rows[3:5] == items[3:5]
+    assert rows[3] is items[3]
+    assert "20 of 30 rows" in rows._repr_html_()
+    assert "rows[20:40]" in repr(rows)
+    assert "of 10 rows" not in repr(rows[:10])
+
+
+def test_rows_of_other_things_are_shown_as_lists():
+    assert repr(Rows([1, 2])) == "[1, 2]"
+    assert Rows([1, 2])._repr_html_() is None
+    assert repr(Rows()) == "[]"
+    assert "Nothing is in it." in Rows()._repr_html_()
+
+
+def test_the_rows_stand_as_they_come():
+    shown = repr(Rows([measurement(name=name) for name in ("zinc", "alum")]))
+    assert shown.index("zinc") < shown.index("alum")
+
+
+# --- text -----------------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.text(max_size=60), st.text(max_size=300)), min_size=1, max_size=4))
+def test_lines_fit(rows):
+    for line in text([Grid(("a", "b"), tuple(rows))]).splitlines():
+        assert len(line) <= 100
+
+
+def test_markup_has_no_effect_in_a_terminal():
+    assert text([Note("[bold]x[/bold]")]) == "[bold]x[/bold]"
+
+
+def test_a_terminal_is_told_that_there_is_a_figure():
+    figure = Drawing("How far?", "Caption.", "<svg></svg>", "<svg></svg>", (".assay-fig .a{fill:red}",))
+    assert text([figure]) == "[figure: How far?]"
+    assert html([figure, Folded("more", (figure,))]).count(".assay-fig .a{fill:red}") == 1
