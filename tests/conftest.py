@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
 import sqlalchemy as sa
+from filelock import FileLock
 from hypothesis import settings
 from postgres_servers import schemas_of
 
@@ -44,11 +46,33 @@ def shared() -> Path:
 
 
 @pytest.fixture(scope="session")
-def demo(tmp_path_factory) -> Path:
+def once(tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """``once(name, build)``: a folder that ``build(folder)`` filled, once for all workers. Not to be changed."""
+    base = tmp_path_factory.getbasetemp()
+    root = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "once"
+
+    def made(name: str, build: Callable[[Path], object]) -> Path:
+        root.mkdir(exist_ok=True)
+        folder, done = root / name, root / f"{name}.done"
+        with FileLock(root / f"{name}.lock"):
+            if not done.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                build(folder)
+                done.touch()
+        return folder
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def demo(once) -> Path:
     """The run folder of a finished demo. Not to be changed."""
-    folder = tmp_path_factory.mktemp("demo") / "run"
-    assert main(["demo", "--out", str(folder)]) == 0
-    return folder
+
+    def build(folder: Path) -> None:
+        assert main(["demo", "--out", str(folder / "run")]) == 0
+
+    return once("demo", build) / "run"
 
 
 @pytest.fixture(scope="module")

@@ -44,6 +44,7 @@ _NAV: Final = (
 )
 
 _ASKED: Final = ("portbench-asked.css",)
+_TABLES: Final = ("portbench-tables.css",)
 
 
 def render_benchmark(run: BenchRun, site: Site = ALONE) -> Mapping[str, str]:
@@ -97,6 +98,7 @@ def _index(book: BenchBook, frame: Frame) -> str:
         "portbench.html",
         clean(run.title or "PortBench", 120),
         here="results",
+        styles=_TABLES,
         lede=lede(book),
         reference=bool(run.models) and all(model.reference for model in run.models),
         known=[
@@ -189,7 +191,7 @@ def _histories(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
                 "Histories",
                 here="histories",
                 views=views,
-                styles=("brush.css",),
+                styles=(*_TABLES, "brush.css"),
                 scripts=(*SCRIPTS, "brush.js"),
                 performance=performance_views(book, book.run.windows),
                 performance_answer=performance_answer(book),

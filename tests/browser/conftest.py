@@ -1,0 +1,38 @@
+"""Folders of pages that are opened, each built once for all workers, and where pictures of them go."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import page_examples
+import pytest
+
+NOT_SHOWN = shutil.ignore_patterns("ledger.db*", "objects", "tables")
+
+
+@pytest.fixture(scope="session")
+def example(once, request) -> Callable[[str], Path]:
+    """``example(name)``: the folder of an example's pages. Not to be changed."""
+
+    def built(name: str) -> Path:
+        if name == "demo":
+            demo = request.getfixturevalue("demo")
+            # A copy: tests of the demo write its pages again.
+            return once("pages-demo", lambda folder: shutil.copytree(demo, folder / "run", ignore=NOT_SHOWN)) / "run"
+        if name == "capitalbench":
+            shared = request.getfixturevalue("shared")
+            return once("pages-capitalbench", lambda folder: page_examples.capitalbench(folder / "run", shared)) / "run"
+        build = page_examples.BUILT[name]
+        return once(f"pages-{name.replace(' ', '-')}", lambda folder: build(folder / "run")) / "run"
+
+    return built
+
+
+@pytest.fixture(scope="session")
+def pictures() -> Path | None:
+    """Where pictures of all pages are wanted: the folder that ASSAYMARK_SCREENSHOTS names."""
+    named = os.environ.get("ASSAYMARK_SCREENSHOTS")
+    return Path(named).resolve() if named else None

@@ -1,0 +1,177 @@
+"""What Chromium finds on a page: what it says, asks and runs, whether it fits, and what a screen reader meets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final
+
+Setting = tuple[str, int]
+
+ALL_SETTINGS: Final[tuple[Setting, ...]] = (("light", 1440), ("dark", 1440), ("dark", 390), ("light", 390))
+TWO_SETTINGS: Final[tuple[Setting, ...]] = (("light", 1440), ("dark", 390))
+RULES: Final = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
+CSS_RULES: Final = ("color-contrast", "target-size", "scrollable-region-focusable", "link-in-text-block")
+"""Rules whose answer depends on how a page is laid out and painted; the others see the same in every setting."""
+
+HEIGHT: Final = 900
+_TALLEST: Final = 3000
+
+WATCH: Final = """
+window.__violations = [];
+addEventListener('securitypolicyviolation', e => window.__violations.push(e.violatedDirective + ' ' + e.blockedURI));
+"""
+"""Run ahead of anything on a page: it gathers what the policy of the page refused."""
+
+_OVERFLOWING: Final = """() => {
+  const wide = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth <= wide) return '';
+  const inside = e => { for (e = e.parentElement; e && e !== document.body; e = e.parentElement)
+    if (getComputedStyle(e).overflowX !== 'visible') return true; return false; };
+  const all = [...document.body.querySelectorAll('*')].filter(e => e.getBoundingClientRect().right > wide + 1);
+  const worst = all.find(e => !inside(e)) || document.body;
+  return document.documentElement.scrollWidth + ' px: ' + worst.outerHTML.slice(0, 120);
+}"""
+
+_SHAPE: Final = """keep => {
+  const walk = e => {
+    const times = new Map();
+    for (const one of [...e.children]) {
+      const own = walk(one), seen = (times.get(own) || 0) + 1;
+      times.set(own, seen);
+      if (seen > keep) one.remove();
+    }
+    const marks = [...e.attributes].map(a => a.name === 'class' ? a.name + a.value : a.name);
+    return e.tagName + marks.sort() + '(' + [...times.keys()].sort() + ')';
+  };
+  return walk(document.body);
+}"""
+"""What a page is built of, whatever it says and however long it is; ``keep`` of what is repeated stay."""
+
+_AXE: Final = """only => axe.run(document, {resultTypes: ['violations'], runOnly: only}).then(
+  found => found.violations.map(({id, nodes}) => {
+    const why = nodes[0].any.concat(nodes[0].all, nodes[0].none).map(one => one.message).join('; ');
+    return id + ' (' + nodes.length + '): ' + nodes[0].html.slice(0, 140) + ' | ' + why.slice(0, 200);
+  }))"""
+
+_CUT: Final = """() => [...document.querySelectorAll('main *')]
+  .filter(e => e.getClientRects().length && getComputedStyle(e).overflowX !== 'visible')
+  .filter(e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 1 && !e.closest('svg'))
+  .map(e => e.scrollWidth + ' px in ' + e.clientWidth + ': ' + e.outerHTML.slice(0, 120))"""
+
+
+@cache
+def axe_source() -> str:
+    """The script of axe-core, as a package of the test extra brings it."""
+    return files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+
+
+class Visitor:
+    """One tab that goes from page to page and remembers what each of them said and asked for."""
+
+    def __init__(self, context: Any, shots: Path | None = None) -> None:
+        self.shots = shots
+        self.page = context.new_page()
+        self.page.add_init_script(WATCH)
+        self.noise: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda one: self.noise.append(f"console {one.type}: {one.text}"))
+        self.page.on("pageerror", lambda one: self.noise.append(f"error: {one}"))
+        self.page.on("dialog", self._dialog)
+        self.page.on("request", lambda one: self.asked.append(one.url))
+
+    def _dialog(self, dialog: Any) -> None:
+        self.noise.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def open(self, url: str, setting: Setting = ALL_SETTINGS[0]) -> None:
+        """Load a page as a reader with such a screen does."""
+        self.noise.clear()
+        self.asked.clear()
+        self.set(setting)
+        self.page.goto(url)
+
+    def set(self, setting: Setting) -> None:
+        """Change screen and light while a page is open."""
+        scheme, width = setting
+        self.page.emulate_media(color_scheme=scheme, media="screen")
+        self.page.set_viewport_size({"width": width, "height": HEIGHT})
+
+    def spoken(self, *allowed: str) -> list[str]:
+        """What the open page said, what its policy refused, and what it asked for beside the ``allowed``."""
+        refused = [f"refused by its policy: {one}" for one in self.page.evaluate("window.__violations")]
+        return [*self.noise, *refused, *(f"asks for {url}" for url in self.asked if url not in allowed)]
+
+    def overflow(self, *widths: int) -> list[str]:
+        """At which widths the open page can be scrolled sideways, as it stands and with everything unfolded."""
+        found = []
+        for opened in (False, True):
+            if opened:
+                self.page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+            for width in widths:
+                self.page.set_viewport_size({"width": width, "height": HEIGHT})
+                if why := self.page.evaluate(_OVERFLOWING):
+                    found.append(f"at {width} px{' unfolded' if opened else ''} it is {why}")
+        return found
+
+    def shape(self) -> str:
+        """What the open page is built of: equal for pages that differ in texts and in the number of rows alone."""
+        return str(self.page.evaluate(_SHAPE, 1_000_000))
+
+    def shorten(self) -> None:
+        """Leave two rows of each kind on the open page: rules are for kinds of rows, and take their time over each."""
+        self.page.evaluate(_SHAPE, 2)
+
+    def barriers(self, settings: Sequence[Setting]) -> list[str]:
+        """What axe finds on the open page: by all rules as it first stands, by those of layout in other settings."""
+        found = []
+        self.page.evaluate(axe_source())
+        for number, (scheme, width) in enumerate(settings):
+            self.set((scheme, width))
+            only = {"type": "tag", "values": RULES} if not number else {"type": "rule", "values": CSS_RULES}
+            found += [f"axe, {scheme} {width}: {one}" for one in self.page.evaluate(_AXE, only)]
+        return found
+
+    def printed(self) -> list[str]:
+        """What would be lost on paper, 190 mm between its margins."""
+        self.page.emulate_media(media="print")
+        self.page.set_viewport_size({"width": 718, "height": HEIGHT})
+        self.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        found = [f"cut on paper: {one}" for one in self.page.evaluate(_CUT)]
+        if why := self.page.evaluate(_OVERFLOWING):
+            found.append(f"on paper it is {why}")
+        if self.page.evaluate("[...document.querySelectorAll('details')].some(one => !one.open)"):
+            found.append("on paper something stays folded")
+        return found
+
+    def picture(self, name: str, setting: Setting) -> Path | None:
+        """A picture of the open page in a setting, if somebody wants pictures."""
+        if self.shots is None:
+            return None
+        scheme, width = setting
+        target = self.shots / f"{name.replace('/', '~').removesuffix('.html')}-{width}-{scheme}.jpg"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self.set(setting)
+        tall = int(self.page.evaluate("document.documentElement.scrollHeight"))
+        self.page.set_viewport_size({"width": width, "height": min(max(tall, HEIGHT), _TALLEST)})
+        self.page.screenshot(path=str(target), type="jpeg", quality=60)
+        return target
+
+
+@contextmanager
+def visiting(browser: Any, shots: Path | None = None, **more: Any) -> Iterator[Visitor]:
+    """A tab in a context of its own; arguments go to the context."""
+    context = browser.new_context(viewport={"width": 1440, "height": HEIGHT}, **more)
+    try:
+        yield Visitor(context, shots)
+    finally:
+        context.close()
+
+
+def said(problems: Sequence[str]) -> str:
+    """Problems as a failing test shows them."""
+    return "\n" + json.dumps(list(problems), indent=1, ensure_ascii=False)

@@ -1,0 +1,204 @@
+"""What a page's file must be before any browser opens it: valid, whole, small, and with links that lead somewhere."""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+from urllib.parse import unquote, urlsplit
+from xml.etree.ElementTree import Element
+
+import html5lib
+
+MAIN_BYTES: Final = 200_000
+MAIN_PACKED: Final = 45_000
+OTHER_BYTES: Final = 1_000_000
+STYLE_BYTES: Final = 20_480
+SCRIPT_BYTES: Final = 3_072
+
+_LOADING: Final = {"img", "link", "iframe", "object", "embed", "base", "form", "audio", "video", "source", "template"}
+_PHRASING_ONLY: Final = {
+    "p", "span", "h1", "h2", "h3", "h4", "h5", "h6", "button", "label", "b", "i", "em", "strong", "small", "code",
+    "pre", "q", "cite", "output", "abbr", "time",
+}  # fmt: skip
+_FLOW: Final = {
+    "p", "div", "section", "article", "aside", "nav", "header", "footer", "main", "h1", "h2", "h3", "h4", "h5", "h6",
+    "ul", "ol", "li", "dl", "dt", "dd", "table", "thead", "tbody", "tr", "td", "th", "figure", "figcaption", "details",
+    "summary", "pre", "blockquote", "hr",
+}  # fmt: skip
+_PARENTS: Final = {
+    "li": {"ul", "ol"}, "tr": {"thead", "tbody", "tfoot"}, "td": {"tr"}, "th": {"tr"}, "caption": {"table"},
+    "dt": {"dl", "div"}, "dd": {"dl", "div"}, "figcaption": {"figure"}, "summary": {"details"},
+}  # fmt: skip
+_CHILDREN: Final = {
+    "ul": {"li"}, "ol": {"li"}, "tr": {"td", "th"}, "tbody": {"tr"}, "thead": {"tr"},
+    "table": {"caption", "colgroup", "thead", "tbody", "tfoot"}, "dl": {"dt", "dd", "div"},
+}  # fmt: skip
+_REFERENCES: Final = (
+    "for",
+    "headers",
+    "aria-labelledby",
+    "aria-describedby",
+    "aria-controls",
+    "aria-owns",
+    "data-tools",
+)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page as a strict parser sees it."""
+
+    name: str
+    text: str
+
+    @cached_property
+    def _parsed(self) -> tuple[Element, list[str]]:
+        parser = html5lib.HTMLParser(namespaceHTMLElements=False)
+        root = parser.parse(self.text)
+        return root, [f"{where}: {code} {data or ''}" for where, code, data in parser.errors]
+
+    @property
+    def errors(self) -> list[str]:
+        """What is not HTML, by line and column."""
+        return self._parsed[1]
+
+    @cached_property
+    def elements(self) -> list[tuple[Element, tuple[str, ...]]]:
+        """Every element with the names of those that it stands in, outermost first."""
+        return list(_walked(self._parsed[0], ()))
+
+    @cached_property
+    def ids(self) -> Counter[str]:
+        """How often each id is given."""
+        return Counter(element.attrib["id"] for element, _ in self.elements if "id" in element.attrib)
+
+    @property
+    def kinds(self) -> set[tuple[str, str]]:
+        """Every pair of an element's name and one of its attributes: what a page is built of, whatever it says."""
+        return {(str(one.tag), name) for one, _ in self.elements for name in ("", *one.attrib)}
+
+
+def _walked(element: Element, above: tuple[str, ...]) -> Iterator[tuple[Element, tuple[str, ...]]]:
+    if not isinstance(element.tag, str):
+        yield Element("a-comment"), above  # no template writes one into a page
+        return
+    yield element, above
+    for child in element:
+        yield from _walked(child, (*above, element.tag))
+
+
+def pages_below(root: Path) -> Mapping[str, Page]:
+    """All pages below a folder by their path in it, whatever they are."""
+    return {
+        path.relative_to(root).as_posix(): Page(path.relative_to(root).as_posix(), path.read_text(encoding="utf-8"))
+        for path in sorted(root.rglob("*.html"))
+    }
+
+
+def markup_problems(page: Page) -> list[str]:
+    """What is wrong with a page taken alone."""
+    found = [f"not HTML: {error}" for error in page.errors]
+    found += [f"id {name!r} stands {count} times" for name, count in page.ids.items() if count > 1]
+    tags = Counter(str(element.tag) for element, _ in page.elements)
+    found += [f"{tags[name]} {name}, wants one" for name in ("h1", "main", "title") if tags[name] != 1]
+    for element, above in page.elements:
+        found += _misplaced(element, above)
+    found += [f"{name}={word!r} names no id" for name, word in _references(page) if word not in page.ids]
+    return [f"{page.name}: {one}" for one in dict.fromkeys([*found, *_head(page), *_too_large(page)])]
+
+
+def _misplaced(element: Element, above: tuple[str, ...]) -> Iterator[str]:
+    tag, parent = str(element.tag), above[-1] if above else ""
+    if tag in _LOADING or "src" in element.attrib or tag == "a-comment":
+        yield f"{tag} has no place in a page"
+    if tag in _PARENTS and parent not in _PARENTS[tag]:
+        yield f"{tag} in {parent}"
+    if parent in _CHILDREN and tag not in _CHILDREN[parent]:
+        yield f"{tag} in {parent}"
+    if tag in _FLOW and parent in _PHRASING_ONLY:
+        yield f"{tag} in {parent}: {''.join(element.itertext())[:60]!r}"
+    if tag in ("a", "button") and {"a", "button"} & set(above):
+        yield f"{tag} inside of something that is clicked"
+    yield from (f"{tag} has {name}" for name in element.attrib if str(name).startswith("on"))
+    if tag == "th" and "scope" not in element.attrib:
+        yield f"th without scope: {''.join(element.itertext())[:60]!r}"
+    if tag == "table":
+        yield from _ragged(element)
+
+
+def _ragged(table: Element) -> Iterator[str]:
+    """Rows of a table that are wider or narrower than its first."""
+    widths: list[int] = []
+    reaching: list[tuple[int, int]] = []  # rows still to come, and columns, of cells that began further up
+    for row in table.iter("tr"):
+        cells = [(int(one.attrib.get("rowspan", 1)), int(one.attrib.get("colspan", 1))) for one in row]
+        widths.append(sum(columns for _, columns in (*cells, *reaching)))
+        reaching = [(rows - 1, columns) for rows, columns in (*cells, *reaching) if rows > 1]
+    if len(set(widths)) > 1:
+        yield f"table {table.attrib.get('id', '')!r} has rows of {sorted(set(widths))} cells"
+
+
+def _references(page: Page) -> Iterator[tuple[str, str]]:
+    for element, _ in page.elements:
+        for name in _REFERENCES:
+            yield from ((name, word) for word in element.attrib.get(name, "").split())
+        for name, value in element.attrib.items():
+            if value.startswith("url(#"):
+                yield str(name), value[5:-1]
+
+
+def _head(page: Page) -> Iterator[str]:
+    """What the head of every page has to have, and in which order."""
+    if not page.text.startswith("<!doctype html>\n<html lang="):
+        yield "does not begin with its doctype and language"
+    policy = page.text.find('<meta http-equiv="Content-Security-Policy" content="default-src &#39;none&#39;')
+    if not 0 < policy < page.text.find("<style>"):
+        yield "has no policy ahead of its style"
+    for wanted in ('<meta charset="utf-8">', '<meta name="viewport" content="width=device-width, initial-scale=1">'):
+        if wanted not in page.text:
+            yield f"lacks {wanted}"
+
+
+def _too_large(page: Page) -> Iterator[str]:
+    data = page.text.encode()
+    most = MAIN_BYTES if Path(page.name).name == "index.html" else OTHER_BYTES
+    if len(data) > most:
+        yield f"{len(data):,} bytes, at most {most:,}"
+    if most == MAIN_BYTES and (packed := len(gzip.compress(data))) > MAIN_PACKED:
+        yield f"{packed:,} bytes compressed, at most {MAIN_PACKED:,}"
+    for tag, most in (("style", STYLE_BYTES), ("script", SCRIPT_BYTES)):
+        size = sum(len((one.text or "").encode()) for one, _ in page.elements if one.tag == tag)
+        if size > most:
+            yield f"{size:,} bytes of {tag}, at most {most:,}"
+
+
+def link_problems(root: Path, pages: Mapping[str, Page]) -> list[str]:
+    """Links that lead out of the folder, to a file that is not there, or to an id that its page does not have."""
+    found = []
+    for page in pages.values():
+        for element, _ in page.elements:
+            for name in ("href", "{http://www.w3.org/1999/xlink}href"):
+                if name in element.attrib and (why := _lost(root, pages, page, element.attrib[name])):
+                    found.append(f"{page.name}: {element.tag} leads to {element.attrib[name][:120]!r}, {why}")
+    return list(dict.fromkeys(found))
+
+
+def _lost(root: Path, pages: Mapping[str, Page], page: Page, link: str) -> str:
+    parts = urlsplit(link)
+    if parts.scheme or parts.netloc or parts.path.startswith("/"):
+        return "which is not beside it"
+    target = (root / page.name).parent / unquote(parts.path) if parts.path else root / page.name
+    target = target.resolve()
+    if not target.is_relative_to(root.resolve()):
+        return "which is outside of its folder"
+    if not target.is_file():
+        return "which does not exist"
+    other = pages.get(target.relative_to(root.resolve()).as_posix())
+    if parts.fragment and (other is None or unquote(parts.fragment) not in other.ids):
+        return "which has no such id"
+    return ""

@@ -1,0 +1,89 @@
+"""Every page of every example as a file: valid, within its budget, and with links that lead somewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from looking import said
+from markup import Page, link_problems, markup_problems, pages_below
+from page_examples import NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_page_is_valid_within_its_budget_and_leads_somewhere(example, name):
+    root = example(name)
+    pages = pages_below(root)
+    assert any(Path(path).name in ("index.html", "datasheets.html") for path in pages)
+    problems = [problem for page in pages.values() for problem in markup_problems(page)]
+    problems += link_problems(root, pages)
+    assert not problems, said(problems)
+
+
+HEAD = (
+    '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+    '<meta http-equiv="Content-Security-Policy" content="default-src &#39;none&#39;">'
+    '<meta name="viewport" content="width=device-width, initial-scale=1">'
+    "<title>t</title><style>b{}</style></head><body>"
+)
+
+
+def test_a_page_without_a_fault_has_no_problem():
+    assert markup_problems(Page("a.html", HEAD + '<main id="m"><h1>One</h1><p>Two.</p></main></body></html>')) == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "said_of_it"),
+    [
+        ("<table><tbody><tr><th scope='row'>X</th>X</th></tr></tbody></table>", "not HTML"),
+        ("<p>a<div>b</div></p>", "not HTML"),
+        ("<p class='a' class='b'>x</p>", "not HTML"),
+        ("<p id='m'>x</p>", "id 'm' stands 2 times"),
+        ("<h1>Two</h1>", "2 h1, wants one"),
+        ("<p onclick='x()'>x</p>", "p has onclick"),
+        ("<img alt='' src='a.png'>", "img has no place"),
+        ("<!-- left over -->", "a-comment has no place"),
+        ("<ul><p>x</p></ul>", "p in ul"),
+        ("<span><div>x</div></span>", "div in span"),
+        ("<a href='#m'><button>x</button></a>", "button inside of something that is clicked"),
+        ("<table><tbody><tr><th>x</th></tr></tbody></table>", "th without scope"),
+        ("<table><tbody><tr><td>x</td></tr><tr><td>x</td><td>y</td></tr></tbody></table>", "rows of [1, 2] cells"),
+        ("<p aria-labelledby='nobody'>x</p>", "'nobody' names no id"),
+        (f"<p>{'x' * 1_000_000}</p>", "bytes, at most 1,000,000"),
+        (f"<style>{'b{}' * 8000}</style>", "bytes of style"),
+    ],
+)
+def test_faults_of_a_page_are_found(fault, said_of_it):
+    page = Page("a.html", f'{HEAD}<main id="m"><h1>One</h1>{fault}</main></body></html>')
+    assert any(said_of_it in problem for problem in markup_problems(page))
+
+
+def test_a_cell_that_reaches_down_counts_in_every_row_that_it_reaches():
+    table = (
+        "<table><tbody><tr><td rowspan='3'>a</td><td colspan='2'>b</td></tr><tr><td>c</td><td>d</td></tr>"
+        "<tr><td>e</td><td>f</td></tr><tr><td>g</td><td>h</td><td>i</td></tr></tbody></table>"
+    )
+    assert markup_problems(Page("a.html", f'{HEAD}<main id="m"><h1>One</h1>{table}</main></body></html>')) == []
+
+
+@pytest.mark.parametrize(
+    ("link", "why"),
+    [
+        ("b.html#there", ""),
+        ("#m", ""),
+        ("b.html#gone", "no such id"),
+        ("#gone", "no such id"),
+        ("c.html", "does not exist"),
+        ("../a.html", "outside of its folder"),
+        ("https://example.org/", "not beside it"),
+        ("javascript:alert(1)", "not beside it"),
+        ("/a.html", "not beside it"),
+    ],
+)
+def test_links_are_followed(tmp_path, link, why):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.html").write_text(f'{HEAD}<main id="m"><h1>One</h1><p><a href="{link}">x</a></p></main>')
+    (tmp_path / "in" / "b.html").write_text(f'{HEAD}<main id="there"><h1>One</h1></main>')
+    (tmp_path / "a.html").write_text("outside")
+    found = link_problems(tmp_path / "in", pages_below(tmp_path / "in"))
+    assert [why in one for one in found] == ([True] if why else [])
