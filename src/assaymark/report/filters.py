@@ -19,9 +19,9 @@ def level_filters(levels: Sequence[Level]) -> tuple[Filter, ...]:
 
 
 def kind_filters(rows: Sequence[MeasuredRow]) -> tuple[Filter, ...]:
-    """A button for each kind of measurement, in the order of the rows."""
-    seen = Counter((row.key, row.title) for row in rows)
-    return _with_all(len(rows), (Filter(key, title, count(n)) for (key, title), n in seen.items()))
+    """A button for each group of measurements, in the order of the rows."""
+    seen = Counter(row.group for row in rows)
+    return _with_all(len(rows), (Filter(group, group, count(n)) for group, n in seen.items()))
 
 
 def key_filters(keys: Sequence[str]) -> tuple[Filter, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Final
 
 from assaymark.records import Measurement, sha256_text
@@ -18,6 +19,9 @@ from assaymark.report.trail.rests import Rests
 _ROW_BYTES: Final = 240
 _REF_BYTES: Final = 20
 _LABEL_CHARS: Final = 80
+STYLES: Final = ("measured.css",)
+"""The style of pages of measurements, beside that of every page."""
+
 _TITLES: Final = {
     "kappa.mean_pairwise": "Agreement, mean pairwise κ",
     "kappa.fleiss": "Agreement, Fleiss κ",
@@ -52,6 +56,9 @@ _TITLES: Final = {
     "noise.repetition_stability": "Repetition stability",
     "noise.agent_floor": "Replicate floor",
     "judge.invalid_share": "Invalid replies",
+    "datasheet.gate": "Limits on a judge's datasheet",
+    "oracle.kappa": "Against the arithmetic oracle, κ",
+    "oracle.error": "Against the arithmetic oracle, mean error",
     "agent.answered": "Answers in the form asked for",
     "agent.limits_kept": "Decisions that keep every limit",
     "agent.seconds": "Seconds of a decision, median",
@@ -64,17 +71,31 @@ _TITLES: Final = {
     "forecast.mismatch": "Forecast arithmetic",
 }
 
+_GROUPS: Final = {
+    "Agreement": ("kappa", "redundancy"),
+    "Agents": ("score.effect", "contrast", "first", "rank", "mde"),
+    "A family left out": ("lofo",),
+    "Outside judge": ("probe",),
+    "Judges one by one": ("single", "panel"),
+    "Controls": ("cell", "terse", "style", "length_matched"),
+    "Other anchors, other times": ("anchor", "contamination"),
+    "Judges as instruments": ("noise", "judge", "datasheet", "oracle"),
+    "Conduct": ("agent", "score.length_correlation"),
+    "Evidence": ("evidence", "forecast"),
+}
+"""What the buttons above the rows show together: kinds by name, or by the head of their name."""
+
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRow:
-    """One measurement, ready to show. ``key`` is the group of its filter button, ``anchor`` its place in a page.
+    """One measurement, ready to show. ``anchor`` is its place in a page, ``group`` the words of its filter button.
 
     ``rests`` are the records that it was computed from, where they have pages.
     """
 
     id: str
     anchor: str
-    key: str
+    group: str
     title: str
     about: str
     value: str
@@ -99,7 +120,8 @@ def measured_rows(book: Book, rests: Rests | None = None) -> tuple[MeasuredRow, 
             return book.title(value)
         return clean(cell_title(value) if key == "cell" else value, _LABEL_CHARS)
 
-    return rows_of(book.run.measurements, _TITLES, shown, (lambda _: ()) if rests is None else rests.on)
+    groups = {name: words for words, names in _GROUPS.items() for name in names}
+    return rows_of(book.run.measurements, _TITLES, shown, (lambda _: ()) if rests is None else rests.on, groups)
 
 
 def rows_of(
@@ -107,6 +129,7 @@ def rows_of(
     titles: Mapping[str, str],
     shown: Callable[[str, str], str] = lambda _, value: clean(value, _LABEL_CHARS),
     rests: Callable[[Measurement], tuple[Ref, ...]] = lambda _: (),
+    groups: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[MeasuredRow, ...]:
     """Measurements by kind, in the order of the titles, and then by what they are about; never by value.
 
@@ -119,6 +142,8 @@ def rows_of(
         The label of a key and its value, as pages show it.
     rests : callable
         The records that a measurement was computed from.
+    groups : mapping of name, or head of a name, to words
+        Kinds that one button shows together; any other has a button of its own.
     """
     order = {name: at for at, name in enumerate(titles)}
     ordered = sorted(measurements, key=lambda m: (order.get(m.name, len(order)), _undirected(m), m.id))
@@ -130,7 +155,8 @@ def rows_of(
         about = "; ".join(f"{clean(key, 30)} {shown(key, item.labels[key])}" for key in sorted(item.labels))
         title = titles.get(item.name, clean(item.name, 60))
         place = anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}"
-        rows.append(_row(item, place, title, about, rests(item)))
+        group = groups.get(item.name) or groups.get(item.name.partition(".")[0], title)
+        rows.append(_row(item, place, group, title, about, rests(item)))
     return tuple(rows)
 
 
@@ -151,13 +177,13 @@ def _undirected(item: Measurement) -> str:
     return f"{item.name}[{','.join((*others, *pair))}]"
 
 
-def _row(item: Measurement, anchor: str, title: str, about: str, rests: tuple[Ref, ...]) -> MeasuredRow:
+def _row(item: Measurement, anchor: str, group: str, title: str, about: str, rests: tuple[Ref, ...]) -> MeasuredRow:
     level = f", {percent(item.level)}" if item.level is not None else ""
     bounds = "" if item.low is None or item.high is None else f"{span(item.low, item.high, 3)}{level}"
     return MeasuredRow(
         id=item.id,
         anchor=anchor,
-        key=clean(item.name, 60),
+        group=group,
         title=title,
         about=about or "the whole run",
         value=state_words(item) if item.value is None else _value(item),

@@ -9,6 +9,7 @@ from assaymark.report.filters import key_filters, kind_filters, level_filters
 from assaymark.report.formats import clean, count, counted, moment, percent, short_hash
 from assaymark.report.frame import ALONE, SCRIPTS, Frame, Link, Site
 from assaymark.report.levels import LEVELS, TALLY
+from assaymark.report.measured import STYLES as MEASURED
 from assaymark.report.measured import MeasuredRow, measured_links
 from assaymark.report.paging import paged, pager, part_names
 from assaymark.report.portbench.asked import QuestionView, question_views, questions_view
@@ -175,6 +176,7 @@ def _measurements(frame: Frame, pages: Mapping[str, Sequence[MeasuredRow]]) -> I
         values: dict[str, Any] = {
             "rows": rows,
             "filters": kind_filters(rows),
+            "styles": MEASURED,
             "total": counted(len(rows), "measurement"),
             "pager": pager(names, at),
         }
