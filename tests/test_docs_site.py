@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -166,6 +167,17 @@ def module(name: str) -> ModuleType:
 def test_the_page_of_printed_figures_is_as_generated() -> None:
     found = module("seeds_table")
     assert found.PAGE.read_text(encoding="utf-8") == found.page()
+
+
+def test_the_page_on_installing_keeps_its_limits_and_has_every_extra() -> None:
+    found = module("install")
+    text = found.PAGE.read_text(encoding="utf-8")
+    assert text.startswith(found.HEAD)
+    rows = re.findall(r"^\| [^|]+ \| ([\d,]+) (MB|s) \| (\d+) \2 \|$", text, re.M)
+    assert [unit for _, unit, _ in rows] == ["MB", "s"]
+    assert [value for value, _, limit in rows if int(value.replace(",", "")) > int(limit)] == []
+    extras = tomllib.loads(read(ROOT / "pyproject.toml"))["project"]["optional-dependencies"]
+    assert re.findall(r"^\| `(\w+)` \|", text, re.M) == list(found.EXTRAS) == list(extras)
 
 
 # --- the site ---------------------------------------------------------------------------------------------------------
