@@ -5,6 +5,7 @@ Commands live in modules of their own, each loaded when it is called: the list o
 
 from __future__ import annotations
 
+import logging
 import os
 
 # Before numpy is loaded, here and in the processes started from here: the matrices are small, and a linear algebra
@@ -12,7 +13,6 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import sys
-import traceback
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -22,13 +22,15 @@ from assaymark import __version__
 from assaymark.cli_root import Root
 from assaymark.cli_tools import Tools
 from assaymark.cli_verb import misuse
-from assaymark.cli_voice import WHOLE, Loudness, console, loudness, progress, speaking, tell
+from assaymark.cli_voice import WHOLE, Loudness, console, loudness, progress, speaking, tell, was_interrupt
 from assaymark.errors import AssayError, StoppedError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from assaymark.engine import Model
+
+_LOG: Final = logging.getLogger("assaymark.cli")
 
 DONE: Final = 0
 WRONG: Final = 1
@@ -63,7 +65,9 @@ def main(argv: list[str] | None = None) -> int:
         except KeyboardInterrupt:
             status = STOPPED
         except Exception as exc:
-            return _defect(exc)
+            if not was_interrupt(exc):
+                return _defect(exc)
+            status = STOPPED
         if status == STOPPED:  # outside of any work that says where it stopped
             return _told(STOPPED, f"stopped: {WHOLE}")
         return status if isinstance(status, int) else DONE
@@ -77,11 +81,11 @@ def _told(status: int, line: str) -> int:
 
 def _defect(error: Exception) -> int:
     """Say that the program is at fault; the whole of it to whoever wants to hear it."""
-    if loudness() is Loudness.VERBOSE:
-        tell("".join(traceback.format_exception(error)).rstrip())
-    how = "" if loudness() is Loudness.VERBOSE else "run it again with --verbose for the traceback, and "
+    verbose = loudness() is Loudness.VERBOSE
+    how = "report it with the traceback above" if verbose else "run it again with --verbose, and report the traceback"
     words = " ".join(f"{type(error).__name__}: {error}".split())
-    return _told(DEFECT, f"a defect of assaymark, {words}; {how}report it; what was finished is kept")
+    _LOG.error("a defect of assaymark, %s; %s; what was finished is kept", words, how, exc_info=error)
+    return DEFECT
 
 
 def models() -> Mapping[str, Model]:

@@ -47,7 +47,7 @@ def data_synth(
     short_help="a snapshot from a source",
     epilog=examples(
         "assaymark data pull files --option path=prices.csv --out market",
-        "assaymark data pull yahoo --symbol SPY --start 2024-01-01 --out market",
+        "assaymark data pull yfinance --symbol SPY --start 2024-01-01 --out market",
     ),
 )
 def data_pull(

@@ -168,7 +168,7 @@ def misuse(error: typer.TyperException) -> str:
     >>> misuse(typer.BadParameter("give a run folder"))
     'give a run folder'
     """
-    said = " ".join((error.message if type(error) is typer.BadParameter else error.format_message()).split())
+    said = " ".join(error.format_message().removeprefix("Invalid value: ").split())
     said = said.partition(" (Possible options:")[0].rstrip(".").replace(". Did you mean", "; did you mean")
     near: Sequence[str] = getattr(error, "possibilities", None) or ()
     if near:

@@ -7,6 +7,7 @@ import logging
 import signal
 import threading
 import time
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 from typer.main import get_command
 
-from assaymark.errors import StoppedError
+from assaymark.errors import AssayError, StoppedError
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -116,14 +117,16 @@ def _speak(wanted: Loudness) -> None:
 
 
 class _Teller(logging.Handler):
-    """Writes what the program notes to stderr, with the seconds since the command began when it is verbose."""
+    """Writes what the program notes to stderr: stages with the seconds since the command began, defects in full."""
 
     def __init__(self, began: float) -> None:
         super().__init__()
         self._began = began
 
     def emit(self, record: logging.LogRecord) -> None:
-        if loudness() is Loudness.VERBOSE:
+        if record.exc_info is not None and loudness() is Loudness.VERBOSE:
+            tell("".join(traceback.format_exception(record.exc_info[1])).rstrip())
+        if record.levelno < logging.WARNING:
             tell(f"[{time.monotonic() - self._began:7.1f} s] {record.getMessage()}")
         else:
             tell(f"assaymark: {record.getMessage()}")
@@ -184,5 +187,16 @@ def progress(kept: str = KEPT) -> Iterator[Progress]:
     with bars(console(stderr=True), quiet=loud is Loudness.QUIET, verbose=loud is Loudness.VERBOSE) as shown:
         try:
             yield shown
-        except KeyboardInterrupt:
-            raise StoppedError(f"stopped{shown.where()}: {kept}") from None
+        except BaseException as exc:
+            if was_interrupt(exc):
+                raise StoppedError(f"stopped{shown.where()}: {kept}") from None
+            raise
+
+
+def was_interrupt(error: BaseException | None) -> bool:
+    """Whether an error is a stop, or came of one: code that is stopped while it is loaded raises what it likes."""
+    while error is not None and not isinstance(error, AssayError):
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False

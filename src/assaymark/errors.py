@@ -70,15 +70,15 @@ class PlanError(AssayError):
 
 
 class UnknownNameError(AssayError):
-    """A name written by a person is not known. The message offers the closest known names.
+    """A name written by a person is not known. The message offers what was ``meant``, or else the closest known name.
 
     >>> print(UnknownNameError("judge", "audtor", ["auditor", "reader"]))
     unknown judge 'audtor'. Did you mean 'auditor'? Known: auditor, reader
     """
 
-    def __init__(self, kind: str, name: str, known: Sequence[str]) -> None:
+    def __init__(self, kind: str, name: str, known: Sequence[str], *, meant: str | None = None) -> None:
         self.kind, self.name, self.known = kind, name, tuple(sorted(known))
-        close = difflib.get_close_matches(name, self.known, n=1)
+        close = difflib.get_close_matches(name, self.known, n=1) if meant is None else [meant]
         hint = f" Did you mean {close[0]!r}?" if close else ""
         shown = self.known if len(self.known) <= MOST_NAMED else self.known[:_NAMED]
         more = len(self.known) - len(shown)

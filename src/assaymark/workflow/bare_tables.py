@@ -28,7 +28,7 @@ from assaymark.protocol import HUMAN_FAMILY, HUMAN_MODEL, JudgeSpec, Records, Ru
 from assaymark.records import AGGREGATE, DerivationKind, Measurement, Rows, Verdict, measurement_id
 from assaymark.typography import clean
 from assaymark.workflow.claiming import tally_of, verdict_file
-from assaymark.workflow.folder import RunFolder, write_atomic, write_json
+from assaymark.workflow.folder import RunFolder, missing, write_atomic, write_json
 from assaymark.workflow.partitions import Computing, folder_sums
 from assaymark.workflow.progress import Progress, counted, silent
 from assaymark.workflow.tables import MEASUREMENTS, Store
@@ -166,6 +166,8 @@ def measure_table(
     if path.is_dir():
         kept = None if folder is None else folder.path / "partitions"
         found = _of_folder(path, study, computing or Computing(), kept, progress)
+    elif not path.exists():
+        raise missing(path, "score table" if computing is None else "folder of partitions")
     elif computing is not None:
         raise PlanError(f"{path} is one file, which is measured here; only a folder of partitions can be spread")
     else:

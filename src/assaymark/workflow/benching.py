@@ -18,7 +18,7 @@ from assaymark.claims.boards import Board, Standing
 from assaymark.display import Note, Part, Result
 from assaymark.engine import Model
 from assaymark.engine.models import check_ready, is_outside
-from assaymark.errors import UnknownNameError
+from assaymark.errors import InputError
 from assaymark.protocol import AgentSpec
 from assaymark.records import Measurement
 from assaymark.report.notebook import bench_parts
@@ -49,6 +49,7 @@ from assaymark.workflow.bench_scores import pipeline_scores
 from assaymark.workflow.bench_traces import episode_trace
 from assaymark.workflow.claiming import FORMAT, Panel, VerdictFile, tally_of
 from assaymark.workflow.folder import RunFolder, replace_files, write_json
+from assaymark.workflow.model_problems import unknown_model
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.tables import MEASUREMENTS, SCORES, VERDICTS, Store
 
@@ -142,7 +143,7 @@ def _require_models(folder: RunFolder, text: str, source: str, models: Mapping[s
 
     Raises
     ------
-    UnknownNameError
+    InputError
         Nobody provides a model.
     ModelError
         A model has no key, or nobody is at its address.
@@ -152,8 +153,8 @@ def _require_models(folder: RunFolder, text: str, source: str, models: Mapping[s
     plan = parse_plan(text, source=source)
     wanted = [(one.model, one.args) for one in plan.models] + [(one.model, one.args) for one in plan.judges]
     for name, args in wanted:
-        if name not in models:
-            raise UnknownNameError("model", name, tuple(models))
+        if (problem := unknown_model(name, models)) is not None:
+            raise InputError(source, [problem])
         if not name.startswith("reference/"):
             check_ready(models[name], args)
 

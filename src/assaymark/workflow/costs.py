@@ -31,7 +31,7 @@ from assaymark.records import Decision, Rationale, sha256_text
 from assaymark.report import PaidView, money
 from assaymark.workflow.date_probes import sample_of
 from assaymark.workflow.deciding import agent_calls
-from assaymark.workflow.folder import RunFolder, read_text
+from assaymark.workflow.folder import RunFolder, missing, read_text
 from assaymark.workflow.locking import check_plan, open_locked
 from assaymark.workflow.paid import paid_views
 from assaymark.workflow.planned import planned_decisions
@@ -96,6 +96,8 @@ def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path 
     InputError
         The file of prices cannot be read, or the budget is negative or no number.
     """
+    if prices is not None and not prices.exists():
+        raise missing(prices, "file of prices")
     found = load_prices(prices)
     try:
         purse = None if budget is None else Purse(budget, found.bound, found.paid)

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from assaymark.errors import InputError, LedgerError, PlanError, Problem
 from assaymark.records import JSON, canonical_json, to_json
 
 _LOG: Final = logging.getLogger(__name__)
+_LISTED: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +92,7 @@ class RunFolder:
             It does not exist, or holds no records; says which command makes them.
         """
         if not self.path.is_dir():
-            raise InputError(str(self.path), [Problem("", "no such run folder; make one with: assaymark import")])
+            raise missing(self.path, "run folder", "make one with: assaymark import, or assaymark run")
         if not (self.tables / "manifest.json").is_file():
             raise InputError(
                 str(self.path), [Problem("", f"no records here; run: assaymark import FORMAT PATH --out {self.path}")]
@@ -162,11 +164,30 @@ def read_text(path: Path, what: str) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise InputError(str(path), [Problem("", f"no such {what}")]) from None
+        raise missing(path, what) from None
     except UnicodeDecodeError as exc:
         raise InputError(str(path), [Problem(f"byte {exc.start}", f"this {what} is not UTF-8 text")]) from None
     except OSError as exc:
         raise InputError(str(path), [Problem("", f"cannot read this {what}: {exc.strerror or exc}")]) from None
+
+
+def missing(path: Path, what: str, advice: str = "") -> InputError:
+    """That a file or folder which a person named is not there, with those beside it that may have been meant."""
+    return InputError(str(path), [Problem("", f"no such {what}" + (f"; {advice}" if advice else "") + _beside(path))])
+
+
+def _beside(path: Path) -> str:
+    """What lies where ``path`` should: what is nearly named so, else a few of its kind."""
+    parent = path.parent
+    try:
+        names = sorted(one.name for one in parent.iterdir() if not one.name.startswith("."))
+    except OSError:
+        return f"; there is no folder {parent}"
+    if near := get_close_matches(path.name, names, n=2):
+        return f"; did you mean {' or '.join(str(parent / name) for name in near)}?"
+    kin = [name for name in names if path.suffix and name.endswith(path.suffix)]
+    more = f" and {len(kin) - _LISTED} more" if len(kin) > _LISTED else ""
+    return f"; there is {', '.join(str(parent / name) for name in kin[:_LISTED])}{more}" if kin else ""
 
 
 def read_json(path: Path, what: str) -> JSON:

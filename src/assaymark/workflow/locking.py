@@ -190,7 +190,8 @@ def _same_plan(folder: RunFolder, fingerprint: str, source: str) -> Locked:
     if locked.plan_hash != fingerprint:
         raise PlanError(
             f"{source} differs from the plan locked in {folder.path} (plan hash {fingerprint[:12]}..., locked "
-            f"{locked.plan_hash[:12]}...); a locked plan is not changed: use a new run folder"
+            f"{locked.plan_hash[:12]}...); a locked plan is not changed in silence: use another --out, or say why it "
+            f"changes: assaymark amend {source} --out {folder.path} --reason WHY"
         )
     return locked
 

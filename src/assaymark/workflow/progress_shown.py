@@ -119,7 +119,7 @@ class Shown:
         last = self._last
         if last is None or last.done >= last.total:
             return ""
-        return f" while {last.what} ({last.done:,} of {last.total:,})"
+        return f" at {last.what} ({last.done:,} of {last.total:,})"
 
     def state(self, piece: Piece) -> str:
         """How far a piece of work is now."""

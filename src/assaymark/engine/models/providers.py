@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from typing import Final
 
 from assaymark.engine.calls import Model
@@ -88,12 +89,22 @@ class Models(Mapping[str, Model]):
             provider, _, rest = name.partition("/")
             _refuse_secrets(name)
             if not rest or provider not in self._providers:
-                raise KeyError(str(UnknownNameError("model", name, [*self._fixed, *EXAMPLES])))
+                raise KeyError(str(self._unknown(name)))
             try:
                 self._made[name] = self._providers[provider](rest)
             except InputError as exc:
                 raise KeyError(str(exc)) from None
         return self._made[name]
+
+    def _unknown(self, name: str) -> UnknownNameError:
+        """That nobody has this name. Of a provider that nobody knows, the others are named, not the models of one."""
+        provider, _, rest = name.partition("/")
+        ours = {one.partition("/")[0] for one in self._fixed}
+        if not rest or provider in ours:
+            return UnknownNameError("model", name, [*self._fixed, *EXAMPLES])
+        near = get_close_matches(provider, [*ours, *self._providers], n=1)
+        known = [*(f"{one}/MODEL" for one in ours), *EXAMPLES]
+        return UnknownNameError("model", name, known, meant=f"{near[0]}/{rest.lstrip('/')}" if near else None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._fixed)
