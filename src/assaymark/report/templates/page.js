@@ -29,7 +29,7 @@ for (const button of all("[data-copy]")) {
 }
 
 for (const tools of all("[data-tools]")) {
-  const id = "#" + tools.dataset.tools, rows = all(id + ">tbody>tr," + id + ">li");
+  const id = "#" + tools.dataset.tools, rows = all(["tbody>tr", "li", "section"].map(row => id + ">" + row).join());
   const buttons = all("button", tools), [box] = all("input", tools), [out] = all("output", tools);
   let key, texts;
   const show = () => {
