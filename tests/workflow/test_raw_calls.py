@@ -10,12 +10,13 @@ import pytest
 from outline import read
 from raw_pages import raw_texts
 
+from assaymark.cli import main
 from assaymark.engine import Ledger, Text
 from assaymark.errors import LedgerError
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.raw_calls import raw_calls
 from assaymark.workflow.reporting import report
-from assaymark.workflow.tables import ANCHOR, DECISIONS, JUDGMENTS, PROBE, Store
+from assaymark.workflow.tables import ANCHOR, DECISIONS, JUDGMENTS, PAIRS, POINTS, PROBE, Store
 
 CALLS = "calls/page-*.html"
 
@@ -124,6 +125,27 @@ def test_of_each_text_only_the_first_call_has_the_words(folder):
         seen |= {text.sha256: text for text in one.new}
         assert {text.sha256 for text in one.call.texts} <= seen.keys()
     assert all(Text.of(text.text) == text for text in seen.values())
+
+
+def test_a_datasheet_leads_to_answers_and_answers_to_their_calls(tmp_path):
+    """Over pairs and over single texts; a page that is made again is the same bytes."""
+    judges = [word for name in ("checklist", "reader") for word in ("--judge", f"reference/{name}")]
+    assert main(["datasheet", *judges, "--no-strict", "--out", str(tmp_path)]) == 0
+    folder = RunFolder(tmp_path)
+    store = Store(folder)
+    keys = {one.call_key for table in (PAIRS, POINTS) for one in store.read(table)}
+    pages = {path: path.read_text(encoding="utf-8") for path in folder.report.rglob("*.html")}
+    outlines = {path.relative_to(folder.report).as_posix(): read(page) for path, page in pages.items()}
+    named = Counter(key for page in pages.values() for key in re.findall(r"<dt>Key</dt><dd><code>(\w+)</code>", page))
+    assert named == Counter(keys)
+    for judge in ("checklist", "reader"):
+        links = [link for link in outlines[f"datasheet/{judge}.html"].links if link.startswith("../answers/")]
+        assert len(links) > 20
+        for link in links:
+            path, _, anchor = link.removeprefix("../").partition("#")
+            assert anchor in outlines[path].ids
+    assert main(["report", str(tmp_path)]) == 0
+    assert {path: path.read_text(encoding="utf-8") for path in folder.report.rglob("*.html")} == pages
 
 
 def test_a_call_that_was_never_planned_is_named(folder):

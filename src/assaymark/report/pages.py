@@ -36,9 +36,10 @@ from assaymark.report.ranks import ranks_view
 from assaymark.report.single import single_view
 from assaymark.report.stability import stability_view
 from assaymark.report.style import style_view
+from assaymark.report.trail.calls import ReadCalls
 from assaymark.report.trail.judged import OVERVIEW
 from assaymark.report.trail.refs import RECORDS
-from assaymark.report.trail.study import Calls, ReadCalls, Trail
+from assaymark.report.trail.study import Calls, Trail
 
 _NAV: Final = (
     Link("verdicts", "index.html", "Verdicts"),

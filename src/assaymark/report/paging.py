@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, Protocol, TypeVar
 
 from markupsafe import Markup, escape
@@ -28,6 +28,7 @@ class Sized(Protocol):
 
 
 R = TypeVar("R", bound=Sized)
+T = TypeVar("T")
 
 
 def row_bytes(markup: int, texts: Iterable[str]) -> int:
@@ -41,11 +42,20 @@ def row_bytes(markup: int, texts: Iterable[str]) -> int:
 
 def paged(rows: Sequence[R], limit: int = PAGE_BYTES) -> tuple[tuple[R, ...], ...]:
     """The rows in order, in pages that stay within ``limit`` bytes; at least one page, which may be empty."""
-    pages: list[tuple[R, ...]] = []
-    page: list[R] = []
+    return paged_by(rows, lambda row: row.size, limit)
+
+
+def paged_by(rows: Iterable[T], size_of: Callable[[T], int], limit: int) -> tuple[tuple[T, ...], ...]:
+    """The same for what does not know its size.
+
+    >>> paged_by("abcd", lambda _: 2, 5)
+    (('a', 'b'), ('c', 'd'))
+    """
+    pages: list[tuple[T, ...]] = []
+    page: list[T] = []
     size = 0
     for row in rows:
-        room = row.size
+        room = size_of(row)
         if page and size + room > limit:
             pages.append(tuple(page))
             page, size = [], 0

@@ -51,12 +51,15 @@ from assaymark.records import Judgment, Measurement, PairCall, canonical_json, p
 from assaymark.report import Frame, judges_frame, render_comparison, render_datasheet
 from assaymark.report.datasheet import datasheet_path
 from assaymark.report.notebook import judges_parts
+from assaymark.report.trail.answers import Answers, Booklet, answer_pages
+from assaymark.report.trail.calls import ReadCalls
+from assaymark.workflow.answered import answers_read, stored_answers
 from assaymark.workflow.asking import ask
 from assaymark.workflow.folder import RunFolder, missing, new_folder, read_text, write_atomic
 from assaymark.workflow.model_problems import unknown_model
 from assaymark.workflow.pointwise import measure_pointwise
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.tables import MEASUREMENTS, PAIRS, Store
+from assaymark.workflow.tables import MEASUREMENTS, PAIRS, POINTS, Store
 
 LOG_NON_CLAIMS: Final = (
     "That a preference in this log is an error: nothing here says which text is better.",
@@ -128,6 +131,7 @@ def measure_judges(
     with new_folder(folder.path), Ledger.open(folder.ledger):
         pass  # from here on the folder stays, whatever happens: it holds replies that were paid for
     calls: dict[str, list[PairCall]] = {}
+    points: list[Judgment] = []
     sheets = []
     for at, judge in enumerate(judges):
         sheet = _Sheet(judge, manifest.sha256, np.random.default_rng([seed, at]))
@@ -137,10 +141,13 @@ def measure_judges(
         if judge.model in PLANTED or (pointwise and judge.model not in PLANTED_PAIRS):
             found, graded = measure_pointwise(folder, judge, models, given, rubric=rubric, seed=seed, progress=progress)
             sheet.of_points(found, graded)
+            points += graded
         sheets.append(_beside(sheet.made, comparator))
     basis: dict[str, str | None] = {"stimuli": manifest.sha256, "judges": sha256_text(canonical_json(list(calls)))}
     if calls:
         Store(folder).write(PAIRS, [one for found in calls.values() for one in found], basis)
+    if points:
+        Store(folder).write(POINTS, points, basis)
     write_atomic(folder.path / "stimuli.json", stimuli_json(pairs, manifest))
     rng = np.random.default_rng([seed, len(sheets)])
     agreement = [between_kappa(calls[a], calls[b], rng=rng) for a, b in combinations(sorted(calls), 2)]
@@ -409,15 +416,24 @@ def _require_seed(seed: int) -> None:
 
 
 def datasheet_pages(
-    sheets: Sequence[Datasheet], agreement: Sequence[Measurement] = (), frame: Frame | None = None
-) -> dict[str, str]:
-    """The page of each judge, and the page that holds them side by side, in the frame of their run."""
+    sheets: Sequence[Datasheet],
+    agreement: Sequence[Measurement] = (),
+    frame: Frame | None = None,
+    *,
+    answers: Answers | None = None,
+    read: ReadCalls | None = None,
+) -> Iterator[tuple[str, str]]:
+    """The page of each judge, and the page that holds them side by side, in the frame of their run.
+
+    With ``answers``, the pages of these and, where ``read`` gives them, of their calls come first.
+    """
     frame = frame or judges_frame()
-    pages: dict[str, str] = {}
+    book = Booklet.of(answers or Answers())
+    yield from answer_pages(book, frame, read)
     for sheet in sheets:
-        pages.update(render_datasheet(sheet, [one for one in sheets if one.judge != sheet.judge], frame))
-    pages.update(render_comparison(sheets, agreement=agreement, frame=frame))
-    return pages
+        others = [one for one in sheets if one.judge != sheet.judge]
+        yield from render_datasheet(sheet, others, frame, book.rests).items()
+    yield from render_comparison(sheets, agreement=agreement, frame=frame).items()
 
 
 def stored_datasheets(folder: RunFolder) -> list[Datasheet]:
@@ -469,7 +485,8 @@ def datasheet_report(folder: RunFolder) -> Made:
 
 
 def _shown(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> Made:
-    for name, text in datasheet_pages(sheets, agreement).items():
+    pages = datasheet_pages(sheets, agreement, answers=stored_answers(folder), read=answers_read(folder))
+    for name, text in pages:
         write_atomic(folder.report / name, text)
     calls = sum(sheet.calls["all"] for sheet in sheets)
     return Made(tuple(sheets), tuple(agreement), folder.report / "datasheets.html", calls)

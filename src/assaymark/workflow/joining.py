@@ -24,6 +24,7 @@ from assaymark.report.front import (
 )
 from assaymark.report.portbench import render_benchmark
 from assaymark.report.trail.study import Calls
+from assaymark.workflow.answered import answers_read, stored_answers
 from assaymark.workflow.bench_plan import is_benchmark
 from assaymark.workflow.benching import bench_shown
 from assaymark.workflow.datasheets import datasheet_pages, stored_agreement, stored_datasheets
@@ -130,7 +131,7 @@ def _shown(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
         return _benchmark(folder)
     if is_season(folder):
         return _season(folder)
-    return _study(folder, calls) if folder.lock.is_file() else _judges(folder)
+    return _study(folder, calls) if folder.lock.is_file() else _judges(folder, calls)
 
 
 def _study(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
@@ -162,12 +163,14 @@ def _season(folder: RunFolder) -> tuple[FrontRun, Write]:
     return front_of_season(made.run), write
 
 
-def _judges(folder: RunFolder) -> tuple[FrontRun, Write]:
+def _judges(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
     sheets = stored_datasheets(folder)
 
     def write(out: Path, site: Site) -> None:
-        pages = datasheet_pages(sheets, stored_agreement(folder), judges_frame(COMPARISON, site))
-        for name, page in pages.items():
+        read = None if calls == "none" else answers_read(folder)
+        frame = judges_frame(COMPARISON, site)
+        pages = datasheet_pages(sheets, stored_agreement(folder), frame, answers=stored_answers(folder), read=read)
+        for name, page in pages:
             write_atomic(out / name, page)
 
     return front_of_judges(sheets, folder.path.resolve().name), write

@@ -29,8 +29,11 @@ from assaymark.report import (
     terminal_summary,
 )
 from assaymark.report.notebook import study_parts
+from assaymark.report.trail.answers import Answers
+from assaymark.report.trail.calls import ReadCalls
 from assaymark.report.trail.judged import Judged
-from assaymark.report.trail.study import Calls, ReadCalls
+from assaymark.report.trail.study import Calls
+from assaymark.workflow.answered import stored_answers
 from assaymark.workflow.datasheets import datasheet_pages, stored_datasheets
 from assaymark.workflow.folder import RunFolder, replace_files
 from assaymark.workflow.locking import Locked, open_locked
@@ -90,6 +93,7 @@ class StudyShown:
 
     run: AssayRun
     sheets: tuple[Datasheet, ...]
+    answers: Answers
     read: ReadCalls | None
 
 
@@ -106,14 +110,15 @@ def study_shown(folder: RunFolder) -> StudyShown:
     paid = _paid(folder)
     run = gather(locked, Store(folder), datasheets=tuple(sheet.judge for sheet in sheets), paid=paid)
     read = partial(raw_calls, folder) if folder.has_ledger and paid is not None else None
-    return StudyShown(run, sheets, read)
+    return StudyShown(run, sheets, stored_answers(folder), read)
 
 
 def study_pages(shown: StudyShown, site: Site = ALONE, *, calls: Calls = "all") -> Iterator[tuple[str, str]]:
     """Every page of a study with those of its judges, as path and text."""
     yield from each_page(shown.run, site, shown.read, calls)
     if shown.sheets:
-        yield from datasheet_pages(shown.sheets, frame=study_frame(shown.run, site)).items()
+        frame, read = study_frame(shown.run, site), shown.read if calls == "all" else None
+        yield from datasheet_pages(shown.sheets, frame=frame, answers=shown.answers, read=read)
 
 
 def gather(

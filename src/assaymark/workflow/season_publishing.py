@@ -167,7 +167,7 @@ def write_season(
 ) -> None:
     """Write every page of a season, and the datasheets of its judges, to an empty folder."""
     write_site(run, folder, languages, site)
-    for name, page in (datasheet_pages(sheets, frame=season_frame(run, site)) if sheets else {}).items():
+    for name, page in datasheet_pages(sheets, frame=season_frame(run, site)) if sheets else ():
         write_atomic(folder / name, page)
 
 

@@ -186,6 +186,9 @@ HUMAN: Final = replace(JUDGMENTS, name="human")
 ANCHOR: Final = replace(JUDGMENTS, name="anchor")
 """A subsample graded again under another rubric."""
 
+POINTS: Final = replace(JUDGMENTS, name="points")
+"""What judges gave to single texts, for their datasheets."""
+
 PROBE: Final = replace(JUDGMENTS, name="probe")
 """What the outside judge said about the contested pairs."""
 
@@ -290,6 +293,7 @@ MADE_BY: Final[Mapping[str, str]] = {
     ),
     **dict.fromkeys(("grades", "guesses", "replaced"), "assaymark season judge (no reply is asked for twice)"),
     "human": "assaymark import human, from the same file",
+    **dict.fromkeys(("pairs", "points"), "assaymark datasheet, or assaymark run (no reply is asked for twice)"),
     **dict.fromkeys(("judgments", "evidence", "anchor", "probe"), "assaymark judge (no reply is asked for twice)"),
     "measurements": "assaymark measure",
     "verdicts": "assaymark claim",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from assaymark.metrology.datasheet import STRICT
@@ -22,6 +22,10 @@ from assaymark.report.datasheet.wording import (
 from assaymark.report.evidence import Filter
 from assaymark.report.formats import clean, count, number, percent, state_words
 from assaymark.report.tables import Table
+from assaymark.report.trail.refs import Ref
+
+Rests = Callable[[Measurement], tuple[Ref, ...]]
+"""Gives the answers that a measurement was computed from."""
 
 _KEY = ("dark_current", "delta0.raw", "delta0.stable", "delta0.positional", "delta0.one_sided", "sensitivity",
         "threshold", "filler.preference", "criterion.shift", "pair.invalid_share")  # fmt: skip
@@ -29,7 +33,10 @@ _KEY = ("dark_current", "delta0.raw", "delta0.stable", "delta0.positional", "del
 
 @dataclass(frozen=True, slots=True)
 class EveryRow:
-    """One measurement, every cell in words. ``key`` is the group of its filter button."""
+    """One measurement, every cell in words. ``key`` is the group of its filter button.
+
+    ``rests`` are the answers that it was computed from, where they have pages.
+    """
 
     key: str
     title: str
@@ -40,6 +47,7 @@ class EveryRow:
     method: str
     planted: str
     defined: bool
+    rests: tuple[Ref, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +59,11 @@ class PlantedView:
     notes: tuple[str, ...]
 
 
-def every_rows(sheet: Opened) -> tuple[EveryRow, ...]:
-    """All measurements by kind, arm and step; undefined ones are named, none is left out."""
+def every_rows(sheet: Opened, rests: Rests = lambda _: ()) -> tuple[EveryRow, ...]:
+    """All measurements by kind, arm and step; undefined ones are named, none is left out.
+
+    ``rests`` gives the answers that a measurement was computed from.
+    """
     planted = sheet.sheet.planted or {}
     found = [m for m in sheet.sheet.measurements if not (sheet.is_log and _never_in_a_log(m))]
     ordered = sorted(found, key=_order)
@@ -67,6 +78,7 @@ def every_rows(sheet: Opened) -> tuple[EveryRow, ...]:
             method=_method(m),
             planted=_planted_words(m, planted),
             defined=m.value is not None,
+            rests=rests(m),
         )
         for m in ordered
     )

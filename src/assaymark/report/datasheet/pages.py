@@ -9,6 +9,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import Measurement
 from assaymark.report.datasheet.comparison import comparison_view
+from assaymark.report.datasheet.every import Rests
 from assaymark.report.datasheet.reading import MORE, Opened, comparable, datasheet_path, opened, xml_safe
 from assaymark.report.datasheet.sheet_view import sheet_view
 from assaymark.report.datasheet.summary import summary_svg
@@ -26,7 +27,10 @@ def judges_frame(first: str = COMPARISON, site: Site = ALONE) -> Frame:
 
 
 def render_datasheet(
-    sheet: Datasheet, peers: Sequence[Datasheet] = (), frame: Frame | None = None
+    sheet: Datasheet,
+    peers: Sequence[Datasheet] = (),
+    frame: Frame | None = None,
+    rests: Rests = lambda _: (),
 ) -> Mapping[str, str]:
     """The page of one judge and its summary figure, as relative path -> text. Equal datasheets give equal bytes.
 
@@ -39,6 +43,8 @@ def render_datasheet(
         under another prompt are left out, and named. With peers the page links to ``datasheets.html``.
     frame : Frame or None
         What stands around the pages of the run that the judge is part of; None for a judge by itself.
+    rests : callable
+        Gives the answers that a measurement was computed from, where they have pages beside these.
 
     Returns
     -------
@@ -57,7 +63,7 @@ def render_datasheet(
     fit = opened([peer for peer in others if comparable(sheet, peer)])
     unfit = opened([peer for peer in others if not comparable(sheet, peer)])
     this = Opened.of(sheet)
-    view = sheet_view(this, fit, unfit)
+    view = sheet_view(this, fit, unfit, rests)
     page = datasheet_path(sheet.judge)
     figure = page.removesuffix(".html") + ".svg"
     more = page.removesuffix(".html") + f"{MORE}.html"

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from assaymark.report.datasheet.every import EveryRow, PlantedView, every_rows, filters, level_words, planted_view
+from assaymark.report.datasheet.every import (
+    EveryRow,
+    PlantedView,
+    Rests,
+    every_rows,
+    filters,
+    level_words,
+    planted_view,
+)
 from assaymark.report.datasheet.further import Section, drift_section, pointwise_section, repeat_section
 from assaymark.report.datasheet.plots import Missing, Plot
 from assaymark.report.datasheet.profile import Profile, profile_of
@@ -59,6 +67,7 @@ class SheetView:
     absent: tuple[tuple[str, str], ...]
     planted: PlantedView | None
     rows: tuple[EveryRow, ...]
+    rests: bool
     apart: bool
     filters: tuple[Filter, ...]
     total: str
@@ -66,10 +75,13 @@ class SheetView:
     non_claims: tuple[str, ...]
 
 
-def sheet_view(sheet: Opened, fit: Sequence[Opened], unfit: Sequence[Opened]) -> SheetView:
-    """The view of one judge with the peers that its figures may hold, and those that they may not."""
+def sheet_view(sheet: Opened, fit: Sequence[Opened], unfit: Sequence[Opened], rests: Rests = lambda _: ()) -> SheetView:
+    """The view of one judge with the peers that its figures may hold, and those that they may not.
+
+    ``rests`` gives the answers that a measurement was computed from.
+    """
     drawn = (sheet, *fit[:PEERS])
-    rows = every_rows(sheet)
+    rows = every_rows(sheet, rests)
     planted = planted_view(sheet)
     sections = (pointwise_section(sheet), repeat_section(sheet), drift_section(sheet))
     quiet, seeing = _quiet(sheet, drawn), _seeing(sheet, drawn)
@@ -89,6 +101,7 @@ def sheet_view(sheet: Opened, fit: Sequence[Opened], unfit: Sequence[Opened]) ->
         absent=_absent(sheet),
         planted=planted,
         rows=rows,
+        rests=any(row.rests for row in rows),
         apart=len(rows) > TOGETHER,
         filters=filters(rows, log=sheet.is_log),
         total=counted(len(rows), "measurement"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Generic
 
@@ -43,6 +43,10 @@ class AskedCall:
     attempts: int = 0
     usd: float | None = None
     in_batch: bool = False
+
+
+ReadCalls = Callable[[Sequence[str]], Iterator[AskedCall]]
+"""Reads the calls with these keys from a ledger, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,7 @@ class TextView:
 class _Pages(Generic[R]):
     """A long list that is cut into pages while it is made: only the page under way is in memory."""
 
+    folder: str
     stem: str
     done: int = 0
     size: int = 0
@@ -119,6 +124,8 @@ def call_pages(
     uses: Mapping[str, Sequence[Ref]],
     frame: Frame,
     places: MutableMapping[str, str],
+    *,
+    folder: str = FOLDER,
 ) -> Iterator[tuple[str, str]]:
     """The pages of calls and of their texts, one at a time, as path and HTML.
 
@@ -131,8 +138,10 @@ def call_pages(
     frame : Frame
     places : mutable mapping of call key to str
         Filled with where each call stands, below the folder of the report.
+    folder : str
+        Where the pages lie in it.
     """
-    texts, cards = _Pages[TextView]("texts"), _Pages[CallView]("page")
+    texts, cards = _Pages[TextView](folder, "texts"), _Pages[CallView](folder, "page")
     found: dict[str, Ref] = {}
     for one in calls:
         for text in one.new:
@@ -144,7 +153,7 @@ def call_pages(
                     yield _text_page(texts, texts.done, full, frame, last=False)
         card = _call_view(one, uses.get(one.key, ()), found)
         ready = cards.add(card)
-        places[one.key] = f"{FOLDER}/{cards.here}#{card.anchor}"
+        places[one.key] = f"{folder}/{cards.here}#{card.anchor}"
         if ready:
             yield _call_page(cards, cards.done, ready, frame, last=False)
     if texts.rows:
@@ -157,7 +166,7 @@ def _call_page(
     pages: _Pages[CallView], at: int, rows: Sequence[CallView], frame: Frame, *, last: bool
 ) -> tuple[str, str]:
     name = pages.name(at)
-    return f"{FOLDER}/{name}", frame.render(
+    return f"{pages.folder}/{name}", frame.render(
         "trail-calls.html",
         f"Calls, part {at}",
         **BELOW,
@@ -171,7 +180,7 @@ def _call_page(
 def _text_page(
     pages: _Pages[TextView], at: int, rows: Sequence[TextView], frame: Frame, *, last: bool
 ) -> tuple[str, str]:
-    return f"{FOLDER}/{pages.name(at)}", frame.render(
+    return f"{pages.folder}/{pages.name(at)}", frame.render(
         "trail-texts.html",
         f"Texts that were shown, part {at}",
         **BELOW,

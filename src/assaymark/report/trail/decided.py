@@ -11,7 +11,7 @@ from assaymark.records import Decision, content_id
 from assaymark.report.filters import key_filters
 from assaymark.report.formats import clean, count, counted
 from assaymark.report.frame import Frame
-from assaymark.report.paging import pager, row_bytes
+from assaymark.report.paging import paged_by, pager, row_bytes
 from assaymark.report.trail.judged import PAGE, Shelf, Subject, subject_of
 from assaymark.report.trail.refs import BELOW, Ref
 
@@ -39,19 +39,13 @@ class DecisionRow:
 def planned(shelf: Shelf) -> tuple[tuple[str, tuple[Decision, ...]], ...]:
     """The pages of decisions as path and decisions: by agent, control texts last, then by time."""
     judges = len(shelf.groups)
-    pages: list[tuple[str, tuple[Decision, ...]]] = []
-    page: list[Decision] = []
-    size = 0
-    for one in sorted(shelf.judged.decisions, key=_place):
-        room = row_bytes(
-            _ROW + _LINK * judges, (subject_of(one).words, one.record_id[:60], one.cluster[:60], _orders(one))
-        )
-        if page and size + room > PAGE:
-            pages.append((_path(len(pages) + 1), tuple(page)))
-            page, size = [], 0
-        page.append(one)
-        size += room
-    return (*pages, (_path(len(pages) + 1), tuple(page)))
+
+    def size(one: Decision) -> int:
+        texts = (subject_of(one).words, one.record_id[:60], one.cluster[:60], _orders(one))
+        return row_bytes(_ROW + _LINK * judges, texts)
+
+    pages = paged_by(sorted(shelf.judged.decisions, key=_place), size, PAGE)
+    return tuple((f"{FOLDER}/page-{at:03d}.html", rows) for at, rows in enumerate(pages, 1))
 
 
 def decision_places(pages: Sequence[tuple[str, Sequence[Decision]]]) -> dict[str, str]:
@@ -97,10 +91,6 @@ def decision_pages(
 def anchor(decision: Decision) -> str:
     """The id of a decision's row."""
     return f"d{content_id(decision.record_id)[:12]}"
-
-
-def _path(at: int) -> str:
-    return f"{FOLDER}/page-{at:03d}.html"
 
 
 def _place(one: Decision) -> tuple[Subject, float, str]:

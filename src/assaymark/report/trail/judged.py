@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from functools import partial
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from assaymark.records import Decision, Judgment, content_id
 from assaymark.report.formats import clean
 from assaymark.report.kinds import cell_title
-from assaymark.report.paging import file_stems, row_bytes
+from assaymark.report.paging import file_stems, paged_by, row_bytes
 
 FOLDER: Final = "judgments"
 OVERVIEW: Final = f"{FOLDER}/index.html"
 PAGE: Final = 380_000
 """Bytes of rows on one page of judgments or decisions."""
 
+T = TypeVar("T")
 Part = Literal["panel", "anchors", "outside", "grades"]
 PARTS: Final[Mapping[Part, str]] = {
     "panel": "",
@@ -123,7 +125,8 @@ class Shelf:
         first: dict[tuple[Part, str, Subject], str] = {}
         for key, stem in zip(keys, stems, strict=True):
             rows = sorted(by_judge[key], key=lambda one: _place(one, decisions))
-            pages = tuple(_pages(stem, rows, decisions, dimensions))
+            sizes = partial(_size, decisions=decisions, dimensions=dimensions)
+            pages = page_paths(stem, paged_by(rows, sizes, PAGE))
             for path, page in pages:
                 for one in page:
                     first.setdefault((*key, subject(one, decisions)), f"{path}#{anchor(one)}")
@@ -175,28 +178,17 @@ def _place(one: Judgment, decisions: Mapping[str, Decision]) -> tuple[Subject, f
     return about, when, one.trajectory, one.trial
 
 
-def _pages(
-    stem: str, rows: Sequence[Judgment], decisions: Mapping[str, Decision], dimensions: int
-) -> Iterator[tuple[str, tuple[Judgment, ...]]]:
-    page: list[Judgment] = []
-    size = at = 0
-    for one in rows:
-        room = _size(one, decisions.get(one.trajectory), dimensions)
-        if page and size + room > PAGE:
-            at += 1
-            yield _path(stem, at), tuple(page)
-            page, size = [], 0
-        page.append(one)
-        size += room
-    yield _path(stem, at + 1), tuple(page)
+def page_paths(stem: str, pages: Sequence[tuple[T, ...]]) -> tuple[tuple[str, tuple[T, ...]], ...]:
+    """Pages of one judge with the paths where they lie. No judge's own page has a tilde in its name: see `file_stems`.
+
+    >>> page_paths("judgments/x", [("a",), ("b",)])
+    (('judgments/x.html', ('a',)), ('judgments/x~2.html', ('b',)))
+    """
+    return tuple((f"{stem}.html" if at == 1 else f"{stem}~{at}.html", rows) for at, rows in enumerate(pages, 1))
 
 
-def _path(stem: str, at: int) -> str:
-    # No judge's own page can have a name with a tilde in it: see `file_stems`.
-    return f"{stem}.html" if at == 1 else f"{stem}~{at}.html"
-
-
-def _size(one: Judgment, decision: Decision | None, dimensions: int) -> int:
+def _size(one: Judgment, *, decisions: Mapping[str, Decision], dimensions: int) -> int:
+    decision = decisions.get(one.trajectory)
     texts = [one.trajectory[:60], one.reason or "", *(quote[:40] for quote in one.evidence[:3])]
     texts += [] if decision is None else [decision.agent.id[:80] * 2, decision.cluster[:60]]
     return row_bytes(_ROW + _SCORE * dimensions, [text[:300] for text in texts])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from assaymark.records import Decision, Evidence
 from assaymark.report.frame import Frame
-from assaymark.report.trail.calls import AskedCall, call_pages
+from assaymark.report.trail.calls import ReadCalls, call_pages
 from assaymark.report.trail.decided import decision_pages, decision_places, decisions_by, planned
 from assaymark.report.trail.judged import Judged, Shelf, subject_of
 from assaymark.report.trail.judgments import judgment_pages
@@ -18,9 +18,6 @@ from assaymark.report.trail.rests import Rests
 
 Calls = Literal["all", "judged", "none"]
 """Which calls have pages: every call that a record rests on, those of the judges alone, or none."""
-
-ReadCalls = Callable[[Sequence[str]], Iterator[AskedCall]]
-"""Reads the calls with these keys from a ledger, in this order."""
 
 
 @dataclass(frozen=True, slots=True)
