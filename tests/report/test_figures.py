@@ -200,3 +200,10 @@ def test_an_undefined_kappa_of_a_format_decides_without_a_stroke():
     for figure in forest("f", rows, GATES, "t", "d"):
         assert any(text.endswith("in table") for _, _, text in TEXTS.findall(figure))
         assert figure.count('class="mnl"') == 1
+
+
+def test_a_table_of_bars_is_called_what_it_is_called():
+    """The names of its rows were once taken for its title."""
+    rows = [BarRow("All", "10", (BarCell(0.5, "50 %"),), total=True), BarRow("Alder", "4", (BarCell(0.2, "20 %"),))]
+    for figure in bar_table("b", ["supported"], rows, "Shares of each state", "d"):
+        assert ">Shares of each state</title>" in figure

@@ -249,7 +249,7 @@ def test_only_permitted_gaps_have_a_number():
     assert view.answer == "28 gaps of 70 may be named; the others are withheld."
     assert all("Marten" in row[0] for row in view.table.rows)
     assert all(cell.startswith("Marten +") for row in view.table.rows for cell in row[1:])
-    assert view.charts[0].svg.count('class="tk ink"') == 4
+    assert view.charts[0].svg.count('class="tk ink am"') == 4
     assert 'class="novoid"' in view.charts[0].svg
     halted = gaps_view(Book.of(full_runs.halted()))
     assert halted.table is None

@@ -115,12 +115,12 @@ def test_labels_stay_apart_where_twelve_models_crowd():
         for at in range(12)
     ]
     wide, _ = stress_scatter("s", found, 0.1, "w", "t", "d")
-    texts = re.findall(r'<text ([^>]*)class="tb halo" x="([\d.]+)" y="([\d.]+)">([^<]+)', wide)
+    texts = re.findall(r'<text class="tb halo( a[em])?" x="([\d.]+)" y="([\d.]+)">([^<]+)', wide)
     assert len(texts) == 12
     boxes = []
     for anchor, x, y, text in texts:
         width = text_width(text, 13)
-        left = float(x) - (width if "end" in anchor else width / 2 if "middle" in anchor else 0)
+        left = float(x) - (width if "ae" in anchor else width / 2 if "am" in anchor else 0)
         boxes.append((left, float(y) - 11, left + width, float(y) + 2))
     for a, b in combinations(boxes, 2):
         over = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])

@@ -42,9 +42,14 @@ def drawn(panel) -> str:
 
 
 def elements(panel, tag):
-    """All elements of a kind, as their attributes; a text has its words under "text"."""
+    """All elements of a kind, as their attributes; a text has its words under "text" and its place under "anchor"."""
     root = ElementTree.fromstring(f"<svg>{drawn(panel)}</svg>")
-    return [{**found.attrib, "text": found.text or ""} for found in root.iter(tag)]
+    made = [{**found.attrib, "text": found.text or ""} for found in root.iter(tag)]
+    for one in made:
+        kinds = one.get("class", "").split()
+        one["anchor"] = "middle" if "am" in kinds else "end" if "ae" in kinds else "start"
+        one["class"] = " ".join(kind for kind in kinds if kind not in ("am", "ae"))
+    return made
 
 
 def texts(panel):
@@ -54,7 +59,7 @@ def texts(panel):
 def ticks(panel, anchor):
     """Where the labels of an axis stand: across for "middle", down (the line, not the baseline) for "end"."""
     key, shift = ("x", 0) if anchor == "middle" else ("y", 4)
-    found = [t for t in elements(panel, "text") if t.get("text-anchor") == anchor and t["class"] in ("tk", "tb12")]
+    found = [t for t in elements(panel, "text") if t["anchor"] == anchor and t["class"] in ("tk", "tb12")]
     return {t["text"]: float(t[key]) - shift for t in found}
 
 
@@ -117,7 +122,7 @@ def test_no_name_on_a_map_leaves_it_and_no_two_overlap(points, width):
         if not t["class"].endswith("t halo"):
             continue
         x, y, size = float(t["x"]), float(t["y"]), text_width(t["text"], 13)
-        left = x + {"start": 0, "middle": -size / 2, "end": -size}[t.get("text-anchor", "start")]
+        left = x + {"start": 0, "middle": -size / 2, "end": -size}[t["anchor"]]
         assert left >= -1
         assert left + size <= width + 1
         boxes.append(Box(left, y - 9, left + size, y + 2))

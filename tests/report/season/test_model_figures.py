@@ -118,7 +118,7 @@ def test_the_word_for_the_start_stands_clear_of_the_next_day(days):
     words = NavWords(start="Beginn", fall="f", deepest="d", ticks=lambda value: f"{value:g}")
     made = NavChart("n", (NavLine("a", np.linspace(1, 2, days + 1), "+1 %", "own"),), words)
     for svg in nav_figure(made, "t", "d"):
-        found = re.findall(r'<text (?:text-anchor="middle" )?class="tk" x="([\d.]+)" y="(?:368|288)">(\w+)<', svg)
+        found = re.findall(r'<text class="tk(?: am)?" x="([\d.]+)" y="(?:368|288)">(\w+)<', svg)
         (start, _), (second, text), *_ = found
         assert float(second) - text_width(text, 12) / 2 >= float(start) + text_width("Beginn", 12) + 7
 

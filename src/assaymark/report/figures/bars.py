@@ -44,14 +44,15 @@ def _wide(name: str, columns: Sequence[str], rows: Sequence[BarRow], title: str,
     parts += [label(left + at * width, 14, fit(text, width - 4, 13), "tb") for at, text in enumerate(columns)]
     y = 24.0
     titles = shortened([row.title for row in rows], 180, 13)
-    for title, row in zip(titles, rows, strict=True):
+    for words, row in zip(titles, rows, strict=True):
         kind = "tb" if row.total else ""
-        parts += [label(0, y + 18, title, kind), label(left - 24, y + 18, row.n, "t2", "end")]
+        parts += [label(0, y + 18, words, kind), label(left - 24, y + 18, row.n, "t2", "end")]
         for at, cell in enumerate(row.cells):
             parts += _bar(left + at * width, y + 6, reach, cell, row.total)
         y += _ROW
         parts.append(line(0, y, WIDE, y, "rule" if row.total else "hair"))
         y += 4 if row.total else 0
+    parts += [line(left + at * width, 24, left + at * width, y, "hair") for at in range(len(columns))]
     return frame(name, title, desc, (WIDE, y + 4), parts, "wide")
 
 
@@ -69,11 +70,13 @@ def _narrow(name: str, columns: Sequence[str], rows: Sequence[BarRow], title: st
             top = y + 28 + 20 * place
             parts.append(label(x, top + 14, titles[place], "tb" if row.total else "t2"))
             parts += _bar(x + room + 4, top + 2, reach, row.cells[at], row.total)
-        height = max(height, y + 28 + 20 * len(rows))
+        bottom = y + 28 + 20 * len(rows)
+        parts.append(line(x + room + 4, y + 28, x + room + 4, bottom, "hair"))
+        height = max(height, bottom)
     return frame(name, title, desc, (NARROW, height + 8), parts, "narrow")
 
 
 def _bar(x: float, y: float, reach: float, cell: BarCell, total: bool) -> list[svg.Element]:
     width = reach * cell.share
     bar = [rect(x, y + 1, max(width, 1.5), 13, "bar1" if total else "bar2")] if cell.share > 0 else []
-    return [line(x, y - 1, x, y + 17, "hair"), *bar, label(x + max(width, 0) + 6, y + 12, cell.text, "tk")]
+    return [*bar, label(x + max(width, 0) + 6, y + 12, cell.text, "tk")]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import Literal
+from typing import Final, Literal
 
 import svg
 
@@ -16,6 +16,7 @@ WIDE = 1120
 HALF = 524
 NARROW = 350
 Anchor = Literal["start", "middle", "end"]
+_ANCHORS: Final = {"start": "", "middle": "am", "end": "ae"}
 
 
 def num(value: float) -> float:
@@ -29,18 +30,13 @@ def num(value: float) -> float:
 
 
 def label(x: float, y: float, text: str, kind: str = "", anchor: Anchor = "start") -> svg.Text:
-    """A text at a point; ``kind`` is its class in the style sheet.
+    """A text at a point; ``kind`` and where it is anchored are classes of the style sheet.
 
     >>> str(label(1, 2, "<b>", "s"))
     '<text class="s" x="1" y="2">&lt;b&gt;</text>'
     """
-    return svg.Text(
-        x=num(x),
-        y=num(y),
-        text=escape(text),
-        class_=[kind] if kind else None,
-        text_anchor=None if anchor == "start" else anchor,
-    )
+    kinds = [name for name in (kind, _ANCHORS[anchor]) if name]
+    return svg.Text(x=num(x), y=num(y), text=escape(text), class_=kinds or None)
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> svg.Line:
