@@ -35,9 +35,11 @@ from assaymark.report.portbench.stress import (
 from assaymark.report.portbench.traces import date_views, episode_paths, episode_rows
 
 _HISTORIES, _EPISODES, _QUESTIONS = "histories.html", "episodes.html", "questions.html"
+_PROFILES: Final = "profiles.html"
 _NAV: Final = (
     Link("results", "index.html", "Results"),
     Link("claims", "claims.html", "All claims"),
+    Link("profiles", _PROFILES, "Profiles"),
     Link("histories", _HISTORIES, "Histories"),
     Link("episodes", _EPISODES, "Episodes"),
     Link("questions", _QUESTIONS, "Questions"),
@@ -62,8 +64,9 @@ def render_benchmark(run: BenchRun, site: Site = ALONE) -> Mapping[str, str]:
     -------
     mapping of str to str
         ``index.html``; ``claims.html`` and ``measurements.html``, continued as ``claims-002.html`` and so on;
-        ``histories.html`` with every window and profile, ``episodes.html`` with a page for each episode below
-        ``episodes/``, and ``questions.html``, as far as the run has them. Each page is at most 1 MB.
+        ``profiles.html`` with each profile by itself, ``histories.html`` with every window and profile,
+        ``episodes.html`` with a page for each episode below ``episodes/``, and ``questions.html``, as far as the run
+        has them, and files of data beside them. Each page is at most 1 MB.
 
     Examples
     --------
@@ -82,6 +85,7 @@ def render_benchmark(run: BenchRun, site: Site = ALONE) -> Mapping[str, str]:
     measured = dict(zip(part_names("measurements", len(parts)), parts, strict=True))
     pages.update(_claims(book, frame, measured_links(measured)))
     pages.update(_measurements(frame, measured))
+    pages.update(_profiles(book, frame))
     pages.update(_histories(book, frame))
     pages.update(_episodes(book, frame))
     pages.update(_questions(book, frame))
@@ -183,6 +187,32 @@ def _measurements(frame: Frame, pages: Mapping[str, Sequence[MeasuredRow]]) -> I
         yield name, frame.render("measurements.html", "Every measurement", here="measurements", **values)
 
 
+def _by_profile(book: BenchBook) -> dict[str, Sequence[Any]]:
+    """What the first page shows of one board or profile alone: the others."""
+    return {"tables": stage_tables(book)[1:], "scatters": scatter_views(book)[1:], "safety": safety_tables(book)[1:]}
+
+
+def _profiles(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
+    found = _by_profile(book)
+    if any(found.values()):
+        yield (
+            _PROFILES,
+            frame.render(
+                "portbench-profiles.html",
+                "Every profile by itself",
+                here="profiles",
+                styles=_TABLES,
+                level_words=percent(book.run.level),
+                stages=[(name, words) for name, (words, _) in STAGES.items()],
+                stage_note=stage_note(book),
+                stress_answer=stress_answer(book),
+                tables=found["tables"],
+                scatters=found["scatters"],
+                safety=found["safety"],
+            ),
+        )
+
+
 def _histories(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
     views = history_views(book)
     if views:
@@ -262,7 +292,7 @@ def _questions(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
 
 def _frame(book: BenchBook, site: Site) -> Frame:
     """What stands around every page; the menu has the pages of this run."""
-    absent = set()
+    absent = set() if any(_by_profile(book).values()) else {"profiles"}
     if not book.has_histories:
         absent.add("histories")
     if not book.run.episodes:
