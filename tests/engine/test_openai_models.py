@@ -181,7 +181,8 @@ def test_openai_itself_is_told_the_length_by_the_name_it_has_for_it():
     spec = chat_call(args={"max_tokens": 900})
     model = model_of(spec, OPENAI_API_KEY=CANARY)
     assert (
-        model._body(spec, transport(model.provider, spec, {"OPENAI_API_KEY": CANARY}))["max_completion_tokens"] == 900
+        model._request(spec, transport(model.provider, spec, {"OPENAI_API_KEY": CANARY}))["max_completion_tokens"]
+        == 900
     )
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from assaymark.engine.calls import CallSpec, Finish, Model, Reply
 from assaymark.engine.models.bounded_http import TooLong, bounded_client
 from assaymark.engine.models.request_parts import prompt_problems, reply_schema, system_and_users
+from assaymark.engine.models.sdk_model import SdkModel
 from assaymark.engine.models.wire import (
     MOST_KEPT_BYTES,
     PerLoop,
@@ -20,7 +19,6 @@ from assaymark.engine.models.wire import (
     Transport,
     argument_problems,
     as_model_error,
-    attempt,
     count_of,
     finish_of,
     is_number,
@@ -28,8 +26,6 @@ from assaymark.engine.models.wire import (
     read_object,
     refusal,
     refuse,
-    too_large,
-    transport,
     word_of,
     words_of,
 )
@@ -88,8 +84,10 @@ _SPENT_SAID = re.compile(r"reached your (specified )?API usage limits", re.IGNOR
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@/-]{0,199}")
 
 
-class AnthropicModel:
+class AnthropicModel(SdkModel):
     """A Claude model. One request to ``POST /v1/messages`` an attempt; nothing is retried here.
+
+    The text of a reply is that of its text blocks; what the model thought is only in ``raw``.
 
     Parameters
     ----------
@@ -109,46 +107,25 @@ class AnthropicModel:
     'anthropic/claude-opus-5-5'
     """
 
+    provider = ANTHROPIC
+
     def __init__(self, name: str, *, environ: Mapping[str, str] | None = None) -> None:
         if _NAME.fullmatch(name) is None:
             problem = "must be anthropic/MODEL, such as anthropic/claude-opus-5-5"
             raise InputError(f"anthropic/{name[:80]}", [Problem("", problem)])
-        self.name = f"anthropic/{name}"
-        self._environ = environ
-        self._clients: PerLoop[Any] = PerLoop(sdk_client, lambda client: client.close())
+        super().__init__(name, environ, PerLoop(sdk_client, lambda client: client.close()))
 
-    def check(self, args: Mapping[str, JSON] | None = None) -> None:
-        """See that the SDK is installed and a key is set, before a run asks anything; nothing is sent.
+    def _problems(self, call: CallSpec) -> Iterator[str]:
+        return _call_problems(call)
 
-        Raises
-        ------
-        ModelError
-            Something is missing; the message says what to do.
-        """
-        load_sdk(ANTHROPIC)
-        transport(ANTHROPIC, CallSpec(model=self.name, messages=(), template="", args=args or {}), self._environ)
+    def _request(self, call: CallSpec, at: Transport) -> dict[str, Any]:
+        return _request(call, at)
 
-    async def complete(self, call: CallSpec) -> Reply:
-        """Ask once. The text is that of the reply's text blocks; what the model thought is only in ``raw``.
+    async def _sent(self, client: Any, request: dict[str, Any], _call: CallSpec, at: Transport) -> bytes:
+        return await _sent(client, request, at)
 
-        Raises
-        ------
-        ModelError
-            The call asks for what the API does not have (a seed; a temperature, see `anthropic_argument_problems`),
-            the key is missing, or the attempt failed.
-        """
-        refuse(call, list(_call_problems(call)))
-        at = transport(ANTHROPIC, call, self._environ)
-        request = _request(call, at)
-        client = await self._clients.of(at)
-        started = time.perf_counter()  # not before: the first client of a process takes seconds to import
-        body = await attempt(at, _sent(client, request, at))
-        reply = too_large(body, call, at) or reply_of(body, call, at)
-        return replace(reply, seconds=time.perf_counter() - started)
-
-    async def aclose(self) -> None:
-        """Close the connections of this event loop; those of a loop that has ended are closed already."""
-        await self._clients.aclose()
+    def _read(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
+        return reply_of(body, call, at)
 
 
 def anthropic_provider(environ: Mapping[str, str] | None = None) -> Callable[[str], Model]:

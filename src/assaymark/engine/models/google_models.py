@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from assaymark.engine.calls import CallSpec, Finish, Model, Reply
 from assaymark.engine.models.bounded_http import TooLong, bounded_client
 from assaymark.engine.models.request_parts import prompt_problems, reply_schema, system_and_users
+from assaymark.engine.models.sdk_model import SdkModel
 from assaymark.engine.models.wire import (
     MOST_KEPT_BYTES,
     PerLoop,
@@ -21,7 +21,6 @@ from assaymark.engine.models.wire import (
     Transport,
     argument_problems,
     as_model_error,
-    attempt,
     count_of,
     finish_of,
     is_number,
@@ -29,8 +28,6 @@ from assaymark.engine.models.wire import (
     read_object,
     refusal,
     refuse,
-    too_large,
-    transport,
     word_of,
     words_of,
 )
@@ -84,8 +81,10 @@ _DELAY = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 _BY_THE_DAY = re.compile(r"per_?day", re.IGNORECASE)
 
 
-class GoogleModel:
+class GoogleModel(SdkModel):
     """A Gemini model. One request to ``POST /v1/models/NAME:generateContent`` an attempt; nothing is retried here.
+
+    The text of a reply is that of its first candidate; what the model thought is only in ``raw``.
 
     Parameters
     ----------
@@ -105,45 +104,25 @@ class GoogleModel:
     'google/gemini-3.8-flash'
     """
 
+    provider = GOOGLE
+
     def __init__(self, name: str, *, environ: Mapping[str, str] | None = None) -> None:
         if _NAME.fullmatch(name) is None or ".." in name:
             problem = "must be google/MODEL, such as google/gemini-3.8-flash"
             raise InputError(f"google/{name[:80]}", [Problem("", problem)])
-        self.name = f"google/{name}"
-        self._environ = environ
-        self._clients: PerLoop[Clients] = PerLoop(sdk_clients, shut)
+        super().__init__(name, environ, PerLoop(sdk_clients, shut))
 
-    def check(self, args: Mapping[str, JSON] | None = None) -> None:
-        """See that the SDK is installed and a key is set, before a run asks anything; nothing is sent.
+    def _problems(self, call: CallSpec) -> Iterator[str]:
+        return _call_problems(call)
 
-        Raises
-        ------
-        ModelError
-            Something is missing; the message says what to do.
-        """
-        load_sdk(GOOGLE)
-        transport(GOOGLE, CallSpec(model=self.name, messages=(), template="", args=args or {}), self._environ)
+    def _request(self, call: CallSpec, at: Transport) -> dict[str, Any]:
+        return _request(call, at)
 
-    async def complete(self, call: CallSpec) -> Reply:
-        """Ask once. The text is that of the first candidate; what the model thought is only in ``raw``.
+    async def _sent(self, client: Any, request: dict[str, Any], _call: CallSpec, at: Transport) -> bytes:
+        return await _sent(client, request, at)
 
-        Raises
-        ------
-        ModelError
-            The call asks for what the API does not have, the key is missing, or the attempt failed.
-        """
-        refuse(call, list(_call_problems(call)))
-        at = transport(GOOGLE, call, self._environ)
-        request = _request(call, at)
-        clients = await self._clients.of(at)
-        started = time.perf_counter()  # not before: the first client of a process takes seconds to import
-        body = await attempt(at, _sent(clients, request, at))
-        reply = too_large(body, call, at) or reply_of(body, call, at)
-        return replace(reply, seconds=time.perf_counter() - started)
-
-    async def aclose(self) -> None:
-        """Close the connections of this event loop; those of a loop that has ended are closed already."""
-        await self._clients.aclose()
+    def _read(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
+        return reply_of(body, call, at)
 
 
 def google_provider(environ: Mapping[str, str] | None = None) -> Callable[[str], Model]:

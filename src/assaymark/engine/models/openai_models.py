@@ -7,13 +7,14 @@ that an API does not have is refused before anything is sent; nothing it asks fo
 from __future__ import annotations
 
 import re
-import time
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from assaymark.engine.calls import CallSpec, Finish, Model, Reply
 from assaymark.engine.models.bounded_http import TooLong, bounded_client
+from assaymark.engine.models.sdk_model import SdkModel
 from assaymark.engine.models.wire import (
     MOST_KEPT_BYTES,
     PerLoop,
@@ -22,7 +23,6 @@ from assaymark.engine.models.wire import (
     Rule,
     Transport,
     argument_problems,
-    attempt,
     count_of,
     finish_of,
     is_number,
@@ -31,8 +31,6 @@ from assaymark.engine.models.wire import (
     refusal,
     refuse,
     strict_schema,
-    too_large,
-    transport,
     word_of,
     words_of,
 )
@@ -113,47 +111,16 @@ def openai_argument_problems(model: str, args: Mapping[str, JSON]) -> Iterator[s
         yield from argument_problems(model, args, _CHAT_RULES)
 
 
-class _OpenAI:
-    """What both APIs share: one client for each event loop, one request for each call, no retries of its own."""
+class _OpenAI(SdkModel):
+    """What both APIs share: how a model is named, the client, how a request is sent and a failure read."""
 
-    provider: Provider
-    path: str
+    path: ClassVar[str]
 
     def __init__(self, name: str, *, environ: Mapping[str, str] | None = None) -> None:
         if _NAME.fullmatch(name) is None:
             allowed = "letters, digits and . _ : / @ + -, at most 200 characters"
             raise InputError("model", [Problem("", f"must be {self.provider.name}/NAME with {allowed} (got {name!r})")])
-        self.name = f"{self.provider.name}/{name}"
-        self._environ = environ
-        self._clients: PerLoop[Any] = PerLoop(self._client, lambda client: client.close())
-
-    def check(self, args: Mapping[str, JSON] | None = None) -> None:
-        """See that the SDK is installed and a key is set, before a run asks anything; nothing is sent.
-
-        Raises
-        ------
-        ModelError
-            Something is missing; the message says what to do.
-        """
-        load_sdk(self.provider)
-        transport(self.provider, CallSpec(model=self.name, messages=(), template="", args=args or {}), self._environ)
-
-    async def complete(self, call: CallSpec) -> Reply:
-        """Ask once.
-
-        Raises
-        ------
-        ModelError
-            The call asks for what the API does not have, the SDK or the key is missing, or the attempt failed.
-        """
-        refuse(call, [*openai_argument_problems(call.model, call.args), *self._cannot(call)])
-        at = transport(self.provider, call, self._environ)
-        body = self._body(call, at)
-        client = await self._clients.of(at)
-        started = time.perf_counter()  # not before: the first client of a process takes seconds to import
-        data = await attempt(at, self._sent(client, body, at, call))
-        seconds = time.perf_counter() - started
-        return replace(too_large(data, call, at) or self.reply_of(call, at, data), seconds=seconds)
+        super().__init__(name, environ, PerLoop(self._client, lambda client: client.close()))
 
     def body_of(self, call: CallSpec, at: Transport) -> dict[str, Any]:
         """The body of the request of a call as it is on the wire, for a batch.
@@ -163,8 +130,8 @@ class _OpenAI:
         ModelError
             The call asks for what the API does not have.
         """
-        refuse(call, [*openai_argument_problems(call.model, call.args), *self._cannot(call)])
-        return self._body(call, at)
+        refuse(call, list(self._problems(call)))
+        return self._request(call, at)
 
     def reply_of(self, call: CallSpec, at: Transport, data: bytes) -> Reply:
         """The reply in the body of a response; `ModelError` if it is none."""
@@ -175,10 +142,6 @@ class _OpenAI:
     def sdk_client(self, at: Transport, most_bytes: int) -> Any:
         """A client of the SDK of one's own, which reads bodies of at most so many bytes; to be closed."""
         return self._client(at, most_bytes)
-
-    async def aclose(self) -> None:
-        """Close the connections of this event loop. They are closed at its end in any case."""
-        await self._clients.aclose()
 
     def _client(self, at: Transport, most_bytes: int = MOST_KEPT_BYTES) -> Any:
         """The SDK's client; retries are the runner's part."""
@@ -192,8 +155,7 @@ class _OpenAI:
             http_client=bounded_client(self.provider, most_bytes=most_bytes),
         )
 
-    async def _sent(self, client: Any, body: dict[str, Any], at: Transport, call: CallSpec) -> bytes:
-        """The body of the reply, or the start of one that is too long to be kept."""
+    async def _sent(self, client: Any, request: dict[str, Any], call: CallSpec, at: Transport) -> bytes:
         sdk, form = load_sdk(self.provider), load_sdk(replace(self.provider, sdk="httpx2")).Response
         # The call key goes along as the id under which the provider and the caller both find the request.
         headers: dict[str, Any] = {"X-Client-Request-Id": call.key}
@@ -202,7 +164,7 @@ class _OpenAI:
         options = {"headers": headers, "security": {"bearer_auth": True}}
         try:
             # By path: the SDK's own methods take a tenth of a call to go over fields that they leave as they are.
-            response = await client.post(self.path, cast_to=form, body=body, options=options)
+            response = await client.post(self.path, cast_to=form, body=request, options=options)
         except sdk.APIConnectionError as exc:
             if isinstance(exc.__cause__, TooLong):
                 return exc.__cause__.start
@@ -219,15 +181,17 @@ class _OpenAI:
         status = code if isinstance(code, int) and 400 <= code < 600 else status
         raise refusal(Refused(status, words, message, {}), at)
 
-    def _cannot(self, call: CallSpec) -> Iterator[str]:
+    def _read(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
+        return self.reply_of(call, at, body)
+
+    def _problems(self, call: CallSpec) -> Iterator[str]:
+        yield from openai_argument_problems(call.model, call.args)
         if call.effort is not None and call.effort not in EFFORTS:
             yield f"effort must be one of {', '.join(EFFORTS)} (got {call.effort!r})"
 
-    def _body(self, call: CallSpec, at: Transport) -> dict[str, Any]:
-        raise NotImplementedError
-
+    @abstractmethod
     def _reply(self, call: CallSpec, at: Transport, raw: str, found: dict[str, Any]) -> Reply:
-        raise NotImplementedError
+        """The reply in a body that says no error."""
 
 
 class OpenAIModel(_OpenAI):
@@ -257,12 +221,12 @@ class OpenAIModel(_OpenAI):
     provider = RESPONSES
     path = "/responses"
 
-    def _cannot(self, call: CallSpec) -> Iterator[str]:
-        yield from super()._cannot(call)
+    def _problems(self, call: CallSpec) -> Iterator[str]:
+        yield from super()._problems(call)
         if call.seed is not None:
             yield "the Responses API takes no seed; leave it out, or use openai-chat/NAME"
 
-    def _body(self, call: CallSpec, at: Transport) -> dict[str, Any]:
+    def _request(self, call: CallSpec, at: Transport) -> dict[str, Any]:
         body: dict[str, Any] = {"model": at.model, "input": _messages(call), "store": False}
         if call.schema is not None:
             form = {"type": "json_schema", "name": "reply", "strict": True, "schema": strict_schema(call.schema)}
@@ -315,7 +279,7 @@ class OpenAIChatModel(_OpenAI):
     provider = CHAT
     path = "/chat/completions"
 
-    def _body(self, call: CallSpec, at: Transport) -> dict[str, Any]:
+    def _request(self, call: CallSpec, at: Transport) -> dict[str, Any]:
         body: dict[str, Any] = {"model": at.model, "messages": _messages(call)}
         structured = call.args.get("structured", "json_schema")
         if call.schema is not None and structured == "json_schema":
