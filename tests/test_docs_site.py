@@ -17,7 +17,6 @@ from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any
 
 import pytest
 
@@ -231,31 +230,3 @@ def test_every_package_with_public_names_has_a_page_of_the_reference() -> None:
 
 def read(path: Path) -> str:
     return path.read_text(encoding="utf-8")
-
-
-# --- the notebook -----------------------------------------------------------------------------------------------------
-
-
-def test_the_notebook_is_as_generated() -> None:
-    found = module("notebook")
-    assert found.NOTEBOOK.read_text(encoding="utf-8") == found.notebook(found.SOURCE.read_text(encoding="utf-8"))
-
-
-def test_the_notebook_runs(tmp_path: Path) -> None:
-    """In a kernel of its own, as Jupyter runs it: what its page shows is what its cells show."""
-    nbclient = pytest.importorskip("nbclient", reason="needs nbclient and ipykernel to run a notebook")
-    pytest.importorskip("ipykernel", reason="needs nbclient and ipykernel to run a notebook")
-    nbformat = pytest.importorskip("nbformat", reason="needs nbformat to read a notebook")
-    found = nbformat.read(DOCS / "tutorial.ipynb", as_version=4)
-    nbclient.NotebookClient(found, timeout=60, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    shown = "".join(text_of(output) for cell in found.cells for output in cell.get("outputs", ()))
-    assert "'index.html', True" in shown
-    assert "differs from the plan locked in" in shown
-    assert list(tmp_path.iterdir()) == []
-
-
-def text_of(output: dict[str, Any]) -> str:
-    """What an output of a cell says."""
-    if output["output_type"] == "error":
-        return str(output["evalue"])
-    return str(output.get("text") or output.get("data", {}).get("text/plain", ""))

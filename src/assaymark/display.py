@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, ClassVar, Final, SupportsIndex, TypeVar, overload
 
-from assaymark.typography import clean, count
+from assaymark.typography import NBSP, clean, count
 
 __all__ = ["Rows"]
 
@@ -295,7 +295,16 @@ def text(parts: Iterable[Part]) -> str:
         console.print(_printed(part))
     file = console.file
     assert isinstance(file, io.StringIO)
-    return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
+    return "\n".join(line.rstrip() for line in plain(file.getvalue()).splitlines())
+
+
+def plain(words: str) -> str:
+    """Words for a terminal, where a space that does not break is a space.
+
+    >>> plain("95\\u00a0%")
+    '95 %'
+    """
+    return words.replace(NBSP, " ")
 
 
 def _printed(part: Part) -> Any:

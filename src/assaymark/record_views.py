@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from assaymark.display import MARKS, Grid, Heading, Note, Part, Said, Shown
+from assaymark.display import MARKS, Grid, Heading, Note, Part, Said, Shown, plain
 from assaymark.typography import bounds, clean, count, number, prose, why_undefined
 
 
@@ -94,7 +94,7 @@ class ShownMeasurement(Shown):
     def __repr__(self) -> str:
         name, _, value, interval, n, method = self._cells().values()
         about = ",".join(f"{key}={self.labels[key]}" for key in sorted(self.labels))
-        return f"{name}[{clean(about, 200)}]: {value} ({interval}), n = {n}; {method}"
+        return plain(f"{name}[{clean(about, 200)}]: {value} ({interval}), n = {n}; {method}")
 
 
 class ShownVerdict(Shown):
@@ -155,4 +155,4 @@ class ShownVerdict(Shown):
     def __repr__(self) -> str:
         level, said, also, *_, by = self._cells().values()
         more = (f" Say also: {also}" if also else "") + (f" Decided by {by}." if by else "")
-        return f"{level}: {said}{more}"
+        return plain(f"{level}: {said}{more}")
