@@ -48,7 +48,7 @@ def kept(page) -> set[str]:
 def said(page) -> list[str]:
     """The words that are shown below the figures, each once."""
     script = "list => list.filter(e => getComputedStyle(e).opacity === '1').map(e => e.textContent)"
-    return page.locator(".keys span").evaluate_all(script)
+    return page.locator(".keys button span").evaluate_all(script)
 
 
 PAGES = {
@@ -64,12 +64,14 @@ def test_a_key_of_a_judge_keeps_its_marks_and_says_its_values(visit, path, judge
     everybody = {str(at) for at in range(judges)}
     assert kept(page) - {"x"} == everybody
     assert said(page) == []
+    assert page.locator(".keys .j99").first.evaluate("el => getComputedStyle(el).opacity") == "1"
     first = page.locator(".keys").first
     names = first.locator("button").evaluate_all("list => list.map(e => e.firstChild.textContent)")
     for at, name in enumerate(names):
         first.locator("button").nth(at).focus()
         assert kept(page) == {str(at)}, name
         assert len(said(page)) >= 1
+        assert page.locator(".keys .j99").first.evaluate("el => getComputedStyle(el).opacity") == "0"
     page.locator("h1").focus()
     page.evaluate("document.activeElement.blur()")
     assert kept(page) - {"x"} == everybody
@@ -98,7 +100,7 @@ def test_the_words_below_a_figure_are_those_of_its_text_alternative(visit):
     page = visit("sheets/datasheet/quay-j.html")
     for figure in page.locator("figure:has(.keys)").all():
         told = figure.locator("desc").first.text_content()
-        for text in figure.locator(".keys span").all_text_contents():
+        for text in figure.locator(".keys button span").all_text_contents():
             assert text in told
 
 

@@ -15,6 +15,7 @@ from assaymark.report.figures.judges import judge_marks
 from assaymark.report.formats import fit, shortened, text_width
 
 _TOP, _FOOT = 34.0, 44.0
+_CLEAR = 9.0
 Ends = tuple[float, float] | None
 
 
@@ -103,7 +104,8 @@ def _label(point: MapPoint, name: str, spot: Spot, x: float, y: float) -> list[s
     width = text_width(name, 13)
     near = {"start": spot.x, "middle": spot.x, "end": spot.x}[spot.anchor]
     if abs(spot.y - 4 - y) > 30 or abs(near - x) > max(60.0, width):
-        parts.append(line(x, y, near, spot.y - 4, "hair"))
+        away = _CLEAR / math.hypot(near - x, spot.y - 4 - y)  # a leader begins beside its mark, not on it
+        parts.append(line(x + away * (near - x), y + away * (spot.y - 4 - y), near, spot.y - 4, "hair"))
     parts.append(label(spot.x, spot.y, name, kind, spot.anchor))
     if point.note:
         parts.append(label(spot.x, spot.y + 15, point.note, "tk halo", spot.anchor))
