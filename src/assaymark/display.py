@@ -34,13 +34,14 @@ MARKS: Final = {"headline": "●", "qualified": "◐", "no-claim": "◌"}
 
 # As light as that of a page where it can be: what a permission is filled with, and greys mixed from the text's colour.
 STYLE: Final = """
-.assay-shown{max-width:1120px;overflow-x:auto;font:14px/20px system-ui,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;font-variant-numeric:tabular-nums}
+.assay-shown{max-width:1120px;font:14px/20px system-ui,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;font-variant-numeric:tabular-nums}
 .assay-shown p{margin:0 0 6px;max-width:800px}
 .assay-shown .assay-head{font-weight:650;font-size:16px;line-height:24px}
 .assay-shown .assay-note{opacity:.8}
 .assay-shown .assay-said{font:18px/25px Charter,"Bitstream Charter",Cambria,Georgia,serif;padding:2px 0 2px 14px;border-left:4px solid color-mix(in oklab,currentColor 28%,#2f7fd6)}
 .assay-shown .assay-qualified{border-left:6px double color-mix(in oklab,currentColor 32%,#b97a12);padding-left:12px}
 .assay-shown .assay-said small{display:block;font:14px/20px system-ui,"Segoe UI",Roboto,Arial,sans-serif}
+.assay-shown .assay-grid{overflow-x:auto}
 .assay-shown.assay-shown table{border-collapse:collapse;border:0;margin:6px 0 10px;font-size:inherit;table-layout:auto;color:inherit}
 .assay-shown.assay-shown table tr:nth-child(n){background:none;border:0}
 .assay-shown.assay-shown :is(th,td){text-align:left;vertical-align:top;padding:4px 16px 4px 0;border:0;border-bottom:1px solid color-mix(in srgb,currentColor 18%,transparent);font-size:inherit;line-height:inherit;white-space:normal;overflow-wrap:break-word;max-width:420px}
@@ -128,7 +129,7 @@ class Shown:
 
     def _parts(self) -> Iterable[Part]:
         """What there is to see."""
-        return (Grid(("", type(self).__name__), tuple(self._cells().items())),)
+        return (Grid(("Field", type(self).__name__), tuple(self._cells().items())),)
 
     def _repr_html_(self) -> str | None:
         return html(parts_of(self))
@@ -189,9 +190,14 @@ class Rows(list[T], Shown):
             yield Note("Nothing is in it." if not self else f"{count(len(self))} items")
             return
         cells = [item._cells() for item in shown]
-        heads = tuple(dict.fromkeys(head for row in cells for head in row if wordy or head not in shown[0]._wordy))
+        long = shown[0]._wordy
+        told = {head: {row.get(head, "") for row in cells} for head in long} if wordy and len(cells) > 1 else {}
+        once = {head: found.pop() for head, found in told.items() if len(found) == 1}
+        out = once if wordy else long
+        heads = tuple(dict.fromkeys(head for row in cells for head in row if head not in out))
         right = frozenset(at for at, head in enumerate(heads) if head in shown[0]._right)
         yield Grid(heads, tuple(tuple(row.get(head, "") for head in heads) for row in cells), right)
+        yield from (Note(f"{head}: {said}") for head, said in once.items() if said)
         if len(self) > most:
             yield Note(f"{count(most)} of {count(len(self))} rows. Take a part to see others: rows[{most}:{2 * most}]")
 
@@ -241,37 +247,44 @@ def _styles(parts: Iterable[Part]) -> Iterator[str]:
 def _element(part: Part) -> str:
     match part:
         case Heading(words):
-            return f'<p class="assay-head">{escape(words)}</p>'
+            return f'<p class="assay-head">{_set(words)}</p>'
         case Note(words):
-            return f'<p class="assay-note">{escape(words)}</p>'
+            return f'<p class="assay-note">{_set(words)}</p>'
         case Said(level, words, also):
-            more = f"<small>Say also: {escape(also)}</small>" if also else ""
+            more = f"<small>Say also: {_set(also)}</small>" if also else ""
             kind = f"assay-said assay-{level}" if level in MARKS else "assay-said"
-            return f'<p class="{kind}">{_mark(level)} “{escape(words)}”{more}</p>'
+            return f'<p class="{kind}">{_mark(level)} “{_set(words)}”{more}</p>'
         case Grid():
             return _table(part)
         case Drawing(title, caption, wide, narrow):
-            words = f'<p class="assay-head">{escape(title)}</p>'
-            return f'{words}<div class="assay-fig">{wide}{narrow}</div><p class="assay-note">{escape(caption)}</p>'
+            words = f'<p class="assay-head">{_set(title)}</p>'
+            return f'{words}<div class="assay-fig">{wide}{narrow}</div><p class="assay-note">{_set(caption)}</p>'
         case Folded(summary, inner):
-            return f"<details><summary>{escape(summary)}</summary>{''.join(map(_element, inner))}</details>"
+            return f"<details><summary>{_set(summary)}</summary>{''.join(map(_element, inner))}</details>"
+
+
+def _set(words: str) -> str:
+    """Words as HTML, whoever wrote them."""
+    return escape(clean(words))
 
 
 def _mark(level: str) -> str:
-    return f'<span role="img" aria-label="{escape(level)}">{MARKS.get(level, "")}</span>'
+    return f'<span role="img" aria-label="{_set(level)}">{MARKS.get(level, "")}</span>'
 
 
 def _table(table: Grid) -> str:
-    heads = "".join(f'<th scope="col"{_right(table, at)}>{escape(head)}</th>' for at, head in enumerate(table.heads))
+    heads = "".join(f'<th scope="col"{_right(table, at)}>{_set(head)}</th>' for at, head in enumerate(table.heads))
     rows = "".join(f"<tr>{''.join(_cells(table, row))}</tr>" for row in table.rows)
-    return f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    table_ = f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    # A wide one is scrolled, which takes a place that the keyboard can be in.
+    return f'<div class="assay-grid" role="group" aria-label="table" tabindex="0">{table_}</div>'
 
 
 def _cells(table: Grid, row: Sequence[str]) -> Iterator[str]:
     short = ' class="assay-key"' if row and len(row[0]) <= _KEY_CHARS else ""
     for at, cell in enumerate(row):
         kind = _right(table, at) if _NUMERIC.match(cell) else ""
-        yield f"<td{kind}>{escape(cell)}</td>" if at else f'<th scope="row"{short}>{escape(cell)}</th>'
+        yield f"<td{kind}>{_set(cell)}</td>" if at else f'<th scope="row"{short}>{_set(cell)}</th>'
 
 
 def _right(table: Grid, at: int) -> str:
@@ -313,17 +326,17 @@ def _printed(part: Part) -> Any:
 
     match part:
         case Heading(words) | Note(words):
-            return Text(words)
+            return Text(clean(words))
         case Said(level, words, also):
-            return Text(f"{MARKS.get(level, '')} “{words}”" + (f" Say also: {also}" if also else ""))
+            return Text(clean(f"{MARKS.get(level, '')} “{words}”" + (f" Say also: {also}" if also else "")))
         case Drawing(title):
-            return Text(f"[figure: {title}]")
+            return Text(clean(f"[figure: {title}]"))
         case Folded(summary):
-            return Text(summary)
+            return Text(clean(summary))
         case Grid(heads, rows, right):
             made = Table(box=None, pad_edge=False)
             for at, head in enumerate(heads):
-                made.add_column(Text(head), justify="right" if at in right else "left", overflow="fold")
+                made.add_column(Text(clean(head)), justify="right" if at in right else "left", overflow="fold")
             for row in rows:
-                made.add_row(*map(Text, row))
+                made.add_row(*(Text(clean(cell)) for cell in row))
             return made
