@@ -323,13 +323,13 @@ def report(
         say(tools, json, {"page": str(joined.page), "runs": joined.named}, lines)
     elif is_benchmark(folders[0]):
         with tools.progress(WHOLE) as progress:
-            done = bench_report(folders[0], progress=progress)
+            done = bench_report(folders[0], calls=calls, progress=progress)
         value = {"page": str(done.page), "verdicts": Store(folders[0]).read(VERDICTS)}
         say(tools, json, value, [*done.lines, f"page: {done.page}"])
     elif is_season(folders[0]):
         raise AssayError(f"the pages of a season are a site; run: assaymark season publish {runs[0]} --out SITE")
     elif has_only_datasheets(folders[0]):
-        made = datasheet_report(folders[0])
+        made = datasheet_report(folders[0], calls=calls)
         value = {"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement}
         say(tools, json, value, [f"{len(made.sheets)} datasheets", f"page: {made.page}"])
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from datetime import UTC, datetime
 
 import numpy as np
@@ -307,3 +308,12 @@ def test_the_embedded_market_as_a_snapshot_has_the_same_windows(tmp_path, questi
     bench_pipeline(stored, text, "plan", MODELS, now=NOW)
     bench_pipeline(embedded, plan(questions, "stubborn"), "plan", MODELS, now=NOW)
     assert Store(stored).read(SCORES) == Store(embedded).read(SCORES)
+
+
+def test_every_call_of_a_benchmark_stands_once_on_its_pages(benched):
+    folder, _ = benched
+    with Ledger.open(folder.ledger, create=False) as ledger:
+        asked = {one.key for one in ledger.answered()}
+    pages = [page.read_text(encoding="utf-8") for page in folder.report.glob("calls/page-*.html")]
+    named = Counter(key for page in pages for key in re.findall(r"<dt>Key</dt><dd><code>(\w+)</code>", page))
+    assert named == Counter(asked)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import partial
 
 from assaymark.records import Judgment, PairCall
 from assaymark.report.trail.answers import Answers
-from assaymark.report.trail.calls import ReadCalls
 from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.raw_calls import raw_calls
 from assaymark.workflow.tables import PAIRS, POINTS, Store
 
 
@@ -29,8 +26,3 @@ def stored_answers(folder: RunFolder) -> Answers:
     for text in store.read(POINTS) if store.rows(POINTS) else ():
         texts[text.judge].append(text)
     return Answers(pairs, texts)
-
-
-def answers_read(folder: RunFolder) -> ReadCalls | None:
-    """Reads the calls of a folder of datasheets; None where there is no ledger."""
-    return partial(raw_calls, folder) if folder.has_ledger else None

@@ -17,7 +17,7 @@ from assaymark.benchmark.questions.published import answer_text, read_questions,
 from assaymark.benchmark.questions.question import Question
 from assaymark.benchmark.questions.render import template_digest
 from assaymark.benchmark.questions.score import QAScore, score_answer
-from assaymark.benchmark.questions.tabulate import Cell, QATable, Scored, tabulate
+from assaymark.benchmark.questions.tabulate import FORMULA, JUDGMENT, Cell, QATable, Scored, tabulate
 from assaymark.benchmark.stages import CONVENTIONS
 from assaymark.claims.benchmark import DISSOCIATION
 from assaymark.claims.boards import CONTRAST, LEVEL
@@ -27,7 +27,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.metrology.paired import ScoredItems, contrast_measurements, level_measurements, rank_agreement
 from assaymark.protocol import AgentSpec
 from assaymark.records import Measurement, Score, sha256_text
-from assaymark.report.portbench import QuestionTrace
+from assaymark.report.portbench import AskedQuestion, QuestionTrace
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
 from assaymark.workflow.asking import require_all, run_all
 from assaymark.workflow.bench_episodes import Episode
@@ -299,6 +299,26 @@ def question_traces(answers: Sequence[Answered]) -> tuple[QuestionTrace, ...]:
     return tuple(shown)
 
 
+def asked_questions(answers: Sequence[Answered]) -> tuple[AskedQuestion, ...]:
+    """Every answer with its score and its call."""
+    kinds = {**dict.fromkeys(FORMULA, "formula"), **dict.fromkeys(JUDGMENT, "judgment")}
+    return tuple(
+        AskedQuestion(
+            model=answered.agent.name,
+            question=item.question.id,
+            template=item.question.template,
+            condition=item.condition,
+            regime=item.question.regime,
+            kind=kinds.get(item.question.template, ""),
+            score=item.scored.score,
+            state=item.scored.state,
+            key=item.key,
+        )
+        for answered in answers
+        for item in answered.items
+    )
+
+
 def _trace(model: str, item: Item) -> QuestionTrace:
     one = item.question
     return QuestionTrace(
@@ -311,4 +331,5 @@ def _trace(model: str, item: Item) -> QuestionTrace:
         truth=answer_text(one.answer),
         score=item.scored.score,
         state=item.scored.state if not item.scored.reason else f"{item.scored.state}: {item.scored.reason}",
+        key=item.key,
     )

@@ -28,15 +28,17 @@ from assaymark.report.portbench import (
     NavPath,
     ProfileView,
     WindowView,
-    render_benchmark,
+    each_benchmark_page,
 )
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
+from assaymark.report.trail.study import Calls
 from assaymark.workflow.bench_episodes import Episode, run_episodes, stored_episodes, true_episodes
 from assaymark.workflow.bench_measures import boards_of, ceiling_measurements, pipeline_measurements
 from assaymark.workflow.bench_plan import LockedBench, lock_bench, open_bench
 from assaymark.workflow.bench_questions import (
     Answered,
     ask_questions,
+    asked_questions,
     question_measurements,
     question_scores,
     question_traces,
@@ -51,6 +53,7 @@ from assaymark.workflow.claiming import FORMAT, Panel, VerdictFile, tally_of
 from assaymark.workflow.folder import RunFolder, replace_files, write_json
 from assaymark.workflow.model_problems import unknown_model
 from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.raw_calls import calls_of
 from assaymark.workflow.tables import MEASUREMENTS, SCORES, VERDICTS, Store
 
 
@@ -121,10 +124,10 @@ def bench_qa(
     return _publish(folder, locked, _Parts(episodes, _baselines(locked) if episodes else (), answers))
 
 
-def bench_report(folder: RunFolder, *, progress: Progress = silent) -> Benched:
-    """Write the pages of a benchmark again, from the replies in its ledger."""
+def bench_report(folder: RunFolder, *, calls: Calls = "all", progress: Progress = silent) -> Benched:
+    """Write the pages of a benchmark again, from the replies in its ledger; ``calls`` as for the report of a study."""
     locked = open_bench(folder)
-    return _publish(folder, locked, _stored(folder, locked, progress))
+    return _publish(folder, locked, _stored(folder, locked, progress), calls)
 
 
 def bench_shown(folder: RunFolder, *, progress: Progress = silent) -> BenchRun:
@@ -169,10 +172,11 @@ def _baselines(locked: LockedBench) -> tuple[BaselineResult, ...]:
 # --- from replies to files ------------------------------------------------------------------------------------------
 
 
-def _publish(folder: RunFolder, locked: LockedBench, parts: _Parts) -> Benched:
+def _publish(folder: RunFolder, locked: LockedBench, parts: _Parts, calls: Calls = "all") -> Benched:
     """Write tables, verdicts and pages."""
     run, decided = _decided(folder, locked, parts)
-    replace_files(folder.report, render_benchmark(run))
+    read = None if calls == "none" else calls_of(folder)
+    replace_files(folder.report, each_benchmark_page(run, read=read))
     return Benched(folder.report / "index.html", tuple(_lines(parts, decided, locked.plan.level)), run)
 
 
@@ -318,6 +322,7 @@ def _view(
         paths=tuple(_paths(episodes, parts.baselines)),
         episodes=tuple(episode_trace(one.result, one.notes, known, plan) for one in episodes),
         questions=question_traces(parts.answers) if parts.answers else (),
+        asked=asked_questions(parts.answers or ()),
         replies=_states(episodes),
         notes=tuple(_notes(plan, episodes)),
         panel=f"../{PANEL}/report/index.html" if (folder.path / PANEL / "report" / "index.html").is_file() else None,

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from assaymark.display import Note, Part, Result
 from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, Problem
-from assaymark.importers.verdicts import VerdictLog, VerdictMap, parse_verdict_map, read_verdicts, verdict_map
+from assaymark.importers.verdicts import VerdictMap, parse_verdict_map, read_verdicts, verdict_map
 from assaymark.judging import PLANTED
 from assaymark.judging.pairs import (
     PLANTED_PAIRS,
@@ -35,14 +35,10 @@ from assaymark.judging.pairs import (
 )
 from assaymark.metrology.datasheet import (
     BASE,
-    CallTable,
     Datasheet,
-    TaskBootstrap,
-    agreement_arrays,
     between_kappa,
     compare,
     datasheet_of,
-    kappa_measurement,
     sketch,
     table_measurements,
 )
@@ -53,12 +49,15 @@ from assaymark.report.datasheet import datasheet_path
 from assaymark.report.notebook import judges_parts
 from assaymark.report.trail.answers import Answers, Booklet, answer_pages
 from assaymark.report.trail.calls import ReadCalls
-from assaymark.workflow.answered import answers_read, stored_answers
+from assaymark.report.trail.study import Calls
+from assaymark.workflow.answered import stored_answers
 from assaymark.workflow.asking import ask
-from assaymark.workflow.folder import RunFolder, missing, new_folder, read_text, write_atomic
+from assaymark.workflow.folder import RunFolder, missing, new_folder, read_text, replace_files, write_atomic
+from assaymark.workflow.log_tables import log_agreement, log_table
 from assaymark.workflow.model_problems import unknown_model
 from assaymark.workflow.pointwise import measure_pointwise
 from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.raw_calls import calls_of
 from assaymark.workflow.tables import MEASUREMENTS, PAIRS, POINTS, Store
 
 LOG_NON_CLAIMS: Final = (
@@ -281,7 +280,7 @@ def measure_log(
     rng = np.random.default_rng([seed, 0])
     sheets = []
     for judge in found.judges:
-        table = _table(found, judge)
+        table = log_table(found, judge)
         measurements = table_measurements(table, rng=rng)
         invalid = int(np.count_nonzero(table.verdict == 4))
         sheets.append(
@@ -296,47 +295,9 @@ def measure_log(
                 non_claims=LOG_NON_CLAIMS,
             )
         )
-    agreement = _log_agreement(found, rng)
+    agreement = log_agreement(found, rng)
     with new_folder(folder.path):
         return _written(folder, _against(sheets, earlier), agreement)
-
-
-def _table(log: VerdictLog, judge: str) -> CallTable:
-    """One judge's calls of a log as columns; its pairs are natural ones, of which nothing is known."""
-    rows = np.flatnonzero(log.judge == log.judges.index(judge))
-    tasks, task = np.unique(log.question[rows], return_inverse=True)
-    n = rows.size
-    return CallTable(
-        judge=judge,
-        tasks=tuple(log.questions[one] for one in tasks.tolist()),
-        task=task.astype(np.int64),
-        pair=log.pair[rows],
-        order=log.order[rows],
-        trial=log.trial[rows],
-        verdict=log.verdict[rows],
-        better=np.full(n, -1, dtype=np.int64),
-        delta=np.zeros(n),
-        condition=np.full(n, "different_subset"),
-        variant=np.full(n, ""),
-        prompt=np.full(n, BASE),
-        digest=log.digest[:16],
-    )
-
-
-def _log_agreement(log: VerdictLog, rng: np.random.Generator) -> list[Measurement]:
-    """Kappa of every two judges on the calls that both answered, clustered by question."""
-    if len(log.judges) < 2:
-        return []
-    bootstrap = TaskBootstrap(rng)
-    return [
-        kappa_measurement(
-            one.tables,
-            {"a": log.judges[one.first], "b": log.judges[one.second]},
-            bootstrap,
-            inputs=log.digest[:16],
-        )
-        for one in agreement_arrays(log.judge, log.call, log.verdict, log.question)
-    ]
 
 
 def log_map(path: Path | None, only: Sequence[str]) -> VerdictMap | None:
@@ -468,11 +429,15 @@ def _written(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence
     for sheet in sheets:
         write_atomic(folder.datasheets / f"{datasheet_name(sheet.judge)}.json", canonical_json(sheet) + "\n")
     Store(folder).write(MEASUREMENTS, agreement, {})
-    return _shown(folder, sheets, agreement)
+    for name, text in _pages(folder, sheets, agreement):
+        write_atomic(folder.report / name, text)
+    return _made(folder, sheets, agreement)
 
 
-def datasheet_report(folder: RunFolder) -> Made:
+def datasheet_report(folder: RunFolder, *, calls: Calls = "all") -> Made:
     """Write the pages of judges that were measured by themselves again, from what lies in their folder.
+
+    ``calls`` is as for the report of a study.
 
     Raises
     ------
@@ -481,12 +446,18 @@ def datasheet_report(folder: RunFolder) -> Made:
     LedgerError
         The table of how far they agree is.
     """
-    return _shown(folder, stored_datasheets(folder), stored_agreement(folder))
+    sheets, agreement = stored_datasheets(folder), stored_agreement(folder)
+    replace_files(folder.report, _pages(folder, sheets, agreement, calls))
+    return _made(folder, sheets, agreement)
 
 
-def _shown(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> Made:
-    pages = datasheet_pages(sheets, agreement, answers=stored_answers(folder), read=answers_read(folder))
-    for name, text in pages:
-        write_atomic(folder.report / name, text)
+def _pages(
+    folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement], calls: Calls = "all"
+) -> Iterator[tuple[str, str]]:
+    read = None if calls == "none" else calls_of(folder)
+    return datasheet_pages(sheets, agreement, answers=stored_answers(folder), read=read)
+
+
+def _made(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence[Measurement]) -> Made:
     calls = sum(sheet.calls["all"] for sheet in sheets)
     return Made(tuple(sheets), tuple(agreement), folder.report / "datasheets.html", calls)

@@ -22,14 +22,15 @@ from assaymark.report.front import (
     render_front,
     site_of,
 )
-from assaymark.report.portbench import render_benchmark
+from assaymark.report.portbench import each_benchmark_page
 from assaymark.report.trail.study import Calls
-from assaymark.workflow.answered import answers_read, stored_answers
+from assaymark.workflow.answered import stored_answers
 from assaymark.workflow.bench_plan import is_benchmark
 from assaymark.workflow.benching import bench_shown
 from assaymark.workflow.datasheets import datasheet_pages, stored_agreement, stored_datasheets
 from assaymark.workflow.folder import RunFolder, write_atomic
 from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.raw_calls import calls_of
 from assaymark.workflow.reporting import study_pages, study_shown
 from assaymark.workflow.season_plan import is_season
 from assaymark.workflow.season_publishing import decide_judged_season, shipped_languages, write_season
@@ -128,7 +129,7 @@ def _key(folder: RunFolder, taken: Container[str]) -> str:
 def _shown(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
     """What the first page says of a run, and what writes its pages to a folder."""
     if is_benchmark(folder):
-        return _benchmark(folder)
+        return _benchmark(folder, calls)
     if is_season(folder):
         return _season(folder)
     return _study(folder, calls) if folder.lock.is_file() else _judges(folder, calls)
@@ -144,11 +145,11 @@ def _study(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
     return front_of_study(shown.run), write
 
 
-def _benchmark(folder: RunFolder) -> tuple[FrontRun, Write]:
+def _benchmark(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
     run = bench_shown(folder)
 
     def write(out: Path, site: Site) -> None:
-        for name, page in render_benchmark(run, site).items():
+        for name, page in each_benchmark_page(run, site, None if calls == "none" else calls_of(folder)):
             write_atomic(out / name, page)
 
     return front_of_benchmark(run), write
@@ -167,7 +168,7 @@ def _judges(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
     sheets = stored_datasheets(folder)
 
     def write(out: Path, site: Site) -> None:
-        read = None if calls == "none" else answers_read(folder)
+        read = None if calls == "none" else calls_of(folder)
         frame = judges_frame(COMPARISON, site)
         pages = datasheet_pages(sheets, stored_agreement(folder), frame, answers=stored_answers(folder), read=read)
         for name, page in pages:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 from assaymark.engine import Ledger, Text
-from assaymark.report.trail.calls import AskedCall
+from assaymark.report.trail.calls import AskedCall, ReadCalls
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.paid import noted_prices
 
 _AT_ONCE: Final = 200
+
+
+def calls_of(folder: RunFolder) -> ReadCalls | None:
+    """Reads the calls of a run folder by their keys; None where there is no ledger."""
+    return partial(raw_calls, folder) if folder.has_ledger else None
 
 
 def raw_calls(folder: RunFolder, keys: Sequence[str]) -> Iterator[AskedCall]:

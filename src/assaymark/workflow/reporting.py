@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +37,7 @@ from assaymark.workflow.datasheets import datasheet_pages, stored_datasheets
 from assaymark.workflow.folder import RunFolder, replace_files
 from assaymark.workflow.locking import Locked, open_locked
 from assaymark.workflow.paid import paid_views
-from assaymark.workflow.raw_calls import raw_calls
+from assaymark.workflow.raw_calls import calls_of
 from assaymark.workflow.selection import Selection, select
 from assaymark.workflow.showing import planted_agents, substrate_view
 from assaymark.workflow.tables import (
@@ -109,7 +108,7 @@ def study_shown(folder: RunFolder) -> StudyShown:
     sheets = tuple(stored_datasheets(folder))
     paid = _paid(folder)
     run = gather(locked, Store(folder), datasheets=tuple(sheet.judge for sheet in sheets), paid=paid)
-    read = partial(raw_calls, folder) if folder.has_ledger and paid is not None else None
+    read = None if paid is None else calls_of(folder)
     return StudyShown(run, sheets, stored_answers(folder), read)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from assaymark.metrology.datasheet import STRICT
@@ -22,10 +22,7 @@ from assaymark.report.datasheet.wording import (
 from assaymark.report.evidence import Filter
 from assaymark.report.formats import clean, count, number, percent, state_words
 from assaymark.report.tables import Table
-from assaymark.report.trail.refs import Ref
-
-Rests = Callable[[Measurement], tuple[Ref, ...]]
-"""Gives the answers that a measurement was computed from."""
+from assaymark.report.trail.refs import Ref, Rests
 
 _KEY = ("dark_current", "delta0.raw", "delta0.stable", "delta0.positional", "delta0.one_sided", "sensitivity",
         "threshold", "filler.preference", "criterion.shift", "pair.invalid_share")  # fmt: skip

@@ -9,11 +9,11 @@ from assaymark.errors import InputError, Problem
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import Measurement
 from assaymark.report.datasheet.comparison import comparison_view
-from assaymark.report.datasheet.every import Rests
 from assaymark.report.datasheet.reading import MORE, Opened, comparable, datasheet_path, opened, xml_safe
 from assaymark.report.datasheet.sheet_view import sheet_view
 from assaymark.report.datasheet.summary import summary_svg
 from assaymark.report.frame import ALONE, JUDGES, Frame, Link, Site, asset
+from assaymark.report.trail.refs import Rests
 
 COMPARISON: Final = "datasheets.html"
 

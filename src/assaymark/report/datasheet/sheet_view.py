@@ -9,7 +9,6 @@ from typing import Final
 from assaymark.report.datasheet.every import (
     EveryRow,
     PlantedView,
-    Rests,
     every_rows,
     filters,
     level_words,
@@ -31,6 +30,7 @@ from assaymark.report.datasheet.seeing import curve_plot, ladder_table, seeing_a
 from assaymark.report.evidence import Filter
 from assaymark.report.formats import clean, counted, listing, prose, short_hash
 from assaymark.report.tables import Table
+from assaymark.report.trail.refs import Rests
 
 PEERS: Final = 4
 TOGETHER: Final = 230

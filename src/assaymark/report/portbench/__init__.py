@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from assaymark.report.portbench.inputs import (
+    AskedQuestion,
     BenchModel,
     BenchRun,
     DateTrace,
@@ -13,9 +14,10 @@ from assaymark.report.portbench.inputs import (
     StageTrace,
     WindowView,
 )
-from assaymark.report.portbench.pages import render_benchmark
+from assaymark.report.portbench.pages import each_benchmark_page, render_benchmark
 
 __all__ = [
+    "AskedQuestion",
     "BenchModel",
     "BenchRun",
     "DateTrace",
@@ -25,5 +27,6 @@ __all__ = [
     "QuestionTrace",
     "StageTrace",
     "WindowView",
+    "each_benchmark_page",
     "render_benchmark",
 ]

@@ -79,6 +79,7 @@ class QuestionView:
     truth: str
     score: str
     state: str
+    call: str = ""
 
     @property
     def size(self) -> int:
@@ -205,4 +206,5 @@ def _question(trace: QuestionTrace) -> QuestionView:
         truth=block(trace.truth, 600),
         score=number(trace.score, 3),
         state="" if trace.state == "ok" else clean(trace.state, 200),
+        call=trace.key,
     )

@@ -6,6 +6,7 @@ from typing import Final
 
 from assaymark.report.measured import MeasuredRow, rows_of
 from assaymark.report.portbench.book import BenchBook
+from assaymark.report.trail.refs import Rests
 
 _TITLES: Final = {
     "bench.level": "Level on a leaderboard",
@@ -25,6 +26,6 @@ _TITLES: Final = {
 }
 
 
-def every_measurement(book: BenchBook) -> tuple[MeasuredRow, ...]:
-    """All measurements of a benchmark."""
-    return rows_of(book.run.measurements, _TITLES)
+def every_measurement(book: BenchBook, rests: Rests = lambda _: ()) -> tuple[MeasuredRow, ...]:
+    """All measurements of a benchmark; ``rests`` gives the records that one was computed from."""
+    return rows_of(book.run.measurements, _TITLES, rests=rests)

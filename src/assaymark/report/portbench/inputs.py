@@ -153,6 +153,25 @@ class QuestionTrace:
     truth: str
     score: float
     state: str
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedQuestion:
+    """One answer to one question: its score, how it could be read, and the key of its call.
+
+    ``kind`` is formula or judgment, and empty for a template that is neither.
+    """
+
+    model: str
+    question: str
+    template: str
+    condition: str
+    regime: str
+    kind: str
+    score: float
+    state: str
+    key: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -161,8 +180,9 @@ class BenchRun:
 
     ``replies`` counts the replies of the pipeline by how they could be read, ``answers`` those of the questions.
     ``standings`` has a leaderboard per profile, one over all profiles, and one of the questions, as far as they were
-    run. ``notes`` are sentences about this run that a reader has to know. ``panel`` is the address of the pages on
-    which judges graded the rationales, relative to the report.
+    run. ``asked`` is every answer to a question, where ``questions`` are some of them whole. ``notes`` are sentences
+    about this run that a reader has to know. ``panel`` is the address of the pages on which judges graded the
+    rationales, relative to the report.
     """
 
     name: str
@@ -184,6 +204,7 @@ class BenchRun:
     paths: tuple[NavPath, ...] = ()
     episodes: tuple[EpisodeTrace, ...] = ()
     questions: tuple[QuestionTrace, ...] = ()
+    asked: tuple[AskedQuestion, ...] = ()
     replies: Mapping[str, int] = field(default_factory=dict)
     answers: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

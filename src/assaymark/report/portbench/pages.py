@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from assaymark.report.filters import key_filters, kind_filters, level_filters
@@ -32,7 +33,9 @@ from assaymark.report.portbench.stress import (
     stress_answer,
     stress_table,
 )
-from assaymark.report.portbench.traces import date_views, episode_paths, episode_rows
+from assaymark.report.portbench.traces import DateView, date_views, episode_paths, episode_rows
+from assaymark.report.trail.bench import BenchTrail
+from assaymark.report.trail.calls import ReadCalls, call_pages
 
 _HISTORIES, _EPISODES, _QUESTIONS = "histories.html", "episodes.html", "questions.html"
 _PROFILES: Final = "profiles.html"
@@ -78,18 +81,32 @@ def render_benchmark(run: BenchRun, site: Site = ALONE) -> Mapping[str, str]:
     >>> sorted(render_benchmark(run))
     ['claims.html', 'index.html', 'measurements.html']
     """
+    return dict(each_benchmark_page(run, site))
+
+
+def each_benchmark_page(run: BenchRun, site: Site = ALONE, read: ReadCalls | None = None) -> Iterator[tuple[str, str]]:
+    """The pages of `render_benchmark`, one at a time, and those of single calls where ``read`` gives them.
+
+    Every answer to a question stands below ``answers/`` and every call below ``calls/``.
+    """
     book = BenchBook.of(run)
     frame = _frame(book, site)
-    pages = {"index.html": _index(book, frame)}
-    parts = paged(every_measurement(book))
+    episodes = tuple(_planned(run.episodes))
+    trail = BenchTrail.of(run.asked, [(one.episode, one.places) for one in episodes])
+    calls: dict[str, str] = {}
+    if read is not None:
+        uses = trail.uses()
+        yield from call_pages(read(list(uses)), uses, frame, calls)
+    yield from trail.answer_pages(frame, calls)
+    parts = paged(every_measurement(book, trail.rests))
     measured = dict(zip(part_names("measurements", len(parts)), parts, strict=True))
-    pages.update(_claims(book, frame, measured_links(measured)))
-    pages.update(_measurements(frame, measured))
-    pages.update(_profiles(book, frame))
-    pages.update(_histories(book, frame))
-    pages.update(_episodes(book, frame))
-    pages.update(_questions(book, frame))
-    return pages
+    yield "index.html", _index(book, frame)
+    yield from _claims(book, frame, measured_links(measured))
+    yield from _measurements(frame, measured)
+    yield from _profiles(book, frame)
+    yield from _histories(book, frame)
+    yield from _episodes(book, frame, episodes, calls)
+    yield from _questions(book, frame, calls, trail)
 
 
 # --- pages ------------------------------------------------------------------------------------------------------------
@@ -179,6 +196,7 @@ def _measurements(frame: Frame, pages: Mapping[str, Sequence[MeasuredRow]]) -> I
     for at, (name, rows) in enumerate(pages.items()):
         values: dict[str, Any] = {
             "rows": rows,
+            "rests": any(row.rests for row in rows),
             "filters": kind_filters(rows),
             "styles": MEASURED,
             "total": counted(len(rows), "measurement"),
@@ -232,27 +250,46 @@ def _histories(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
     yield from ((view.data, view.values) for view in views if view.data)
 
 
-def _episodes(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
-    episodes = book.run.episodes
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """An episode with its dates, cut into pages; ``places`` is where each date stands."""
+
+    episode: EpisodeTrace
+    path: str
+    names: list[str]
+    parts: tuple[tuple[DateView, ...], ...]
+
+    @property
+    def places(self) -> list[str]:
+        return [f"{name}#{date.id}" for name, part in zip(self.names, self.parts, strict=True) for date in part]
+
+
+def _planned(episodes: Sequence[EpisodeTrace]) -> Iterator[_Planned]:
+    for episode, path in zip(episodes, episode_paths(episodes), strict=True):
+        parts = paged(date_views(episode))
+        yield _Planned(episode, path, part_names(path, len(parts)), parts)
+
+
+def _episodes(
+    book: BenchBook, frame: Frame, episodes: Sequence[_Planned], calls: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
     if not episodes:
         return
-    paths = episode_paths(episodes)
-    rows = episode_rows(book, paths)
+    rows = episode_rows(book, [one.path for one in episodes])
     total = counted(len(rows), "episode")
     filters = key_filters([row.model for row in rows])
     yield (
         _EPISODES,
         frame.render("portbench-episodes.html", "Episodes", here="episodes", rows=rows, filters=filters, total=total),
     )
-    for episode, path in zip(episodes, paths, strict=True):
-        yield from _episode(book, frame, episode, path)
+    for one in episodes:
+        yield from _episode(book, frame, one, calls)
 
 
-def _episode(book: BenchBook, frame: Frame, episode: EpisodeTrace, path: str) -> Iterator[tuple[str, str]]:
+def _episode(book: BenchBook, frame: Frame, one: _Planned, calls: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """One episode, in parts where it is long."""
-    parts = paged(date_views(episode))
-    names = part_names(path, len(parts))
-    leaves = [name.rpartition("/")[2] for name in names]
+    episode = one.episode
+    leaves = [name.rpartition("/")[2] for name in one.names]
     title = f"{clean(episode.model, 60)}, {clean(episode.profile, 40)} profile"
     values: dict[str, Any] = {
         "window": book.window(episode.window),
@@ -260,18 +297,19 @@ def _episode(book: BenchBook, frame: Frame, episode: EpisodeTrace, path: str) ->
         "root": "../",
         "styles": _ASKED,
     }
-    for at, dates in enumerate(parts):
-        page = frame.render("portbench-episode.html", title, here="", dates=dates, pager=pager(leaves, at), **values)
-        yield names[at], page
+    for at, dates in enumerate(one.parts):
+        values |= {"dates": dates, "calls": calls, "pager": pager(leaves, at)}
+        yield one.names[at], frame.render("portbench-episode.html", title, here="", **values)
 
 
-def _questions(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
+def _questions(book: BenchBook, frame: Frame, calls: Mapping[str, str], trail: BenchTrail) -> Iterator[tuple[str, str]]:
     if not book.run.questions:
         return
     parts: tuple[tuple[QuestionView, ...], ...] = paged(question_views(book))
     names = part_names("questions", len(parts))
     for at, rows in enumerate(parts):
-        values: dict[str, Any] = {"rows": rows, "filters": key_filters([row.key for row in rows])}
+        values: dict[str, Any] = {"rows": rows, "filters": key_filters([row.key for row in rows]), "calls": calls}
+        values["every"] = [(clean(model, 60), pages[0][0]) for model, pages in trail.pages.items()]
         total = counted(len(rows), "question")
         yield (
             names[at],

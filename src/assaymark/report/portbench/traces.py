@@ -40,6 +40,7 @@ class StageView:
     rows: tuple[tuple[str, ...], ...]
     left_out: str
     arithmetic: tuple[str, ...]
+    key: str = ""
 
     @property
     def size(self) -> int:
@@ -134,6 +135,7 @@ def _stage(trace: StageTrace) -> StageView:
         rows=rows,
         left_out=f"{counted(left, 'more row')} are not shown." if left > 0 else "",
         arithmetic=tuple(clean(line, 400) for line in trace.arithmetic[:_LINES]),
+        key=trace.key,
     )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+
+from assaymark.records import Measurement
 
 RECORDS: Final = "records"
 """The key of the pages of records in the menu of a run."""
@@ -22,3 +24,7 @@ class Ref:
 
     words: str
     href: str = ""
+
+
+Rests = Callable[[Measurement], tuple[Ref, ...]]
+"""Gives the records that a measurement was computed from."""

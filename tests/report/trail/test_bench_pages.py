@@ -1,0 +1,143 @@
+"""From a score of a benchmark to the episodes and answers it was computed from, and from these to their calls."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+
+import bench_runs as runs
+from outline import read, words
+
+from assaymark.engine import CallSpec, Message, Reply, Text
+from assaymark.records import Measurement, sha256_text
+from assaymark.report.portbench import AskedQuestion, BenchRun, each_benchmark_page, render_benchmark
+from assaymark.report.trail.bench import BenchTrail
+from assaymark.report.trail.calls import AskedCall
+
+NAMES = ("literal", "momentum")
+
+
+def key(*parts: object) -> str:
+    return sha256_text(repr(parts))
+
+
+@cache
+def run() -> BenchRun:
+    """Two models of whom every call is kept."""
+    base = runs.two()
+    episodes = tuple(
+        replace(one, dates=tuple(
+            replace(date, stages=tuple(
+                replace(stage, key=key(one.model, one.profile, one.window, date.day, stage.stage) if stage.key else "")
+                for stage in date.stages
+            ))
+            for date in one.dates
+        ))
+        for one in base.episodes
+    )  # fmt: skip
+    asked = tuple(
+        AskedQuestion(
+            model=name, question=f"T{at}-{n}", template=f"T{at}", condition=condition, regime="bull" if n else "bear",
+            kind="formula" if at in (4, 5) else "", score=0.5, state="ok" if n else "invalid",
+            key=key(name, at, n, condition),
+        )
+        for name in NAMES for at in range(1, 8) for n in range(3) for condition in ("full", "restricted")
+    )  # fmt: skip
+    questions = tuple(replace(one, key=key(one.model, int(one.template[1:]), 1, "full")) for one in base.questions)
+    return replace(base, episodes=episodes, asked=asked, questions=questions)
+
+
+def calls(keys: Sequence[str]) -> Iterator[AskedCall]:
+    for at, one in enumerate(keys):
+        text = Text.of(f"asked {at}")
+        call = CallSpec(model="maker/x", messages=(Message("user", (text,)),), template="")
+        yield AskedCall(key=one, call=call, new=(text,), reply=Reply(text=f"reply {at}", model="x"))
+
+
+@cache
+def pages() -> dict[str, str]:
+    return dict(each_benchmark_page(run(), read=calls))
+
+
+def test_every_call_of_a_stage_and_of_an_answer_stands_once():
+    named = Counter(
+        found for page in pages().values() for found in re.findall(r"<dt>Key</dt><dd><code>(\w+)</code>", page)
+    )
+    stages = {stage.key for one in run().episodes for date in one.dates for stage in date.stages if stage.key}
+    assert named == Counter(stages | {one.key for one in run().asked})
+
+
+def test_every_link_leads_somewhere():
+    outlines = {path: read(page) for path, page in pages().items() if path.endswith(".html")}
+    for path, outline in outlines.items():
+        folder = path.rpartition("/")[0]
+        for link in outline.links:
+            target, _, anchor = link.partition("#")
+            where = re.sub(r"^[^/]+/\.\./", "", f"{folder}/{target}".lstrip("/")) if target else path
+            assert where in pages(), (path, link)
+            assert not anchor or anchor in outlines[where].ids, (path, link)
+
+
+def test_a_stage_leads_to_its_call_and_the_call_back_to_its_date():
+    page = pages()["episodes/literal-conservative-normal.html"]
+    links = [link for link in read(page).links if "calls/" in link]
+    assert len(links) == 3 * 3
+    target, _, anchor = links[0].removeprefix("../").partition("#")
+    section = re.search(rf'<section class="call" id="{anchor}".*?</section>', pages()[target], flags=re.S)[0]
+    assert 'href="../episodes/literal-conservative-normal.html#d1"' in section
+
+
+def test_a_question_leads_to_its_call_and_to_every_answer():
+    links = read(pages()["questions.html"]).links
+    assert len([link for link in links if link.startswith("calls/")]) == len(run().questions)
+    assert {"answers/literal.html", "answers/momentum.html"} <= set(links)
+    said = words(pages()["answers/literal.html"])
+    assert "0.500, invalid" in said
+    assert "T3-2" in said
+
+
+def test_measurements_count_what_they_rest_on():
+    episodes = [(one, [f"episodes/{at}.html#d1"]) for at, one in enumerate(run().episodes)]
+    trail = BenchTrail.of(run().asked, episodes)
+
+    def rests(name: str, **labels: str) -> list[tuple[str, str]]:
+        item = Measurement(name=name, labels=labels, value=1.0, n=1, n_of="", method="")
+        return [(ref.words, ref.href.partition("#")[0]) for ref in trail.rests(item)]
+
+    question = {"model": "literal", "condition": "full"}
+    assert rests("bench.question", **question) == [("21 answers", "answers/literal.html")]
+    assert rests("bench.question", **question, template="T4") == [("3 answers", "answers/literal.html")]
+    assert rests("bench.question", **question, regime="bear") == [("7 answers", "answers/literal.html")]
+    assert rests("bench.question", **question, kind="formula") == [("6 answers", "answers/literal.html")]
+    assert rests("bench.question", model="literal", condition="full less restricted", template="T4") == [
+        ("6 answers", "answers/literal.html")
+    ]
+    assert rests("bench.stage", model="literal", profile="all", stage="S1") == [("4 episodes", "episodes.html")]
+    one = run().episodes[0]
+    alone = {"model": one.model, "profile": one.profile, "window": one.window}
+    assert rests("bench.sharpe", **alone) == [("1 episode", "episodes/0.html")]
+    assert rests("bench.baseline", baseline="EqW", window="normal") == []
+
+
+def test_rows_of_measurements_have_the_links():
+    assert 'href="answers/literal.html#q' in pages()["measurements.html"]
+    assert 'href="episodes.html">4 episodes' in pages()["measurements.html"]
+
+
+def test_without_a_ledger_there_are_no_calls_and_the_rest_stands():
+    found = render_benchmark(run())
+    assert not [path for path in found if path.startswith("calls/")]
+    assert "Excerpts. The whole call stands in the ledger" in words(found["episodes/literal-conservative-normal.html"])
+    assert set(found) == {path for path in pages() if not path.startswith("calls/")}
+
+
+def test_nothing_from_a_model_is_markup():
+    bad = runs.HOSTILE
+    asked = [replace(one, model=bad, question=bad, regime=bad, state=bad, condition=bad) for one in run().asked[:2]]
+    found = render_benchmark(replace(run(), asked=tuple(asked[:1])))
+    [page] = [page for path, page in found.items() if path.startswith("answers/")]
+    assert read(page).tags.count("script") == 1
+    assert "img" not in read(page).tags
