@@ -29,8 +29,8 @@ from assaymark.report.tables import Table
 EQUAL_WEIGHT: Final = ("EqW", "equal weight", "equal-weight", "equal_weight")
 """How equal weight may be called among the baselines."""
 
-_BRUSHED: Final = 14_000
-"""How many values of a day a page of histories holds for its brushes; the files of data have them all."""
+_BRUSHED, _FIRST_PAGE = 14_000, 3_000
+"""How many values of a day the page of histories and the first page hold for brushes; files of data have them all."""
 
 _BASELINES: Final = {
     "EqW": "Equal weight",
@@ -94,15 +94,15 @@ def history_views(book: BenchBook) -> tuple[HistoryView, ...]:
     """Every window and profile with a history: stress windows first, in the order of the plan."""
     windows = [*book.stress, *(window for window in book.run.windows if not window.stress)]
     found = [_view(book, window, profile) for window in windows for profile in book.run.profiles]
-    return _within([view for view in found if view is not None])
+    return _within([view for view in found if view is not None], _BRUSHED)
 
 
-def _within(views: Sequence[HistoryView]) -> tuple[HistoryView, ...]:
+def _within(views: Sequence[HistoryView], most: int) -> tuple[HistoryView, ...]:
     """The views, the first of them with their brushes: numbers for all of a large run would make the page too long."""
     points, kept = 0, []
     for view in views:
         points += 0 if view.brush is None else len(view.brush.days) * len(view.brush.lines)
-        kept.append(view if points <= _BRUSHED else replace(view, brush=None))
+        kept.append(view if points <= most else replace(view, brush=None))
     return tuple(kept)
 
 
@@ -116,7 +116,8 @@ def chosen_history(book: BenchBook) -> HistoryView | None:
     names = [] if deepest is None else [deepest.labels["window"]]
     windows = [w for w in (*book.stress, *book.run.windows) if not names or w.name in names]
     views = (_view(book, window, profile) for window in windows)
-    return next((view for view in views if view is not None), None)
+    found = next((view for view in views if view is not None), None)
+    return None if found is None else _within([found], _FIRST_PAGE)[0]
 
 
 def _view(book: BenchBook, window: WindowView, profile: ProfileView) -> HistoryView | None:

@@ -116,11 +116,14 @@ def _index(book: BenchBook, frame: Frame) -> str:
     run = book.run
     levels = tally(run.verdicts)
     normal = [window for window in run.windows if not window.stress][:1]
+    history = chosen_history(book)
+    brushed = history is not None and history.brush is not None
     return frame.render(
         "portbench.html",
         clean(run.title or "PortBench", 120),
         here="results",
-        styles=_TABLES,
+        styles=(*_TABLES, *("brush.css",) * brushed),
+        scripts=(*SCRIPTS, *("brush.js",) * brushed),
         lede=lede(book),
         reference=bool(run.models) and all(model.reference for model in run.models),
         known=[
@@ -139,7 +142,7 @@ def _index(book: BenchBook, frame: Frame) -> str:
         stage_note=stage_note(book),
         calm=windows_table(book),
         signals=signals_figure(book),
-        history=chosen_history(book),
+        history=history,
         scatters=scatter_views(book),
         stress_answer=stress_answer(book),
         stress=stress_table(book),
