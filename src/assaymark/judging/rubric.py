@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from assaymark.errors import UnknownNameError
+from assaymark.judging.shipped import shipped_names, shipped_text
 from assaymark.protocol import read_model
 from assaymark.records import AGGREGATE
 
 SCALE = (1, 2, 3, 4, 5)
 """The points of every dimension's scale, worst first."""
+
+_FOLDER = "rubrics"
 
 PassCondition = Literal["cell_b: no verbosity-bias"]
 
@@ -102,7 +102,7 @@ def parse_rubric(text: str, *, source: str = "rubric.toml") -> Rubric:
 
 def rubric_names() -> tuple[str, ...]:
     """The names of the rubrics that come with the package, in alphabetical order."""
-    return tuple(sorted(_shipped()))
+    return shipped_names(_FOLDER)
 
 
 @cache
@@ -114,13 +114,4 @@ def load_rubric(name: str) -> Rubric:
     UnknownNameError
         There is no such rubric; the message offers the closest name.
     """
-    found = _shipped().get(name)
-    if found is None:
-        raise UnknownNameError("rubric", name, rubric_names())
-    return parse_rubric(found.read_text(encoding="utf-8"), source=f"rubric {name}")
-
-
-def _shipped() -> dict[str, Traversable]:
-    """The rubric files of the package by name."""
-    folder = files("assaymark.judging") / "rubrics"
-    return {entry.name.removesuffix(".toml"): entry for entry in folder.iterdir() if entry.name.endswith(".toml")}
+    return parse_rubric(shipped_text("rubric", _FOLDER, name), source=f"rubric {name}")

@@ -15,18 +15,18 @@ twice in different ways is settled here:
 from __future__ import annotations
 
 from functools import cache
-from importlib.resources import files
-from importlib.resources.abc import Traversable
 from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from assaymark.encoding import canonical_json, sha256_text
-from assaymark.errors import UnknownNameError
+from assaymark.judging.shipped import shipped_names, shipped_text
 from assaymark.protocol import read_model
 
 Component = Literal["reasoning", "evidence", "process", "outcome"]
 PanelRule = Literal["single", "median"]
+
+_FOLDER: Final = "season/plans"
 
 DEFAULT_SCORING: Final = "v0.4"
 """The scoring plan that is used where none is named."""
@@ -188,7 +188,7 @@ def scoring_names() -> tuple[str, ...]:
     >>> scoring_names()
     ('v0.3', 'v0.4')
     """
-    return tuple(sorted(_shipped()))
+    return shipped_names(_FOLDER)
 
 
 @cache
@@ -200,13 +200,4 @@ def load_scoring(name: str = DEFAULT_SCORING) -> ScoringPlan:
     UnknownNameError
         There is no such plan; the message offers the closest name.
     """
-    found = _shipped().get(name)
-    if found is None:
-        raise UnknownNameError("scoring plan", name, scoring_names())
-    return parse_scoring(found.read_text(encoding="utf-8"), source=f"scoring plan {name}")
-
-
-def _shipped() -> dict[str, Traversable]:
-    """The plan files of the package by name."""
-    folder = files("assaymark.judging.season") / "plans"
-    return {entry.name.removesuffix(".toml"): entry for entry in folder.iterdir() if entry.name.endswith(".toml")}
+    return parse_scoring(shipped_text("scoring plan", _FOLDER, name), source=f"scoring plan {name}")
