@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
 from pydantic import ConfigDict
 
+from assaymark.display import Note, Part, Result
 from assaymark.errors import LISTED, Problem
 from assaymark.records import Context, Decision, Outcome, Rationale
 
@@ -27,8 +28,8 @@ class Missing:
     examples: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportReport:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ImportReport(Result):
     """The account of one import: denominators first, then everything a reader should know before using the records.
 
     ``good`` and ``bad`` count decisions: imported, and left out because something about them (or about the round they
@@ -55,6 +56,9 @@ class ImportReport:
     replicates: int = 0
     notes: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
+
+    def _parts(self) -> Iterator[Part]:
+        yield from map(Note, self.lines())
 
     def lines(self) -> tuple[str, ...]:
         """The report as plain lines, most important first.

@@ -19,8 +19,10 @@ from assaymark.market.instruments import Listing
 from assaymark.market.macro import MacroSeries, linked_macro
 from assaymark.market.news import News, templated_news
 from assaymark.market.restated import Restated
+from assaymark.market.shown import ShownHistory
 from assaymark.market.synthetic import synthetic_market
 from assaymark.market.view import AsOf
+from assaymark.typography import clean
 
 FIELDS = ("open", "high", "low", "close", "volume")
 """What a bar has."""
@@ -29,8 +31,8 @@ CLOSE_OF_DAY = 21 * 3600
 """Seconds after midnight UTC at which a day's bars are complete."""
 
 
-@dataclass(frozen=True, slots=True)
-class History:
+@dataclass(frozen=True, slots=True, repr=False)
+class History(ShownHistory):
     """Daily bars of many instruments: first versions in one table of days by instruments, and the later versions.
 
     Parameters
@@ -71,6 +73,9 @@ class History:
     published: np.ndarray = field(init=False)
     listed_on: np.ndarray = field(init=False)
     gone_after: np.ndarray = field(init=False)
+
+    def _name(self) -> str:
+        return clean(f"{self.source} {self.snapshot}", 80) or "Market"
 
     def __post_init__(self) -> None:
         problems = list(_problems(self))

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from assaymark.errors import InputError, Problem
+from assaymark.market.shown import ShownSnapshot
 from assaymark.records import JSON
 
 _INSTANT = pa.timestamp("us", tz="UTC")
@@ -95,8 +96,8 @@ class Origin:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Snapshot:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Snapshot(ShownSnapshot):
     """The long tables of one answer of one source; a table that the source does not have is empty.
 
     Raises

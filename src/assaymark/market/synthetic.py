@@ -25,6 +25,7 @@ from assaymark.market.instruments import (
     universe,
 )
 from assaymark.market.rates import policy_rate
+from assaymark.market.shown import ShownHistory
 from assaymark.market.stress import Window, calm_days, draw_windows, pin_legs, stress_factors, stress_own
 from assaymark.market.targets import DESIGN, SUB_SHARE, SUB_VOLATILITY, factor_correlation
 
@@ -40,8 +41,8 @@ _STREAMS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SyntheticMarket:
+@dataclass(frozen=True, slots=True, repr=False)
+class SyntheticMarket(ShownHistory):
     """One drawn market. Arrays are (n_days, n_instruments) on weekdays; NaN where there is no bar.
 
     ``spot_days`` and ``spot`` are the crypto closes on all seven days; on weekdays they equal ``close``.
@@ -63,6 +64,9 @@ class SyntheticMarket:
     states: np.ndarray
     spot_days: np.ndarray
     spot: np.ndarray
+
+    def _name(self) -> str:
+        return f"Synthetic market, seed {self.seed}"
 
     @property
     def calm(self) -> np.ndarray:

@@ -20,6 +20,7 @@ from assaymark.market.instruments import AssetClass, Listing
 from assaymark.market.macro import MacroReading, read
 from assaymark.market.news import News
 from assaymark.market.regimes import class_index, regimes
+from assaymark.market.shown import ShownView
 
 if TYPE_CHECKING:
     from assaymark.market.history import History
@@ -39,7 +40,7 @@ class PriceSlice:
     values: np.ndarray
 
 
-class AsOf:
+class AsOf(ShownView):
     """The market as it could be known at ``t``. Made by `History.as_of`.
 
     Bars, restatements of bars, macro values, news and filings that became known later than ``t`` are not in it, nor is

@@ -11,6 +11,7 @@ from typing import Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from assaymark.display import Told
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.market import (
     Snapshot,
@@ -33,8 +34,8 @@ LOCAL: Final[Mapping[str, Sequence[str]]] = {"files": ("path", "licence", "curre
 """The sources that ask nobody, with the options they take."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+@dataclass(frozen=True, slots=True, repr=False)
+class Checked(Told):
     """What a check found, whole and as lines to print, of which there are fewer."""
 
     found: Condition
