@@ -37,22 +37,27 @@ _OVERFLOWING: Final = """() => {
   return document.documentElement.scrollWidth + ' px: ' + worst.outerHTML.slice(0, 120);
 }"""
 
-_SHAPE: Final = """keep => {
-  const walk = e => {
-    const times = new Map();
-    for (const one of [...e.children]) {
-      const own = walk(one), seen = (times.get(own) || 0) + 1;
-      times.set(own, seen);
-      if (seen > keep) one.remove();
-    }
-    const marks = [...e.attributes].map(a => a.name === 'class' ? a.name + a.value : a.name);
-    return e.tagName + marks.sort() + '(' + [...times.keys()].sort() + ')';
-  };
-  return walk(document.body);
+_KINDS: Final = """() => {
+  const mark = e => e.tagName + [...e.attributes].map(a => a.name === 'class' ? '.' + a.value : ' ' + a.name).sort();
+  return [...new Set([...document.body.querySelectorAll('*')].map(e => mark(e.parentElement) + ' > ' + mark(e)))];
 }"""
-"""What a page is built of, whatever it says and however long it is; ``keep`` of what is repeated stay."""
+"""What a page is built of, whatever it says and however long it is: each kind of element in each kind of parent."""
 
-_AXE: Final = """only => axe.run(document, {resultTypes: ['violations'], runOnly: only}).then(
+_SHORTENED: Final = """() => {
+  const walk = e => {
+    const kinds = new Set();
+    for (const one of [...e.children]) {
+      const kind = walk(one);
+      if (kinds.has(kind)) one.remove(); else kinds.add(kind);
+    }
+    const marks = [...e.attributes].map(a => a.name === 'class' ? '.' + a.value : ' ' + a.name);
+    return e.tagName + marks.sort() + '(' + [...kinds].sort() + ')';
+  };
+  walk(document.body);
+}"""
+"""Leaves one of each kind of row on a page: rules are for kinds of rows, and take their time over each."""
+
+_AXE: Final = """only => axe.run(document, {resultTypes: ['violations'], preload: false, runOnly: only}).then(
   found => found.violations.map(({id, nodes}) => {
     const why = nodes[0].any.concat(nodes[0].all, nodes[0].none).map(one => one.message).join('; ');
     return id + ' (' + nodes.length + '): ' + nodes[0].html.slice(0, 140) + ' | ' + why.slice(0, 200);
@@ -107,28 +112,26 @@ class Visitor:
         return [*self.noise, *refused, *(f"asks for {url}" for url in self.asked if url not in allowed)]
 
     def overflow(self, *widths: int) -> list[str]:
-        """At which widths the open page can be scrolled sideways, as it stands and with everything unfolded."""
+        """At which widths the open page can be scrolled sideways, as it stands."""
         found = []
-        for opened in (False, True):
-            if opened:
-                self.page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
-            for width in widths:
-                self.page.set_viewport_size({"width": width, "height": HEIGHT})
-                if why := self.page.evaluate(_OVERFLOWING):
-                    found.append(f"at {width} px{' unfolded' if opened else ''} it is {why}")
+        for width in widths:
+            self.page.set_viewport_size({"width": width, "height": HEIGHT})
+            if why := self.page.evaluate(_OVERFLOWING):
+                found.append(f"at {width} px it is {why}")
         return found
 
-    def shape(self) -> str:
-        """What the open page is built of: equal for pages that differ in texts and in the number of rows alone."""
-        return str(self.page.evaluate(_SHAPE, 1_000_000))
+    def unfold(self) -> None:
+        """Open whatever can be opened."""
+        self.page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
 
-    def shorten(self) -> None:
-        """Leave two rows of each kind on the open page: rules are for kinds of rows, and take their time over each."""
-        self.page.evaluate(_SHAPE, 2)
+    def kinds(self) -> set[str]:
+        """What the open page is built of."""
+        return set(self.page.evaluate(_KINDS))
 
     def barriers(self, settings: Sequence[Setting]) -> list[str]:
-        """What axe finds on the open page: by all rules as it first stands, by those of layout in other settings."""
+        """What axe finds: by all rules in the first setting, by those of layout in others. Shortens the page."""
         found = []
+        self.page.evaluate(_SHORTENED)
         self.page.evaluate(axe_source())
         for number, (scheme, width) in enumerate(settings):
             self.set((scheme, width))
@@ -146,6 +149,7 @@ class Visitor:
             found.append(f"on paper it is {why}")
         if self.page.evaluate("[...document.querySelectorAll('details')].some(one => !one.open)"):
             found.append("on paper something stays folded")
+        self.page.emulate_media(media="screen")
         return found
 
     def picture(self, name: str, setting: Setting) -> Path | None:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -20,6 +21,7 @@ OTHER_BYTES: Final = 1_000_000
 STYLE_BYTES: Final = 20_480
 SCRIPT_BYTES: Final = 3_072
 
+_HEADINGS: Final = {"h1", "h2", "h3", "h4", "h5", "h6"}
 _LOADING: Final = {"img", "link", "iframe", "object", "embed", "base", "form", "audio", "video", "source", "template"}
 _PHRASING_ONLY: Final = {
     "p", "span", "h1", "h2", "h3", "h4", "h5", "h6", "button", "label", "b", "i", "em", "strong", "small", "code",
@@ -106,6 +108,8 @@ def markup_problems(page: Page) -> list[str]:
     found += [f"id {name!r} stands {count} times" for name, count in page.ids.items() if count > 1]
     tags = Counter(str(element.tag) for element, _ in page.elements)
     found += [f"{tags[name]} {name}, wants one" for name in ("h1", "main", "title") if tags[name] != 1]
+    levels = [int(str(one.tag)[1]) for one, _ in page.elements if str(one.tag) in _HEADINGS]
+    found += [f"h{low} after h{high}" for high, low in pairwise(levels) if low > high + 1]
     for element, above in page.elements:
         found += _misplaced(element, above)
     found += [f"{name}={word!r} names no id" for name, word in _references(page) if word not in page.ids]

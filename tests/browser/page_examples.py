@@ -102,13 +102,13 @@ def datasheet_of_a_log(run: Path) -> None:
 
 
 def portbench(run: Path) -> None:
-    """Questions and pipeline of three reference models, with the rationales graded by two judges."""
+    """Questions and pipeline of two reference models, with the rationales graded by two judges."""
     questions, plan = run.parent / "questions.jsonl", run.parent / "plan.toml"
     counts = dict.fromkeys(("T1", "T2", "T3", "T4", "T5", "T6", "T7"), 20)
     write_questions(questions, generate_questions(synthetic_history(0), counts=counts).questions)
     models = "".join(
         f'[[models]]\nname = "{word}"\nfamily = "{word}"\nmodel = "reference/portbench-{word}"\n'
-        for word in ("literal", "momentum", "garbled")
+        for word in ("literal", "garbled")
     )
     judges = "".join(
         f'[[judges]]\nname = "{word}"\nfamily = "{word}"\nmodel = "reference/{word}"\n'
@@ -152,7 +152,7 @@ def made_benchmarks(root: Path) -> None:
 def made_seasons(root: Path) -> None:
     """Claims of every level and state, and a season of one judge, in two languages."""
     languages = [made_catalogue(code) for code in ("en", "de")]
-    for name, run in {"eight": made_season(8, 9), "single": made_season(2, 3, 1)}.items():
+    for name, run in {"eight": made_season(8, 4), "single": made_season(2, 3, 1)}.items():
         alone = tuple(replace(judge, datasheet=None) for judge in run.judges)  # no datasheets are beside these
         write_site(replace(run, judges=alone), root / name, languages)
 

@@ -40,6 +40,7 @@ def test_a_page_without_a_fault_has_no_problem():
         ("<p class='a' class='b'>x</p>", "not HTML"),
         ("<p id='m'>x</p>", "id 'm' stands 2 times"),
         ("<h1>Two</h1>", "2 h1, wants one"),
+        ("<h3>Three</h3>", "h3 after h1"),
         ("<p onclick='x()'>x</p>", "p has onclick"),
         ("<img alt='' src='a.png'>", "img has no place"),
         ("<!-- left over -->", "a-comment has no place"),

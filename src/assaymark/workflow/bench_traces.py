@@ -179,7 +179,7 @@ def _risk(one: DateResult, result: EpisodeResult, plan: BenchPlan) -> Part:
         f"0.5 × {same} (the same alarm) + 0.5 × (1 − mean of two relative errors) = {one.scores['S5']:.3f}",
         f"alignment with the {result.profile} profile: {one.pas:.3f}",
     ]
-    return ("", "held", "oracle"), rows, lines
+    return ("measure", "held", "oracle"), rows, lines
 
 
 def _signed(value: float) -> str:

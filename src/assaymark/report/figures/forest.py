@@ -89,7 +89,7 @@ def _wide(name: str, rows: Sequence[ForestRow], gates: Gates, title: str, desc: 
 
 
 def _narrow(name: str, rows: Sequence[ForestRow], gates: Gates, title: str, desc: str) -> str:
-    scale = Scale(_low_end(rows), 1.0, 8, 342)
+    scale = Scale(_low_end(rows), 1.0, 13, 342)
     parts: list[svg.Element] = [hatch(f"{name}-h"), *_gate_heads(scale, gates, short=True)]
     y = 50.0
     for row in rows:

@@ -1,0 +1,53 @@
+"""Every page of every example in Chromium: silent, alone, whole at every width and on paper, open to everybody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from browsing import APART
+from looking import ALL_SETTINGS, TWO_SETTINGS, Visitor, said, visiting
+from page_examples import NAMES
+
+pytestmark = pytest.mark.browser
+
+
+def problems_of(visitor: Visitor, path: Path, name: str, seen: set[str]) -> list[str]:
+    """What is wrong with one page. All are opened and folded out on the narrowest screen; a page is gone through
+    where it is built of something that no page before it was.
+    """
+    visitor.open(path.as_uri())
+    found = visitor.spoken(path.as_uri())
+    kinds = visitor.kinds()
+    if kinds <= seen:
+        visitor.unfold()
+        return found + visitor.overflow(320)
+    seen |= kinds
+    settings = ALL_SETTINGS if path.name == "index.html" else TWO_SETTINGS
+    for setting in settings:
+        visitor.picture(name, setting)
+    found += visitor.overflow(390, 320)
+    found += visitor.printed()
+    visitor.unfold()
+    found += visitor.overflow(390, 320)
+    for width in (1440, 390):
+        visitor.set(("light", width))
+        found += [f"labels at {width} px: {one}" for one in visitor.page.evaluate(APART)]
+    return found + visitor.barriers(settings)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_page_is_silent_fits_and_is_open_to_everybody(browser, example, pictures, tmp_path, name):
+    root = example(name)
+    problems: list[str] = []
+    seen: set[str] = set()
+    with visiting(browser, pictures) as visitor:
+        for path in sorted(root.rglob("*.html")):
+            page = f"{name.replace(' ', '-')}/{path.relative_to(root).as_posix()}"
+            if found := problems_of(visitor, path, page, seen):
+                visitor.shots = pictures or tmp_path
+                visitor.open(path.as_uri())
+                shown = [str(visitor.picture(page, setting)) for setting in TWO_SETTINGS]
+                visitor.shots = pictures
+                problems += [f"{page}: {one}" for one in found] + [f"{page}: see {', '.join(shown)}"]
+    assert not problems, said(problems)
