@@ -59,7 +59,7 @@ def _whole(nav: Floats) -> str:
 
 
 def selection(left: float, right: float, width: float, top: float, bottom: float) -> svg.Rect:
-    """The mark of a chosen stretch, empty until the script widens it; it carries where the axis of days lies."""
+    """The mark of a chosen stretch, empty until the script widens it; it carries where the days lie, in percent."""
     found = rect(0, top, 0, bottom - top, "sel")
-    found.extra = {"data-x": f"{left / width:.5f} {(right - left) / width:.5f}"}
+    found.extra = {"data-x": f"{100 * left / width:.3f} {100 * (right - left) / width:.3f}"}
     return found

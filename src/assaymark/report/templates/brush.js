@@ -10,8 +10,8 @@ for (const fig of all("[data-brush]")) {
     const ends = [+from.value, +to.value], a = Math.min(...ends), b = Math.max(...ends), on = b > a && b - a < last;
     for (const mark of all(".sel", fig)) {
       const [left, width] = list(mark.dataset.x);
-      mark.setAttribute("x", 100 * (left + a / last * width) + "%");
-      mark.setAttribute("width", on * 100 * (b - a) / last * width + "%");
+      mark.setAttribute("x", left + a / last * width + "%");
+      mark.setAttribute("width", on * (b - a) / last * width + "%");
     }
     out.textContent = fill(say.said, a, days[a], b, days[b], b - a);
     for (const row of all("[data-v]", fig)) {
@@ -32,7 +32,7 @@ for (const fig of all("[data-brush]")) {
     const [left, width] = list(svg.querySelector(".sel").dataset.x);
     let start;
     svg.onpointerdown = svg.onpointermove = e => {
-      const box = svg.getBoundingClientRect(), x = ((e.clientX - box.left) / box.width - left) / width;
+      const box = svg.getBoundingClientRect(), x = (100 * (e.clientX - box.left) / box.width - left) / width;
       const day = Math.round(x * last);
       if (e.type == "pointerdown") {
         start = day;
