@@ -33,6 +33,9 @@ Language = Annotated[
     list[str] | None,
     typer.Option("--language", help="A language of the pages: de, or a TOML file. Default: all.", metavar="LANGUAGE"),
 ]
+Calls = Annotated[
+    bool, typer.Option("--calls", help="Also every grade and decision with its raw calls; these show the material.")
+]
 Day = Annotated[str | None, typer.Option("--day", help="Up to this day, such as 2024-03-01.", metavar="DAY")]
 
 
@@ -118,11 +121,13 @@ def season_app(tools: Tools) -> typer.Typer:
         short_help="measure, decide, and write the site",
         epilog=examples("assaymark season publish seasons/spring --out site --language en"),
     )
-    def publish(season: SeasonFolder, out: Site, language: Language = None, json: AsJson = False) -> None:
+    def publish(
+        season: SeasonFolder, out: Site, language: Language = None, calls: Calls = False, json: AsJson = False
+    ) -> None:
         """Measure and decide a judged season, and write its site: pages that need no server."""
         chosen = chosen_languages(language or ())
         with tools.progress(WHOLE) as progress:
-            done = publish_season(RunFolder(season), out, languages=chosen, progress=progress)
+            done = publish_season(RunFolder(season), out, languages=chosen, calls=calls, progress=progress)
         value = {"page": str(out / "index.html"), "pages": len(done.pages), "verdicts": done.file}
         say(tools, json, value, done.lines)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
+from outline import read
 from season_runs import IDS, market, season_text, stored
 
 from assaymark.claims.messages import english
@@ -255,3 +257,30 @@ def test_a_language_that_is_none_is_refused_before_anything_is_written(
     assert main(["season", "publish", str(season[0]), "--out", "site", *chosen]) == 1
     assert words in capsys.readouterr().err
     assert not (tmp_path / "site").exists()
+
+
+def test_with_its_calls_every_record_leads_to_its_call(season, tmp_path):
+    folder, site = season
+    assert not [path for path in site.rglob("*.html") if path.parent.name in ("calls", "records")]
+    copy = Path(shutil.copytree(folder, tmp_path / "season"))
+    assert main(["season", "publish", str(copy), "--out", str(tmp_path / "site"), "--calls", "--language", "en"]) == 0
+    pages = {path.relative_to(tmp_path / "site").as_posix(): path.read_text(encoding="utf-8")
+             for path in (tmp_path / "site").rglob("*.html")}  # fmt: skip
+    outlines = {path: read(page) for path, page in pages.items()}
+    store = Store(RunFolder(copy))
+    keys = {one.call_key for one in store.read(GUESSES)}
+    keys |= {part.call_key for one in store.read(GRADES) for part in one.score.grades.parts}
+    keys |= {one.call.raw_object for one in store.read(DECISIONS)}
+    named = Counter(key for page in pages.values() for key in re.findall(r"<dt>Key</dt><dd><code>(\w+)</code>", page))
+    assert named == Counter(keys)
+    assert "records/index.html" in outlines["panel.html"].links
+    linked = {link.partition("#c")[2] for path in pages if path.startswith("records/") for link in outlines[path].links}
+    assert {key[:16] for key in keys} <= linked
+    for path, outline in outlines.items():
+        if path.startswith(("records/", "calls/")):
+            for link in outline.links:
+                target, _, anchor = link.partition("#")
+                where = (Path(path).parent / target).as_posix() if target else path
+                where = re.sub(r"[^/]+/\.\./", "", where)
+                assert where in pages, (path, link)
+                assert not anchor or anchor in outlines[where].ids, (path, link)

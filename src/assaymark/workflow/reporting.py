@@ -168,6 +168,7 @@ def _judged(study: Study, store: Store, selection: Selection, judgments: Sequenc
         },
         decisions=selection.decisions,
         people=frozenset(one.name for one in study.judges if one.human),
+        decided_here=study.substrate is not None,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -21,19 +21,22 @@ from assaymark.report import ALONE, Site
 from assaymark.report.notebook import season_parts
 from assaymark.report.season import season_frame, write_site
 from assaymark.report.season.inputs import SeasonRun
+from assaymark.report.trail.season import SeasonTrail, season_record_pages
 from assaymark.workflow.claiming import Panel, tally_of
 from assaymark.workflow.datasheets import datasheet_pages, stored_datasheets
 from assaymark.workflow.folder import RunFolder, read_text, write_atomic, write_json
 from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.raw_calls import calls_of
 from assaymark.workflow.season_material import SeasonMaterial, material_of
 from assaymark.workflow.season_measures import season_findings
 from assaymark.workflow.season_plan import StoredSeason, stored_season
 from assaymark.workflow.season_records import CHECKS, GRADES, GUESSES, NAVS, TIMES
 from assaymark.workflow.season_site import replace_site, site_files
+from assaymark.workflow.season_trail import season_records
 from assaymark.workflow.season_view_notes import behind, judged_to
 from assaymark.workflow.season_view_records import hindsight
 from assaymark.workflow.season_view_run import SeasonFindings, SeasonJudgments, season_run
-from assaymark.workflow.tables import EVIDENCE, MEASUREMENTS, VERDICTS, Store
+from assaymark.workflow.tables import DECISIONS, EVIDENCE, MEASUREMENTS, VERDICTS, Store
 
 FORMAT: Final = "assaymark season verdicts 1"
 
@@ -87,7 +90,12 @@ class SeasonPublished(Result):
 
 
 def publish_season(
-    folder: RunFolder, site: Path, *, languages: Sequence[Catalogue] = (), progress: Progress = silent
+    folder: RunFolder,
+    site: Path,
+    *,
+    languages: Sequence[Catalogue] = (),
+    calls: bool = False,
+    progress: Progress = silent,
 ) -> SeasonPublished:
     """Measure and decide a judged season, write its tables and ``verdicts.json``, and make its site.
 
@@ -99,6 +107,9 @@ def publish_season(
         A new or empty folder, or one that holds the site of this season.
     languages : sequence of Catalogue
         Of the pages, the first at the top of the site. Default: every language that comes with the package.
+    calls : bool
+        Whether the site has every grade, guess and decision with its raw calls. Calls hold what agents and judges were
+        shown, and that may be licensed to whoever ran the season alone.
 
     Raises
     ------
@@ -112,7 +123,12 @@ def publish_season(
     stored = stored_season(folder)
     site_files(site, stored.season.name, stored.plan_hash)
     made = decide_judged_season(folder, progress=progress)
-    pages = publish_site(made.run, site, languages or shipped_languages(), made.sheets)
+    trail = None
+    if calls:
+        decisions = Store(folder).read(DECISIONS)
+        kept = season_records(made.judged, decisions, decided_here=not stored.season.recorded)
+        trail = SeasonTrail(kept, calls_of(folder))
+    pages = publish_site(made.run, site, languages or shipped_languages(), made.sheets, trail)
     progress("writing pages", 3, 3)
     return SeasonPublished(pages, made.file, tuple(_lines(folder, site, pages, made)), made.run)
 
@@ -151,11 +167,23 @@ def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> D
 
 
 def publish_site(
-    run: SeasonRun, site: Path, languages: Sequence[Catalogue], sheets: Sequence[Datasheet] = ()
+    run: SeasonRun,
+    site: Path,
+    languages: Sequence[Catalogue],
+    sheets: Sequence[Datasheet] = (),
+    trail: SeasonTrail | None = None,
 ) -> tuple[Path, ...]:
-    """The site of a season in its folder, with the datasheets of its judges; returns where the pages lie."""
+    """The site of a season in its folder, with the datasheets of its judges; returns where the pages lie.
 
-    return replace_site(site, run.name, run.plan_hash, lambda folder: write_season(folder, run, languages, sheets))
+    ``trail`` are its records, with what reads their calls, for pages of their own.
+    """
+
+    def write(folder: Path) -> None:
+        write_season(folder, run if trail is None else replace(run, records=True), languages, sheets)
+        for name, page in () if trail is None else season_record_pages(trail, season_frame(run)):
+            write_atomic(folder / name, page)
+
+    return replace_site(site, run.name, run.plan_hash, write)
 
 
 def write_season(

@@ -187,6 +187,8 @@ class SeasonRun:
         Whether some of what the agents could see is not kept.
     notes : tuple of Said
         What a reader has to know of this season beside its claims.
+    records : bool
+        Whether pages of every record and its calls lie beside these.
     """
 
     name: str
@@ -216,3 +218,4 @@ class SeasonRun:
     source: str = ""
     partial: bool = False
     notes: tuple[Said, ...] = ()
+    records: bool = False

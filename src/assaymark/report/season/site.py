@@ -21,6 +21,7 @@ from assaymark.report.season.model import model_pages
 from assaymark.report.season.panel import panel_view
 from assaymark.report.season.rulebook import rules_view, version_views
 from assaymark.report.season.said import claim_cards, said_levels, tally
+from assaymark.report.trail.season import OVERVIEW
 
 _CODE: Final = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 
@@ -193,6 +194,7 @@ def _panel(edition: Edition) -> str:
         preference=preference_rows(book, words),
         level=preference_level(book, words),
         blinding=blinding_view(book, words),
+        records=f"{_to_root(edition)}{OVERVIEW}" if book.run.records else "",
         site=_to_root(edition),
     )
 

@@ -61,12 +61,14 @@ class Judged:
     """What was judged in a run, and what came of it.
 
     ``decisions`` are all that a judgment may be of, control texts included; ``parts`` the judgments by part.
-    ``people`` are the judges of whom nothing was asked by a call.
+    ``people`` are the judges of whom nothing was asked by a call. With ``decided_here`` the agents were asked in this
+    run, so that a decision names the key of its call.
     """
 
     parts: Mapping[Part, Sequence[Judgment]] = field(default_factory=dict)
     decisions: Sequence[Decision] = ()
     people: frozenset[str] = frozenset()
+    decided_here: bool = False
 
     def __bool__(self) -> bool:
         return any(self.parts.values())

@@ -51,7 +51,7 @@ class Trail:
             if one.judge not in people:
                 trial = f", trial {one.trial}" if one.trial > 1 else ""
                 found[one.call_key].append(Ref(f"{group.title} on {one.trajectory}{trial}", place))
-        for _, rows in self.decided if wanted == "all" else ():
+        for _, rows in self.decided if wanted == "all" and self.shelf.judged.decided_here else ():
             for decision in rows:
                 if decision.call.raw_object:
                     words = f"{subject_of(decision).words} decides, {decision.record_id}"
