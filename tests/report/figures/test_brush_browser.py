@@ -133,6 +133,12 @@ def test_after_the_button_is_up_the_pointer_chooses_nothing_more(visit):
     assert said_days(page) == before
 
 
+def test_a_click_chooses_nothing(visit):
+    page = visit(AGENT)
+    page.locator(FIGURE).first.click(position={"x": 300, "y": 60})
+    assert said_days(page) == (0, 61)
+
+
 def test_escape_takes_all_days(visit):
     page = visit(AGENT)
     drag(page, 0.3, 0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from html.parser import HTMLParser
 
@@ -14,7 +15,10 @@ from made_season import made_catalogue, made_season
 from outline import html_of
 
 from assaymark.report import render_comparison, render_datasheet, render_pages
+from assaymark.report.figures.canvas import label
 from assaymark.report.figures.data import csv_text
+from assaymark.report.figures.judges import POINTED, JudgeWords, judge_marks
+from assaymark.report.frame import asset
 from assaymark.report.portbench import render_benchmark
 from assaymark.report.season import site_pages
 
@@ -100,5 +104,17 @@ def test_what_is_withheld_is_in_no_table_behind_a_figure():
 
 
 def test_a_file_of_data_gives_a_spreadsheet_nothing_to_run():
-    text = csv_text(("agent", "value"), [("=1+1", 1.0), ("@x", -2.5), ("-y", 0.1), ('a "b", c', 1e-9)])
+    names = ("=1+1", 1.0), ("\t@x", -2.5), ("-y", 0.1), ('a "b", c', 1e-9)
+    text = csv_text(("agent", "value"), names)
     assert text == 'agent,value\n\'=1+1,1.0\n\'@x,-2.5\n\'-y,0.1\n"a ""b"", c",1e-09\n'
+
+
+def test_a_file_of_data_can_always_be_written():
+    csv_text(("agent",), [("a\ud800b\x00\n\u202e",)]).encode("utf-8")
+
+
+def test_more_judges_than_the_style_sheet_knows_are_drawn_without_it():
+    style = asset("judges.css")
+    assert re.findall(r"main:has\(\.j(\d+):hover\)", style) == [str(at) for at in range(POINTED)]
+    assert [type(one).__name__ for one in judge_marks(POINTED, [label(0, 0, "x")])] == ["Text"]
+    assert not JudgeWords(POINTED, "one more", "2").pointed

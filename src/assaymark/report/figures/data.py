@@ -7,6 +7,9 @@ from collections.abc import Iterable, Sequence
 from io import StringIO
 
 from assaymark.report.figures.nav_paths import Floats
+from assaymark.report.formats import clean
+
+_LONGEST = 200
 
 
 def csv_text(heads: Sequence[str], rows: Iterable[Sequence[str | float]]) -> str:
@@ -38,4 +41,5 @@ def paths_text(head: str, days: Sequence[str], lines: Sequence[tuple[str, Floats
 
 
 def _inert(text: str) -> str:
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else text
+    plain = clean(text, _LONGEST)
+    return f"'{plain}" if plain[:1] in ("=", "+", "-", "@") else plain

@@ -26,7 +26,7 @@ for (const fig of all("[data-brush]")) {
     to.value = b;
     show();
   };
-  from.oninput = to.oninput = show;
+  fig.oninput = show;
   addEventListener("keydown", e => e.key == "Escape" && set(0, last));
   for (const svg of all(".fig", fig)) {
     const [left, width] = list(svg.querySelector(".sel").dataset.x);
@@ -37,8 +37,7 @@ for (const fig of all("[data-brush]")) {
       if (e.type == "pointerdown") {
         start = day;
         svg.setPointerCapture(e.pointerId);
-      }
-      if (svg.hasPointerCapture(e.pointerId)) set(start, day);
+      } else if (svg.hasPointerCapture(e.pointerId)) set(start, day);
     };
   }
   show();
