@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import logging
 import tomllib
 from pathlib import Path
 
@@ -18,6 +19,16 @@ CONTRACTS = {
 PACKAGES = sorted(path.name for path in SOURCE.iterdir() if (path / "__init__.py").is_file())
 
 
+@pytest.fixture
+def loggers():
+    """The linter silences the loggers that are there; tests after it hear them again."""
+    yield
+    for one in logging.root.manager.loggerDict.values():
+        if isinstance(one, logging.Logger):
+            one.disabled = False
+
+
+@pytest.mark.usefixtures("loggers")
 @pytest.mark.parametrize("contract", sorted(CONTRACTS))
 def test_import_contract_is_kept(contract, capsys):
     status = lint_imports(config_filename=str(ROOT / "pyproject.toml"), limit_to_contracts=(contract,), no_cache=True)

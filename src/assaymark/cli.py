@@ -5,7 +5,6 @@ Commands live in modules of their own, each loaded when it is called: the list o
 
 from __future__ import annotations
 
-import logging
 import os
 
 # Before numpy is loaded, here and in the processes started from here: the matrices are small, and a linear algebra
@@ -13,6 +12,7 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import sys
+import traceback
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from assaymark.engine import Model
-
-_LOG: Final = logging.getLogger("assaymark.cli")
 
 DONE: Final = 0
 WRONG: Final = 1
@@ -49,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
     """
     with speaking():
         try:
-            status = app(argv, standalone_mode=False)
+            status = app(argv, prog_name="assaymark", standalone_mode=False)
         except StoppedError as exc:
             return _told(STOPPED, str(exc))
         except AssayError as exc:
@@ -84,8 +82,9 @@ def _defect(error: Exception) -> int:
     verbose = loudness() is Loudness.VERBOSE
     how = "report it with the traceback above" if verbose else "run it again with --verbose, and report the traceback"
     words = " ".join(f"{type(error).__name__}: {error}".split())
-    _LOG.error("a defect of assaymark, %s; %s; what was finished is kept", words, how, exc_info=error)
-    return DEFECT
+    if verbose:
+        tell("".join(traceback.format_exception(error)).rstrip())
+    return _told(DEFECT, f"a defect of assaymark, {words}; {how}; what was finished is kept")
 
 
 def models() -> Mapping[str, Model]:

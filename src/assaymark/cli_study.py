@@ -22,7 +22,7 @@ from assaymark.cli_tools import (
     tools_of,
 )
 from assaymark.cli_verb import examples
-from assaymark.cli_voice import NOTHING, WHOLE
+from assaymark.cli_voice import KEPT, NOTHING, WHOLE
 from assaymark.errors import AssayError
 from assaymark.importers import IMPORTERS, template
 from assaymark.protocol import parse_study
@@ -237,7 +237,7 @@ def measure(
         raise typer.BadParameter("give a run folder, or --judgments FILE", ctx=ctx)
     if judgments is not None:
         plan = None if study is None else parse_study(read_text(study, "study file"), source=str(study))
-        with tools.progress(NOTHING if out is None else WHOLE) as progress:
+        with tools.progress(NOTHING if out is None else KEPT) as progress:
             found = measure_table(
                 judgments, plan, None if out is None else RunFolder(out),
                 computing=computing_of(compute, workers, ray, deadline), progress=progress,

@@ -177,9 +177,10 @@ def misuse(error: typer.TyperException) -> str:
     if ctx is None:
         return said
     example = _first_example(ctx.command.epilog)
-    done_right = f"for example: {example}" if example and not near else f"see: {ctx.command_path} --help"
-    joint = " " if said.endswith("?") else "; "
-    return f"{said[:1].lower()}{said[1:]}{joint}{done_right}"
+    said = said[:1].lower() + said[1:]
+    if example is None or said.endswith("?"):
+        return f"{said}{'' if said.endswith('?') else ';'} see: {ctx.command_path} --help"
+    return f"{said}; for example: {example}"
 
 
 def _first_example(epilog: str | None) -> str | None:

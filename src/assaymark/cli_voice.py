@@ -7,7 +7,6 @@ import logging
 import signal
 import threading
 import time
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -117,15 +116,13 @@ def _speak(wanted: Loudness) -> None:
 
 
 class _Teller(logging.Handler):
-    """Writes what the program notes to stderr: stages with the seconds since the command began, defects in full."""
+    """Writes what the program notes to stderr: stages with the seconds since the command began."""
 
     def __init__(self, began: float) -> None:
         super().__init__()
         self._began = began
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.exc_info is not None and loudness() is Loudness.VERBOSE:
-            tell("".join(traceback.format_exception(record.exc_info[1])).rstrip())
         if record.levelno < logging.WARNING:
             tell(f"[{time.monotonic() - self._began:7.1f} s] {record.getMessage()}")
         else:
@@ -183,8 +180,7 @@ def progress(kept: str = KEPT) -> Iterator[Progress]:
     """
     from assaymark.workflow.progress_shown import bars
 
-    loud = loudness()
-    with bars(console(stderr=True), quiet=loud is Loudness.QUIET, verbose=loud is Loudness.VERBOSE) as shown:
+    with bars(console(stderr=True), quiet=loudness() is Loudness.QUIET) as shown:
         try:
             yield shown
         except BaseException as exc:

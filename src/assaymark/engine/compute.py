@@ -8,10 +8,9 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from typing import Any, Final, Literal, TypeVar, cast, get_args
 
 from assaymark.engine.chunks import (
@@ -27,7 +26,7 @@ from assaymark.engine.chunks import (
     chunk_key,
     target_of,
 )
-from assaymark.engine.compute_processes import in_processes, leave_signals
+from assaymark.engine.compute_processes import in_processes, start, stop, watch_parent
 from assaymark.engine.ledger import Ledger
 from assaymark.errors import UnknownNameError
 
@@ -195,7 +194,7 @@ def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> It
     """Start ``function(*args)`` in a process of its own, and hand out a callable that waits for its result.
 
     The function and its arguments must be importable and picklable, and the function pure: if the process dies, it
-    is called again here. Leaving the block early does not wait for it.
+    is called again here. The result is asked for once. Leaving the block without it ends the process.
 
     Parameters
     ----------
@@ -212,16 +211,32 @@ def beside(function: Callable[..., T], *args: Any, processes: bool = True) -> It
         yield lambda: function(*args)
         return
     # Not forked: the ledger's writer and the progress display are threads, and a fork in their midst can hang.
-    pool = ProcessPoolExecutor(max_workers=1, mp_context=get_context("spawn"), initializer=leave_signals)
+    context = get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_answer_beside, args=(theirs, function, args), daemon=True)
+    start(process)
+    theirs.close()  # or its end would not be seen when the process dies
     try:
-        future = pool.submit(function, *args)
-        yield lambda: _result(future, function, *args)
+        yield lambda: _result(ours, function, *args)
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        stop(process)
+        ours.close()
 
 
-def _result(future: Future[T], function: Callable[..., T], *args: Any) -> T:
+def _answer_beside(pipe: Connection, function: Callable[..., object], args: tuple[object, ...]) -> None:
+    """Call the function, and hand over its result or its error."""
+    watch_parent()
     try:
-        return future.result()
-    except BrokenProcessPool:
+        pipe.send((True, function(*args)))
+    except Exception as exc:
+        pipe.send((False, exc))
+
+
+def _result(pipe: Connection, function: Callable[..., T], *args: Any) -> T:
+    try:
+        good, found = pipe.recv()
+    except (EOFError, OSError):
         return function(*args)
+    if good:
+        return cast(T, found)
+    raise found

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import connection, get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Final
@@ -62,7 +62,7 @@ class _Hand:
         context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.process: BaseProcess = context.Process(target=_serve, args=(theirs,), daemon=True)
-        self.process.start()
+        start(self.process)
         theirs.close()  # or its end would not be seen when the process dies
         self.task: Task | None = None
         self.until = 0.0
@@ -86,6 +86,19 @@ class _Hand:
         stop(self.process)
 
 
+def start(process: BaseProcess) -> None:
+    """Start a process that never hears Ctrl-C, which reaches every process of a terminal: not even while it is loaded.
+
+    Whoever starts it hears it a moment later.
+    """
+    resource_tracker.ensure_running()  # it opens the signals when it is started, so it is there before they are held
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+
 def stop(process: BaseProcess) -> None:
     """Kill a process unless it is over, and take note of its end."""
     if process.is_alive():
@@ -93,17 +106,12 @@ def stop(process: BaseProcess) -> None:
     process.join(_STOP_S)
 
 
-def leave_signals() -> None:
-    """Ctrl-C reaches every process of a terminal; only the main one acts on it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
 def watch_parent(by: signal.Signals = signal.SIGKILL, patience_s: float = 0.0) -> None:
-    """End this process when the one that started it is gone, and leave Ctrl-C to that one.
+    """End this process when the one that started it is gone, and leave Ctrl-C to that one: it ends this one in order.
 
     It is ended by the signal ``by``, and after ``patience_s`` in any case.
     """
-    leave_signals()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = parent_process()
     if parent is None:
         return

@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Final
 
 from assaymark.engine.chunks import ChunkError, Defect, Ended, Failure, Task, Turns, answer
-from assaymark.engine.compute_processes import stop, watch_parent
+from assaymark.engine.compute_processes import start, stop, watch_parent
 from assaymark.errors import AssayError
 
 _LOOK_S: Final = 1.0  # how often nodes and deadlines are looked at
@@ -80,7 +80,7 @@ def on_ray(
     ours, theirs = context.Pipe(duplex=False)
     # Not a daemon: Ray starts processes of its own, which the system ends when this one does.
     driver = context.Process(target=_drive, args=(theirs, list(tasks), workers, deadline_s, attempts, address))
-    driver.start()
+    start(driver)
     theirs.close()
     try:
         said = _next(ours, min(_START_S, stall_s), _NO_ENTRY)

@@ -1,7 +1,8 @@
-"""Progress for people: bars on a terminal, now and then a line where there is none, on request each stage."""
+"""Progress for people: bars on a terminal, now and then a line in the log where there is none."""
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from assaymark.report import money
 EVERY_S: Final = 10.0
 """Seconds between two lines about one piece of work, where there is no terminal."""
 
+_LOG: Final = logging.getLogger(__name__)
 _BAR: Final = 16
 _LEAST_S: Final = 1.0  # of work before a rate is believed
 
@@ -68,10 +70,9 @@ class Shown:
     """Progress that people see. It notes how far the last piece of work is, for whoever has to say where it stopped."""
 
     def __init__(
-        self, display: Bars, *, quiet: bool, verbose: bool, every_s: float, clock: Callable[[], float] = time.monotonic
+        self, display: Bars, *, quiet: bool, every_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._display, self._quiet, self._verbose, self._every_s = display, quiet, verbose, every_s
-        self._clock, self._began = clock, clock()
+        self._display, self._quiet, self._every_s, self._clock = display, quiet, every_s, clock
         self._pieces: dict[str, Piece] = {}
         self._last: Piece | None = None
         self.usd = 0.0
@@ -88,11 +89,11 @@ class Shown:
         if piece.task is not None:
             # Redrawing is throttled by rich; the update itself is a dict write.
             self._display.update(piece.task, completed=done, total=total)
-        if self._verbose and ended:
-            self._line(f"{what}: {piece.state(now, self.usd)} in {now - piece.began:.1f} s")
-        elif self._verbose and piece.task is None and now - piece.told >= self._every_s:
+        if ended:
+            _LOG.info("%s: %s in %.1f s", what, piece.state(now, self.usd), now - piece.began)
+        elif piece.task is None and now - piece.told >= self._every_s:
             piece.told = now
-            self._line(f"{what}: {piece.state(now, self.usd)}")
+            _LOG.info("%s: %s", what, piece.state(now, self.usd))
 
     def _begin(self, what: str, done: int, total: int, now: float) -> Piece:
         old = self._pieces.get(what)
@@ -101,8 +102,8 @@ class Shown:
             piece.task = self._display.add_task(escape(what), total=total, completed=done, piece=piece)
         elif piece.task is not None:
             self._display.update(piece.task, piece=piece)
-        if self._verbose and old is None and done < total:
-            self._line(f"{what}: {piece.state(now, self.usd)}")
+        if old is None and done < total:
+            _LOG.info("%s: %s", what, piece.state(now, self.usd))
         return piece
 
     def say(self, line: str, /) -> None:
@@ -125,9 +126,6 @@ class Shown:
         """How far a piece of work is now."""
         return piece.state(self._clock(), self.usd)
 
-    def _line(self, line: str) -> None:
-        self.say(f"[{self._clock() - self._began:7.1f} s] {line}")
-
 
 class _State(ProgressColumn):
     """Count, rate, time left and cost of a piece of work."""
@@ -141,21 +139,21 @@ class _State(ProgressColumn):
 
 
 @contextmanager
-def bars(console: Console, *, quiet: bool = False, verbose: bool = False, every_s: float = EVERY_S) -> Iterator[Shown]:
+def bars(console: Console, *, quiet: bool = False, every_s: float = EVERY_S) -> Iterator[Shown]:
     """Progress on ``console``: a bar for each piece of work on a terminal, and lines that somebody is told in any case.
+
+    When each piece of work begins and ends is noted in the log, and, where there is no terminal, how far it is.
 
     Parameters
     ----------
     console : Console
     quiet : bool
         Show nothing at all.
-    verbose : bool
-        Say when each piece of work begins and ends, and, where there is no terminal, now and then how far it is.
     every_s : float
-        Seconds between two such lines.
+        Seconds between two notes of how far one is.
     """
     columns = (TextColumn("{task.description}"), BarColumn(_BAR), _State(lambda: shown))
     hidden = quiet or not console.is_terminal
     with Bars(*columns, console=console, transient=True, disable=hidden) as display:
-        shown = Shown(display, quiet=quiet, verbose=verbose, every_s=every_s)
+        shown = Shown(display, quiet=quiet, every_s=every_s)
         yield shown
