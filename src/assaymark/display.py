@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, ClassVar, Final, SupportsIndex, TypeVar, overload
 
-from assaymark.typography import NBSP, clean, count
+from assaymark.typography import NBSP, clean, count, visible
 
 __all__ = ["Rows"]
 
@@ -34,7 +34,7 @@ MARKS: Final = {"headline": "●", "qualified": "◐", "no-claim": "◌"}
 
 # As light as that of a page where it can be: what a permission is filled with, and greys mixed from the text's colour.
 STYLE: Final = """
-.assay-shown{max-width:1120px;font:14px/20px system-ui,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;font-variant-numeric:tabular-nums}
+.assay-shown{max-width:1120px;overflow-wrap:anywhere;font:14px/20px system-ui,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;font-variant-numeric:tabular-nums}
 .assay-shown p{margin:0 0 6px;max-width:800px}
 .assay-shown .assay-head{font-weight:650;font-size:16px;line-height:24px}
 .assay-shown .assay-note{opacity:.8}
@@ -265,7 +265,7 @@ def _element(part: Part) -> str:
 
 def _set(words: str) -> str:
     """Words as HTML, whoever wrote them."""
-    return escape(clean(words))
+    return escape(visible(words))
 
 
 def _mark(level: str) -> str:
@@ -326,17 +326,17 @@ def _printed(part: Part) -> Any:
 
     match part:
         case Heading(words) | Note(words):
-            return Text(clean(words))
+            return Text(visible(words))
         case Said(level, words, also):
-            return Text(clean(f"{MARKS.get(level, '')} “{words}”" + (f" Say also: {also}" if also else "")))
+            return Text(visible(f"{MARKS.get(level, '')} “{words}”" + (f" Say also: {also}" if also else "")))
         case Drawing(title):
-            return Text(clean(f"[figure: {title}]"))
+            return Text(visible(f"[figure: {title}]"))
         case Folded(summary):
-            return Text(clean(summary))
+            return Text(visible(summary))
         case Grid(heads, rows, right):
             made = Table(box=None, pad_edge=False)
             for at, head in enumerate(heads):
-                made.add_column(Text(clean(head)), justify="right" if at in right else "left", overflow="fold")
+                made.add_column(Text(visible(head)), justify="right" if at in right else "left", overflow="fold")
             for row in rows:
-                made.add_row(*(Text(clean(cell)) for cell in row))
+                made.add_row(*(Text(visible(cell)) for cell in row))
             return made

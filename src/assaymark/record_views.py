@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from assaymark.display import MARKS, Grid, Heading, Note, Part, Said, Shown, plain
-from assaymark.typography import bounds, clean, count, number, prose, why_undefined
+from assaymark.typography import NBSP, bounds, clean, count, number, prose, why_undefined
 
 
 class ShownDecision(Shown):
@@ -127,7 +127,7 @@ class ShownVerdict(Shown):
         # Of several first places that are withheld, the one whose stability differs is the leader's.
         leads = not said and self.claim.id.startswith("first[")
         return {
-            "Level": f"{MARKS[self.publication_level]} {self.publication_level}",
+            "Level": f"{MARKS[self.publication_level]}{NBSP}{self.publication_level}",
             "Claim": self.said,
             "Say also": prose(self.condition or "", 400) if said else "",
             "Agreement": self.agreement_status,

@@ -31,8 +31,17 @@ def clean(text: str, limit: int | None = None) -> str:
     """
     # Most texts are plain already; a long ledger would spend half its time in the two expressions.
     plain = text.isprintable() and "  " not in text
-    flat = text.strip() if plain else _UNSAFE.sub("\ufffd", _SPACES.sub(" ", text)).strip()
+    flat = text.strip() if plain else visible(_SPACES.sub(" ", text)).strip()
     return flat if limit is None or len(flat) <= limit else flat[: limit - 1].rstrip() + "…"
+
+
+def visible(text: str) -> str:
+    """A text with its control and direction characters made visible, and its spaces as they are.
+
+    >>> visible("95\\u00a0% \\x1b[31m") == "95\\u00a0% \\ufffd[31m"
+    True
+    """
+    return text if text.isprintable() else _UNSAFE.sub("\ufffd", text)
 
 
 def prose(text: str, limit: int | None = None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from assaymark.display import MARKS, Folded, Grid, Heading, Note, Part, Said
-from assaymark.report.formats import WITHHELD, clean, count
+from assaymark.report.formats import NBSP, WITHHELD, clean, count
 from assaymark.report.levels import LEVELS, TALLY
 from assaymark.report.notebook.study import withheld_grid
 from assaymark.report.portbench.book import STAGES, BenchBook
@@ -46,5 +46,5 @@ def _standings(table: StageTable) -> Iterator[Part]:
 
 def _row(group: StageGroup, row: StageRow) -> tuple[str, ...]:
     cells = (f"{cell.value} {cell.half}".rstrip() for cell in row.cells)
-    level = group.tag if group.level is None else f"{MARKS[group.level]} {group.tag}"
+    level = group.tag if group.level is None else f"{MARKS[group.level]}{NBSP}{group.tag}"
     return row.model, group.places, *cells, row.point or WITHHELD, row.interval, row.gate.word, level

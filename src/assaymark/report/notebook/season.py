@@ -8,7 +8,7 @@ from typing import Final
 
 from assaymark.claims.messages import Catalogue, english
 from assaymark.display import MARKS, Folded, Grid, Heading, Note, Part, Said
-from assaymark.report.formats import WITHHELD, clean
+from assaymark.report.formats import NBSP, WITHHELD, clean
 from assaymark.report.notebook.drawing import drawing
 from assaymark.report.notebook.study import withheld_grid
 from assaymark.report.season.inputs import SeasonRun
@@ -49,7 +49,7 @@ def _row(row: BoardRow) -> tuple[str, ...]:
     cells = (cell.text for _, cell in row.cells)
     return (
         row.agent, row.places or WITHHELD, row.total or WITHHELD, row.band, *cells, row.returned.text,
-        f"{MARKS[row.level]} {row.tag}",
+        f"{MARKS[row.level]}{NBSP}{row.tag}",
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from assaymark.display import MARKS, Folded, Grid, Heading, Note, Part, Said
 from assaymark.report.agreement import agreement_view
 from assaymark.report.board import BoardRow, board
 from assaymark.report.book import Book
-from assaymark.report.formats import WITHHELD, count
+from assaymark.report.formats import NBSP, WITHHELD, count
 from assaymark.report.inputs import AssayRun
 from assaymark.report.levels import LEVELS, TALLY, LevelView, level_views
 from assaymark.report.notebook.drawing import drawing
@@ -62,7 +62,7 @@ def _board(rows: Sequence[BoardRow]) -> Grid:
             ", ".join(name for name, _ in row.agents),
             row.places or WITHHELD,
             WITHHELD if row.score is None else f"{row.score} {row.bounds}".strip(),
-            f"{MARKS[row.level]} {row.tag}",
+            f"{MARKS[row.level]}{NBSP}{row.tag}",
             row.why,
         )
         for row in rows
