@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
+import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -107,7 +109,7 @@ def markup_problems(page: Page) -> list[str]:
     found = [f"not HTML: {error}" for error in page.errors]
     found += [f"id {name!r} stands {count} times" for name, count in page.ids.items() if count > 1]
     tags = Counter(str(element.tag) for element, _ in page.elements)
-    found += [f"{tags[name]} {name}, wants one" for name in ("h1", "main", "title") if tags[name] != 1]
+    found += [f"{tags[name]} {name}, wants one" for name in ("h1", "main", "title", "style") if tags[name] != 1]
     levels = [int(str(one.tag)[1]) for one, _ in page.elements if str(one.tag) in _HEADINGS]
     found += [f"h{low} after h{high}" for high, low in pairwise(levels) if low > high + 1]
     for element, above in page.elements:
@@ -120,6 +122,8 @@ def _misplaced(element: Element, above: tuple[str, ...]) -> Iterator[str]:
     tag, parent = str(element.tag), above[-1] if above else ""
     if tag in _LOADING or "src" in element.attrib or tag == "a-comment":
         yield f"{tag} has no place in a page"
+    if tag in ("meta", "style", "title") and parent not in ("head", "svg"):
+        yield f"{tag} in {parent}"
     if tag in _PARENTS and parent not in _PARENTS[tag]:
         yield f"{tag} in {parent}"
     if parent in _CHILDREN and tag not in _CHILDREN[parent]:
@@ -163,9 +167,16 @@ def _head(page: Page) -> Iterator[str]:
     policy = page.text.find('<meta http-equiv="Content-Security-Policy" content="default-src &#39;none&#39;')
     if not 0 < policy < page.text.find("<style>"):
         yield "has no policy ahead of its style"
+    for one, _ in page.elements:
+        if one.tag == "script" and _digest(one.text or "") not in page.text[:2000]:
+            yield f"its policy does not name this script: {(one.text or '')[:60]!r}"
     for wanted in ('<meta charset="utf-8">', '<meta name="viewport" content="width=device-width, initial-scale=1">'):
         if wanted not in page.text:
             yield f"lacks {wanted}"
+
+
+def _digest(script: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
 
 
 def _too_large(page: Page) -> Iterator[str]:

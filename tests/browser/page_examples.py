@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import replace
+from functools import partial
 from importlib.resources import files
 from io import StringIO
 from pathlib import Path
@@ -21,6 +22,7 @@ import pytest
 import test_agents_section
 from browsing import write_pages
 from full_records import grades, make, study
+from hostile_pages import PAYLOADS, hostile_pages
 from made_season import made_catalogue, made_season
 from season_runs import IDS, market, season_text, stored
 
@@ -172,7 +174,12 @@ BUILT: Final[Mapping[str, Build]] = {
     "made benchmarks": made_benchmarks,
     "made seasons": made_seasons,
     "made datasheets": made_datasheets,
+    **{f"hostile {name}": partial(hostile_pages, payload=payload) for name, payload in PAYLOADS.items()},
 }
 """What is built in a folder of its own, by name; the demo and the real records come from fixtures."""
 
-NAMES: Final = ("demo", *BUILT, pytest.param("capitalbench", marks=pytest.mark.shared))
+NAMES: Final = (
+    "demo",
+    *(name for name in BUILT if "hostile" not in name),
+    pytest.param("capitalbench", marks=pytest.mark.shared),
+)

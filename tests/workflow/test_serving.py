@@ -99,7 +99,7 @@ def test_a_call_is_shown_as_text(run: Path) -> None:
     page = Served(run).answer(f"/calls/{asked(1).key}", "localhost").body.decode()
     assert HOSTILE not in page
     assert page.count("&lt;script&gt;document") == 2
-    assert "{&#34;body&#34;: 1}" in page
+    assert '{"body": 1}' in page
     assert "0.250" in page
     assert "There is none yet." in Served(run).answer(f"/calls/{asked(3).key}", "localhost").body.decode()
     assert Served(run).answer(f"/calls/{'0' * 64}", "localhost").status == 404

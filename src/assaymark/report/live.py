@@ -6,9 +6,12 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Final
 
+from markupsafe import Markup
+
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.report.formats import clean, count
 from assaymark.report.frame import Frame, Link, Site
+from assaymark.report.trail.texts import visible
 
 LONGEST = 200_000
 """Characters of a text that a page shows; the ledger holds it whole."""
@@ -117,8 +120,9 @@ def _frame(nav: tuple[Link, ...]) -> Frame:
     return Frame(study="", mark="", nav=nav, site=Site(home="/"), styles=("page.css", "live.css"))
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}\n[… {count(len(text) - LONGEST)} characters more]"
+def _cut(text: str) -> Markup:
+    left = len(text) - LONGEST
+    return visible(text if left <= 0 else f"{text[:LONGEST]}\n[… {count(left)} characters more]")
 
 
 def _share(one: Standing) -> str:
