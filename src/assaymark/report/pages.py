@@ -27,6 +27,7 @@ from assaymark.report.frame import ALONE, JUDGES, Frame, Link, Site
 from assaymark.report.gaps import gaps_view
 from assaymark.report.inputs import AssayRun
 from assaymark.report.levels import LEVELS, TALLY, level_views
+from assaymark.report.measured import STYLES as MEASURED
 from assaymark.report.measured import MeasuredRow, measured_links, measured_rows
 from assaymark.report.outside import outside_view
 from assaymark.report.paging import paged, pager, part_names
@@ -192,6 +193,7 @@ def _measurements(frame: Frame, pages: Mapping[str, Sequence[MeasuredRow]]) -> I
                 "measurements.html",
                 "Every measurement",
                 here="measurements",
+                styles=MEASURED,
                 rows=rows,
                 rests=any(row.rests for row in rows),
                 filters=kind_filters(rows),
