@@ -129,6 +129,12 @@ def test_a_withheld_claim_shows_neither_its_sentence_nor_its_reasons():
             assert never not in shown
 
 
+def test_who_would_be_ahead_is_not_told_by_the_subjects_of_a_withheld_claim():
+    assert "cedar" not in repr(verdict(kind="cut"))
+    assert "cedar" not in verdict(kind="season.cut")._repr_html_()
+    assert "cedar" in repr(verdict(kind="season.above"))
+
+
 def test_of_withheld_first_places_none_is_set_apart():
     """The one whose stability differs would be the leader's."""
     shown = [repr(Rows([verdict(kind="first", stability_status=one)])) for one in ("stable", "judge-dependent")]

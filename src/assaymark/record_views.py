@@ -6,10 +6,13 @@ A verdict that withholds its claim shows what the claim is about and never its s
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from assaymark.display import MARKS, Grid, Heading, Note, Part, Said, Shown, plain
 from assaymark.typography import NBSP, bounds, clean, count, number, prose, why_undefined
+
+_EVERY: Final = frozenset(("above", "band", "beats", "cell", "first", "gate", "gates", "ranking", "tie"))
+"""Kinds of claims that are made of all alike. The subjects of any other say by themselves who is ahead."""
 
 
 class ShownDecision(Shown):
@@ -118,9 +121,10 @@ class ShownVerdict(Shown):
         """The claim as it may be shown: its sentence, or for one that is withheld what it is about and no more."""
         if self.publication_level != "no-claim":
             return prose(self.claim.statement, 400)
-        about = ", ".join(sorted(clean(name, 80) for name in self.claim.subjects))
         kind = clean(self.claim.id.partition("[")[0], 40)
-        return f"withheld ({kind}: {about}; {clean(self.claim.dimension, 60)})"
+        about = ", ".join(sorted(clean(name, 80) for name in self.claim.subjects))
+        named = f": {about}" if kind.rpartition(".")[2] in _EVERY else ""
+        return f"withheld ({kind}{named}; {clean(self.claim.dimension, 60)})"
 
     def _cells(self) -> dict[str, str]:
         said = self.publication_level != "no-claim"

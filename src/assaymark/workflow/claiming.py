@@ -62,7 +62,9 @@ class VerdictFile(Result):
             yield from said[:_SAID]
             if more := said[_SAID:]:
                 yield Folded(f"{len(more)} more {level}", more)
-        if withheld := Rows(one for one in self.verdicts if one.publication_level == "no-claim"):
+        kept = (one for one in self.verdicts if one.publication_level == "no-claim")
+        # By what is shown: the ids, and so the order of the file, have the higher of a pair first.
+        if withheld := Rows(sorted(kept, key=lambda one: (one.claim.dimension, one.said))):
             yield Folded(f"{len(withheld)} not to be said from this evidence", parts_of(withheld))
 
 

@@ -1,0 +1,77 @@
+"""What the verbs give back shows itself, and no more than may be said."""
+
+from __future__ import annotations
+
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from assaymark.display import Folded, Grid, Rows, parts_of
+from assaymark.records import parse
+from assaymark.typography import prose
+from assaymark.workflow.claiming import VerdictFile
+from assaymark.workflow.datasheets import Made, stored_datasheets
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.judging_calls import JudgeResult
+from assaymark.workflow.locking import lock_lines, open_locked
+from assaymark.workflow.reporting import Reported, study_shown
+from assaymark.workflow.season_judging import SeasonJudged
+from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
+
+
+@pytest.fixture(scope="module")
+def folder(demo) -> RunFolder:
+    return RunFolder(demo)
+
+
+@pytest.fixture(scope="module")
+def file(folder) -> VerdictFile:
+    return parse(VerdictFile, folder.verdicts.read_text(encoding="utf-8"), source="verdicts.json")
+
+
+def test_claiming_shows_what_may_be_said_and_names_the_rest_without_its_direction(file):
+    shown = unescape(file._repr_html_())
+    levels = [one.publication_level for one in file.verdicts]
+    assert set(levels) >= {"qualified", "no-claim"}
+    for one in file.verdicts:
+        assert (prose(one.claim.statement) in shown) == (one.publication_level != "no-claim")
+    assert len(repr(file).splitlines()) < 50
+
+
+def test_what_is_withheld_stands_by_name(file):
+    """The file has the higher of a pair first in its ids, and is ordered by them."""
+    folded = [part for part in parts_of(file) if isinstance(part, Folded) and "not to be said" in part.summary]
+    (table,) = (part for part in folded[0].parts if isinstance(part, Grid))
+    said = [row[1].rpartition("; ")[::-2] for row in table.rows]
+    assert said == sorted(said)
+
+
+def test_tables_are_read_as_rows(folder):
+    for table in (MEASUREMENTS, VERDICTS):
+        read = Store(folder).read(table)
+        assert isinstance(read, Rows)
+        assert read._repr_html_().count("<tr>") == 21
+
+
+def test_reporting_shows_the_first_screen_with_its_figure(folder):
+    reported = Reported(Path("report/index.html"), "summary", study_shown(folder).run)
+    assert reported._repr_html_().count("<svg") == 2
+    assert repr(reported).splitlines()[-1] == "page: report/index.html"
+    assert repr(reported).startswith("What may be said\n")
+
+
+def test_judges_are_shown_by_name_and_not_ranked(folder):
+    sheets = stored_datasheets(folder)
+    names = sorted(sheet.judge for sheet in sheets)
+    shown = repr(Made(tuple(reversed(sheets)), (), Path("datasheets.html"), 9))
+    heads = [line.partition(",")[0] for line in shown.splitlines() if line.endswith("measured as an instrument")]
+    assert [name for name in heads if name in names] == names
+    assert [repr(sheet).partition(":")[0] for sheet in sheets] == [f"Datasheet of {sheet.judge}" for sheet in sheets]
+
+
+def test_results_of_a_few_lines_are_those_lines(folder):
+    locked = open_locked(folder)
+    assert [line for line in lock_lines(locked) if len(line) < 100 and line not in repr(locked).splitlines()] == []
+    assert repr(SeasonJudged(made=2, lines=("one \x1b[31m", "two"))) == "one �[31m\ntwo"
+    assert "<td>824</td>" in JudgeResult(judgments=220, evidence=824, made=0, reasked=0)._repr_html_()
