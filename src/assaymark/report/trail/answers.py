@@ -11,7 +11,7 @@ from assaymark.records import Judgment, Measurement, PairCall, content_id
 from assaymark.report.datasheet.wording import arm_words, condition_words, step_words, variant_words
 from assaymark.report.filters import key_filters
 from assaymark.report.formats import clean, count, counted
-from assaymark.report.frame import Frame
+from assaymark.report.frame import JUDGES, Frame
 from assaymark.report.paging import file_stems, paged, pager, row_bytes
 from assaymark.report.trail.calls import ReadCalls, call_pages
 from assaymark.report.trail.judged import PAGE, page_paths
@@ -149,7 +149,7 @@ def answer_pages(book: Booklet, frame: Frame, read: ReadCalls | None) -> Iterato
                 frame.render(
                     "trail-answers.html",
                     f"Answers of {clean(judge, 80)}",
-                    **BELOW,
+                    **{**BELOW, "here": JUDGES},
                     rows=[(row, calls.get(row.call_key, "")) for row in rows],
                     filters=key_filters([row.key for row in rows]),
                     total=counted(len(rows), "answer"),
