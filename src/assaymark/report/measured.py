@@ -10,11 +10,12 @@ from typing import Final
 
 from assaymark.records import Measurement, sha256_text
 from assaymark.report.book import Book
-from assaymark.report.formats import clean, count, in_mde, mde_words, number, percent, span, state_words
+from assaymark.report.formats import clean, count, in_mde, mde_words, number, state_words
 from assaymark.report.kinds import cell_title
 from assaymark.report.paging import row_bytes
 from assaymark.report.trail.refs import Ref
 from assaymark.report.trail.rests import Rests
+from assaymark.typography import bounds
 
 _ROW_BYTES: Final = 240
 _REF_BYTES: Final = 20
@@ -178,8 +179,6 @@ def _undirected(item: Measurement) -> str:
 
 
 def _row(item: Measurement, anchor: str, group: str, title: str, about: str, rests: tuple[Ref, ...]) -> MeasuredRow:
-    level = f", {percent(item.level)}" if item.level is not None else ""
-    bounds = "" if item.low is None or item.high is None else f"{span(item.low, item.high, 3)}{level}"
     return MeasuredRow(
         id=item.id,
         anchor=anchor,
@@ -187,7 +186,7 @@ def _row(item: Measurement, anchor: str, group: str, title: str, about: str, res
         title=title,
         about=about or "the whole run",
         value=state_words(item) if item.value is None else _value(item),
-        interval=bounds or "no interval",
+        interval=bounds(item.low, item.high, item.level),
         n=f"{count(item.n)} {clean(item.n_of, 60)}".strip(),
         method=clean(item.method, 200),
         rests=rests,
