@@ -132,6 +132,26 @@ answered with the right one.
 | 70 | a defect of assaymark |
 | 130 | stopped by Ctrl-C or SIGTERM |
 
+## What `--json` prints
+
+| command | keys |
+|---|---|
+| `run`, `demo`, `report`, `bench qa`, `bench pipeline` | `page`, `verdicts`; after asking also `paid`, model by model |
+| every dry run | `dry_run`, `models` with calls by stage and the estimate of the rest, `usd` |
+| `report --out` | `page`, `runs` |
+| `lock`, `amend` | `plan_hash`; `locked_at`, `preflight` and `date_probes`, or `amendment` |
+| `judge`, `worker` | counts of calls: `made`, and what was there, failed or is left |
+| `import`, `bench questions`, `export` | what was read or written, and the problems of what was not |
+| `measure` | `measurements`; of a bare table also `verdicts` and `notes` |
+| `claim` | `verdicts.json` as it was written; with `--verify` each certificate by its path, with `ok` |
+| `plan-calls` | the options, and how often each would move a claim |
+| `datasheet` | `page`, `datasheets`, `agreement`, `paid` |
+| `season init`; `step`, `run`; `judge`; `publish` | `plan_hash`; `days`, `navs`; `made`; `page`, `verdicts` |
+| `data synth`, `pull`, `show`, `check` | `snapshot` and `instruments`; or `problems` and `notes` |
+| `doctor` | `findings`, `can_run` |
+
+A record has the fields that [the run folder](run-folder.md) and [the verdicts](verdicts.schema.json) give it.
+
 ## Completion
 
 `assaymark --install-completion` sets up completion of commands and options for your shell (bash, zsh, fish,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from assaymark.engine import CallSpec, Ledger, provider_of
 from assaymark.engine.batching import BatchSummary, run_batches
 from assaymark.engine.models.batches import batch_providers
-from assaymark.errors import ModelError
+from assaymark.errors import ModelError, StoppedError
 from assaymark.protocol import EngineChoice
 from assaymark.workflow.progress import Progress, saying
 
@@ -22,6 +22,8 @@ def ask_in_batches(
     ModelError
         Calls failed, are still with their provider, or a provider could not be asked to the end. Nothing of it is asked
         alone instead: that would cost twice as much without anybody having said so.
+    StoppedError
+        The waiting was asked to stop; the batches go on.
     """
     takers = batch_providers()
     batched = batched_calls(calls)
@@ -45,7 +47,7 @@ def ask_in_batches(
     if waiting:
         say(f"{what}: {summary.made:,} replies collected from batches, {waiting - summary.made:,} calls without one")
     if problem := _unfinished(summary):
-        raise ModelError(problem, retryable=True)
+        raise StoppedError(problem) if summary.interrupted else ModelError(problem, retryable=True)
 
 
 def batched_calls(calls: Sequence[CallSpec]) -> list[CallSpec]:

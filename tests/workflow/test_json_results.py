@@ -1,0 +1,87 @@
+"""Every command that ends with a result gives it to a program: one document, sorted keys, nothing else on stdout."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from season_runs import season_text
+
+from assaymark.cli import main
+
+DEMO = str(Path(__file__).parents[2] / "src" / "assaymark" / "workflow" / "demo.toml")
+
+
+@pytest.fixture(scope="module")
+def finished(demo, tmp_path_factory):
+    """A copy of a finished demo, to be worked in."""
+    return shutil.copytree(demo, tmp_path_factory.mktemp("finished") / "run")
+
+
+def result_of(capsys, *words):
+    """The document that a command prints, and its status."""
+    status = main([*map(str, words), "--json"])
+    out = capsys.readouterr().out
+    assert out.count("\n") == 1
+    pairs = json.loads(out, object_pairs_hook=lambda found: found)
+    assert [key for key, _ in pairs] == sorted(key for key, _ in pairs)
+    return status, json.loads(out)
+
+
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        (["run", DEMO, "--out", "DEMO"], {"page", "verdicts", "paid"}),
+        (["run", DEMO, "--out", "DEMO", "--dry-run"], {"dry_run", "models", "usd"}),
+        (["lock", DEMO, "--out", "DEMO"], {"plan_hash", "locked_at", "preflight", "date_probes"}),
+        (["judge", "DEMO"], {"judgments", "evidence", "made", "reasked", "paid"}),
+        (["judge", "DEMO", "--dry-run"], {"dry_run", "models", "usd"}),
+        (["worker", "DEMO"], {"planned", "already", "made", "failed", "elsewhere", "interrupted"}),
+        (["measure", "DEMO"], {"measurements"}),
+        (["claim", "DEMO"], {"verdicts", "tally", "measurements"}),
+        (["report", "DEMO"], {"page", "verdicts"}),
+        (["plan-calls", "DEMO", "--budget", "10"], set()),
+        (["export", "DEMO", "--arrow", "OUT"], {"logs", "tables"}),
+        (["doctor"], {"findings", "can_run"}),
+        (["datasheet", "--judge", "reference/checklist", "--out", "OUT"], {"page", "datasheets", "agreement", "paid"}),
+        (["datasheet", "--judge", "reference/checklist", "--out", "OUT", "--dry-run"], {"dry_run", "models", "usd"}),
+        (["data", "synth", "--out", "OUT"], {"snapshot", "instruments"}),
+        (["data", "pull", "synthetic", "--out", "OUT"], {"snapshot", "instruments"}),
+    ],
+    ids=lambda value: "-".join(one for one in value if one.islower()) if isinstance(value, list) else None,
+)
+def test_a_result(words, keys, finished, tmp_path, capsys):
+    places = {"DEMO": finished, "OUT": tmp_path / "out"}
+    status, found = result_of(capsys, *(places.get(word, word) for word in words))
+    assert status == 0
+    assert keys <= found.keys()
+
+
+def test_the_results_of_a_benchmark(tmp_path, capsys):
+    asked = ("bench", "qa", "--model", "reference/portbench-steady", "--per-template", "2", "--out", tmp_path / "run")
+    _, found = result_of(capsys, *asked, "--dry-run")
+    assert found["models"][0]["stages"] == {"questions": 18}
+    assert found["usd"] == 0
+    status, found = result_of(capsys, *asked)
+    assert status == 0
+    assert Path(found["page"]).is_file()
+    assert result_of(capsys, "report", tmp_path / "run")[1]["verdicts"] == found["verdicts"]
+
+
+def test_the_results_of_a_season(tmp_path, capsys):
+    (tmp_path / "season.toml").write_text(season_text(last="2024-03-06"), encoding="utf-8")
+    _, made = result_of(capsys, "season", "init", tmp_path / "season.toml", "--out", tmp_path / "run")
+    assert made["next"] == f"assaymark season run {tmp_path / 'run'}"
+    _, first = result_of(capsys, "season", "step", tmp_path / "run")
+    assert first["days"] == ["2024-03-01"]
+    assert set(first["navs"]) == {"one", "two"}
+    _, rest = result_of(capsys, "season", "run", tmp_path / "run")
+    assert rest["days"] == ["2024-03-04", "2024-03-05", "2024-03-06"]
+    assert result_of(capsys, "season", "run", tmp_path / "run")[1]["days"] == []
+
+
+def test_an_error_leaves_nothing_on_stdout(tmp_path, capsys):
+    assert main(["judge", str(tmp_path / "none"), "--json"]) == 1
+    assert capsys.readouterr().out == ""
