@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import page_examples
 import pytest
-
-NOT_SHOWN = shutil.ignore_patterns("ledger.db*", "objects", "tables")
 
 
 @pytest.fixture(scope="session")
@@ -19,9 +16,7 @@ def example(once, request) -> Callable[[str], Path]:
 
     def built(name: str) -> Path:
         if name == "demo":
-            demo = request.getfixturevalue("demo")
-            # A copy: tests of the demo write its pages again.
-            return once("pages-demo", lambda folder: shutil.copytree(demo, folder / "run", ignore=NOT_SHOWN)) / "run"
+            return request.getfixturevalue("demo").parent / "pages"
         if name == "capitalbench":
             shared = request.getfixturevalue("shared")
             return once("pages-capitalbench", lambda folder: page_examples.capitalbench(folder / "run", shared)) / "run"

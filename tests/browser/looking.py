@@ -20,6 +20,7 @@ CSS_RULES: Final = ("color-contrast", "target-size", "scrollable-region-focusabl
 
 HEIGHT: Final = 900
 _TALLEST: Final = 3000
+_TOLD: Final = 40
 
 WATCH: Final = """
 window.__violations = [];
@@ -178,4 +179,5 @@ def visiting(browser: Any, shots: Path | None = None, **more: Any) -> Iterator[V
 
 def said(problems: Sequence[str]) -> str:
     """Problems as a failing test shows them."""
-    return "\n" + json.dumps(list(problems), indent=1, ensure_ascii=False)
+    more = [f"and {len(problems) - _TOLD} more"] if len(problems) > _TOLD else []
+    return "\n" + json.dumps([*problems[:_TOLD], *more], indent=1, ensure_ascii=False)
