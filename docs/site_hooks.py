@@ -1,7 +1,7 @@
 """Hooks of the documentation site, which ``mkdocs.yml`` names: pages are written for the repository and read there too.
 
 A page may link to a file outside ``docs/``, such as a study; the site then carries that file. A session in a fence is
-highlighted as one, and the directives that only doctest reads are not shown.
+highlighted as one, and the directives that only doctest reads are not shown. What the theme left unnamed gets a name.
 """
 
 from __future__ import annotations
@@ -65,3 +65,9 @@ def _pointed(text: str, here: Path, uri: str) -> str:
         return f"{opening}{os.path.relpath(name, Path(uri).parent)}{fragment})"
 
     return _LINK.sub(target, text)
+
+
+def on_post_page(output: str, **_: Any) -> str:
+    """Give the search of the theme a name, for those who hear the page."""
+    dialog = 'data-md-component="search" role="dialog"'
+    return output.replace(dialog, f'{dialog} aria-label="Search"')
