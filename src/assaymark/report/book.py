@@ -11,7 +11,7 @@ from assaymark.records import AGGREGATE, AgreementStatus, Measurement, Verdict, 
 from assaymark.report.formats import clean, number, shown
 from assaymark.report.inputs import AssayRun
 from assaymark.report.kinds import ABOUT_AGENTS, ClaimKind, kind_of
-from assaymark.report.linked import Linked
+from assaymark.report.linked import leading
 
 KAPPA: Final = "kappa.mean_pairwise"
 
@@ -80,8 +80,7 @@ class Book:
 
     def to(self, item: Measurement | None, text: str) -> str:
         """A text that leads to the row of a measurement where it has a value and a row; else the text alone."""
-        found = None if item is None or item.value is None else self.links.get(item.id)
-        return text if found is None else Linked(text, found)
+        return leading(item, text, self.links)
 
     def contrast(self, dimension: str, one: str, other: str, name: str = "contrast") -> Measurement | None:
         """The contrast of two agents, whichever of them is the higher; ``name`` may ask for another judge's."""

@@ -127,6 +127,18 @@ def test_rows_of_measurements_have_the_links():
     assert 'href="episodes.html">4 episodes' in pages()["measurements.html"]
 
 
+def test_a_number_on_the_first_page_leads_to_its_measurement():
+    rows = {}
+    for path in ("measurements.html", "measurements-002.html"):
+        cells = r'<tr [^>]*id="([^"]+)">.*?data-l="Value">(.*?)</td>'
+        rows |= {f"{path}#{name}": value for name, value in re.findall(cells, pages().get(path, ""))}
+    found = re.findall(r'<a href="(measurements[^"]*#m[^"]+)">([^<]+)</a>', pages()["index.html"])
+    assert len(found) > 20
+    for place, text in found:
+        value = float(rows[place].split()[0].replace("−", "-"))
+        assert abs(float(text.replace("−", "-")) - value) < 0.0051
+
+
 def test_without_a_ledger_there_are_no_calls_and_the_rest_stands():
     found = render_benchmark(run())
     assert not [path for path in found if path.startswith("calls/")]

@@ -145,15 +145,19 @@ def _row(
 ) -> QuestionRow:
     labels = {"model": model, "condition": condition}
     items = [book.one("bench.question", **labels, **{key: value}) for value in values]
-    cells = [_signed(item) if condition == DIFFERENCE else stage_cell(item) for item in items]
+    cells = [_signed(book, item) if condition == DIFFERENCE else stage_cell(book, item) for item in items]
     licensed = head is not None and head.licensed
     return QuestionRow(clean(model, 60), tuple(cells), _whole(book.one("bench.question", **labels), licensed=licensed))
 
 
-def _signed(item: Measurement | None) -> StageCell:
+def _signed(book: BenchBook, item: Measurement | None) -> StageCell:
     """A difference with its sign; it is no share of 1, so it has no tint."""
-    cell = stage_cell(item)
-    return cell if item is None or item.value is None else replace(cell, share="0", value=signed(item.value))
+    cell = stage_cell(book, item)
+    return (
+        cell
+        if item is None or item.value is None
+        else replace(cell, share="0", value=book.to(item, signed(item.value)))
+    )
 
 
 def _whole(item: Measurement | None, *, licensed: bool) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from assaymark.claims.boards import Standing
 from assaymark.records import Level, Measurement, Verdict, measurement_id
 from assaymark.report.formats import clean
+from assaymark.report.linked import leading
 from assaymark.report.portbench.inputs import ALL, QUESTIONS, BenchModel, BenchRun, ProfileView, WindowView
 
 ROUNDING: Final = 1e-9
@@ -31,13 +32,17 @@ def kind_of(verdict: Verdict) -> Kind:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BenchBook:
-    """A `BenchRun` with its look-ups. Build one with `BenchBook.of`."""
+    """A `BenchRun` with its look-ups. Build one with `BenchBook.of`.
+
+    ``links`` leads from the id of a measurement to its row; empty until rows are placed.
+    """
 
     run: BenchRun
     models: tuple[BenchModel, ...]
     by_id: Mapping[str, Measurement]
     by_name: Mapping[str, tuple[Measurement, ...]]
     verdicts: Mapping[str, Verdict]
+    links: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, run: BenchRun) -> BenchBook:
@@ -52,6 +57,10 @@ class BenchBook:
             by_name={name: tuple(found) for name, found in by_name.items()},
             verdicts={verdict.claim.id: verdict for verdict in run.verdicts},
         )
+
+    def to(self, item: Measurement | None, text: str) -> str:
+        """A text that leads to the row of a measurement where it has a value and a row; else the text alone."""
+        return leading(item, text, self.links)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from assaymark.report.filters import key_filters, kind_filters, level_filters
@@ -89,8 +89,8 @@ def each_benchmark_page(run: BenchRun, site: Site = ALONE, read: ReadCalls | Non
 
     Every answer to a question stands below ``answers/`` and every call below ``calls/``.
     """
-    book = BenchBook.of(run)
-    frame = _frame(book, site)
+    unlinked = BenchBook.of(run)
+    frame = _frame(unlinked, site)
     episodes = tuple(_planned(run.episodes))
     trail = BenchTrail.of(run.asked, [(one.episode, one.places) for one in episodes])
     calls: dict[str, str] = {}
@@ -98,10 +98,12 @@ def each_benchmark_page(run: BenchRun, site: Site = ALONE, read: ReadCalls | Non
         uses = trail.uses()
         yield from call_pages(read(list(uses)), uses, frame, calls)
     yield from trail.answer_pages(frame, calls)
-    parts = paged(every_measurement(book, trail.rests))
+    parts = paged(every_measurement(unlinked, trail.rests))
     measured = dict(zip(part_names("measurements", len(parts)), parts, strict=True))
+    links = measured_links(measured)
+    book = replace(unlinked, links=links)
     yield "index.html", _index(book, frame)
-    yield from _claims(book, frame, measured_links(measured))
+    yield from _claims(book, frame, links)
     yield from _measurements(frame, measured)
     yield from _profiles(book, frame)
     yield from _histories(book, frame)

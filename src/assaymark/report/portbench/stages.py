@@ -155,7 +155,7 @@ def _row(book: BenchBook, standing: Standing, model: str, axis: ScoreAxis, *, li
     return StageRow(
         model=clean(model, 60),
         note="reference model" if known is not None and known.reference and mixed else "",
-        cells=tuple(stage_cell(book.one("bench.stage", **_labels(model, profile, stage))) for stage in STAGES),
+        cells=tuple(stage_cell(book, book.one("bench.stage", **_labels(model, profile, stage))) for stage in STAGES),
         strip=interval_strip(axis, item.low, item.high, point),
         point=number(point) if point is not None else "",
         interval=ends,
@@ -166,21 +166,21 @@ def _row(book: BenchBook, standing: Standing, model: str, axis: ScoreAxis, *, li
 def _ceiling(book: BenchBook, profile: str) -> tuple[StageCell, ...]:
     """What the answers themselves score on each stage; nothing where that was not measured."""
     found = [book.one("bench.ceiling", profile=profile, stage=stage) for stage in STAGES]
-    return tuple(stage_cell(item) for item in found) if all(found) else ()
+    return tuple(stage_cell(book, item) for item in found) if all(found) else ()
 
 
 def _labels(model: str, profile: str, stage: str) -> dict[str, str]:
     return {"model": model, "profile": profile, "stage": stage, "windows": "all"}
 
 
-def stage_cell(item: Measurement | None) -> StageCell:
+def stage_cell(book: BenchBook, item: Measurement | None) -> StageCell:
     """A mean score with half of its interval."""
     if item is None or item.value is None:
         return StageCell(None, shown(item), "")
     half = ""
     if item.low is not None and item.high is not None:
         half = f"±{max(item.high - item.value, item.value - item.low):.2f}".replace("±0.", "±.")
-    return StageCell(f"{min(max(item.value, 0.0), 1.0):.2f}", number(item.value), half)
+    return StageCell(f"{min(max(item.value, 0.0), 1.0):.2f}", book.to(item, number(item.value)), half)
 
 
 def _gate(book: BenchBook, model: str, profiles: Sequence[str]) -> GateMark:
