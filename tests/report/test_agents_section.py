@@ -9,7 +9,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import assay_runs as runs
 import pytest
@@ -397,29 +396,3 @@ def test_the_order_of_the_records_changes_no_byte():
     first, second = render_pages(run), render_pages(other)
     assert first["cycle-example.html"] == second["cycle-example.html"]
     assert view_of(run) == view_of(other)
-
-
-@pytest.mark.browser
-def test_the_pages_fit_a_phone_and_a_screen_in_every_light(tmp_path):
-    chromium = Path("/usr/bin/chromium")
-    if not chromium.exists():
-        pytest.skip(f"needs Chromium: {chromium} does not exist")
-    sync = pytest.importorskip("playwright.sync_api", reason="needs playwright")
-    for name, run in (("made", studied(planted=("alder",))), ("hostile", hostile())):
-        pages = render_pages(run)
-        for path in ("index.html", "cycle-example.html"):
-            (tmp_path / f"{name}-{path}").write_text(pages[path], encoding="utf-8")
-    with sync.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(
-            executable_path=str(chromium), args=["--headless", "--no-sandbox", "--disable-gpu"]
-        )
-        for width, scheme in ((390, "dark"), (1440, "light")):
-            page = opened.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme).new_page()
-            noise: list[str] = []
-            page.on("console", lambda message, noise=noise: noise.append(message.text))
-            for file in sorted(tmp_path.iterdir()):
-                page.goto(file.as_uri())
-                assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), file.name
-                assert page.evaluate("document.scripts.length") == 1
-                assert noise == []
-        opened.close()

@@ -68,16 +68,6 @@ def test_all_three_levels_start_on_the_first_screen(visit):
         assert max(tops) < 900
 
 
-def test_no_script_of_a_record_runs(visit):
-    for path in TOP:
-        page = visit(f"hostile/{path}", 390)
-        assert page.title() != "pwned"
-        assert page.evaluate("document.scripts.length") == 1
-        assert page.evaluate("document.images.length") == 0
-        assert page.noise == []
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-
-
 def test_the_switch_leads_to_the_same_page_and_back(visit):
     for path in ("claims.html", "agents/Birch.html"):
         page = visit(f"eight/{path}")
