@@ -11,6 +11,7 @@ import pytest
 import typer
 
 from assaymark.cli import app, main
+from assaymark.cli_root import GUESSES as ROOT_GUESSES
 from assaymark.cli_root import STATUSES
 from assaymark.cli_verb import GUESSES, understood
 from assaymark.cli_voice import Loudness, loudness, visible, was_interrupt
@@ -67,6 +68,7 @@ def command(name):
     ("words", "told"),
     [
         (["mesure"], "no such command 'mesure'; did you mean measure? see: assaymark --help"),
+        (["verify"], "no such command 'verify'; did you mean claim --verify? see: assaymark --help"),
         (["season", "publsh"], "no such command 'publsh'; did you mean 'publish'? see: assaymark season --help"),
         (["run", "--budgt", "5"], "no such option: --budgt; did you mean --budget or --out? see: assaymark run --help"),
         (["run"], "missing argument 'STUDY'; for example: assaymark run study.toml --out runs/mine"),
@@ -81,6 +83,19 @@ def test_misuse_is_one_line_that_says_what_to_do(words, told, capsys):
     assert out == ""
     assert err.startswith(f"assaymark: {told}")
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [["help", "season", "run"], ["season", "run", "-h"], ["season", "run", "--help"]])
+def test_help_is_asked_for_in_any_way(words, capsys):
+    assert main(words) == 0
+    assert capsys.readouterr().out.startswith("Usage: assaymark season run ")
+
+
+@pytest.mark.parametrize("meant", sorted(set(ROOT_GUESSES.values())))
+def test_another_word_for_a_command_means_one(meant, capsys):
+    words, _, option = meant.partition(" --")
+    assert main([*words.split(), "--help"]) == 0
+    assert f"--{option}" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [[], ["season"], ["data"]])

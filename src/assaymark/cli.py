@@ -130,7 +130,7 @@ app = typer.Typer(
     name="assaymark",
     cls=Root,
     help="Measures LLM judges of AI investment agents as instruments, and says which claims may be made.",
-    context_settings={"obj": Tools(models, progress, _say_all, _show)},
+    context_settings={"help_option_names": ["-h", "--help"], "obj": Tools(models, progress, _say_all, _show)},
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -138,7 +138,9 @@ app = typer.Typer(
 
 @app.callback()
 def _root(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print it.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print it.")
+    ] = False,
 ) -> None:
     """Put a study of AI investment agents through the assay."""
 

@@ -69,6 +69,38 @@ EXAMPLES: Final = (
 STATUSES: Final = "Exit status: 0 done, 1 something is wrong, 2 misuse, 70 a defect, 130 stopped."
 """What a command's exit status says, in short; `assaymark.cli.main` says it in full."""
 
+GUESSES: Final[Mapping[str, str]] = {
+    "agree": "measure",
+    "analyse": "measure",
+    "analyze": "measure",
+    "certify": "claim",
+    "check": "doctor",
+    "compare": "datasheet --compare",
+    "evaluate": "judge",
+    "grade": "judge",
+    "html": "report",
+    "init": "season init",
+    "market": "data",
+    "open": "serve",
+    "pipeline": "bench pipeline",
+    "plan": "lock",
+    "preregister": "lock",
+    "publish": "season publish",
+    "pull": "data pull",
+    "qa": "bench qa",
+    "resume": "run",
+    "score": "judge",
+    "show": "serve",
+    "start": "run",
+    "status": "serve",
+    "step": "season step",
+    "synth": "data synth",
+    "verify": "claim --verify",
+    "view": "serve",
+    "watch": "serve",
+}
+"""Commands by other words for them."""
+
 _PLACES: Final = {name: place for places in COMMANDS.values() for name, place in places.items()}
 
 
@@ -85,10 +117,17 @@ class Root(Verbs):
             self.commands[cmd_name] = _loaded(cmd_name, tools_of(ctx))
         return self.commands.get(cmd_name)
 
+    def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
+        """As a group does it; ``help COMMAND`` and ``version`` are understood too."""
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
+        return super().parse_args(ctx, ["--version"] if args == ["version"] else args)
+
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
-        """As a group does it, with a suggestion for a name that is nearly one of ours."""
-        if args[0] not in _PLACES and (near := get_close_matches(args[0], _PLACES)):
-            ctx.fail(f"No such command {args[0]!r}; did you mean {' or '.join(near)}?")
+        """As a group does it, with a suggestion for a name that is nearly one of ours, or another word for it."""
+        meant = [GUESSES[args[0]]] if args[0] in GUESSES else get_close_matches(args[0], _PLACES)
+        if args[0] not in _PLACES and meant:
+            ctx.fail(f"No such command {args[0]!r}; did you mean {' or '.join(meant)}?")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, _ctx: Context, formatter: HelpFormatter) -> None:

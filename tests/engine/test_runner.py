@@ -131,6 +131,20 @@ def test_what_may_pass_is_tried_again(ledger):
     assert set(ledger.attempt_counts(spec.key for spec in calls(5)).values()) == {3}
 
 
+def test_the_log_tells_each_retry_and_what_is_given_up(ledger, caplog):
+    with caplog.at_level("INFO", "assaymark.engine.run"):
+        run_calls(ledger, [call()], {NAME: flaky(5)}, attempts=2, **QUICK)
+    again, over = (one.getMessage() for one in caplog.records)
+    assert again.startswith(f"{NAME}: attempt 1 at a call failed (busy); again in ")
+    assert over == f"{NAME}: a call is given up after 2 attempts (busy)"
+
+
+def test_each_reply_is_told_when_it_is_on_the_disk(ledger):
+    told = []
+    run_calls(ledger, calls(5), {NAME: echo()}, told=lambda model, reply: told.append((model, reply.text)), **QUICK)
+    assert sorted(told) == sorted((NAME, reply.text) for _, reply in ledger.replies([one.key for one in calls(5)]))
+
+
 def test_attempts_are_bounded_and_the_next_run_asks_again(ledger):
     model = flaky(5)
     (failure,) = run_calls(ledger, [call()], {NAME: model}, attempts=3, **QUICK).failed
