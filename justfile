@@ -26,6 +26,7 @@ bench:
 # regenerate what the docs print from runs
 docs:
     python docs/generate.py
+    python docs/names.py
     python docs/seeds_table.py
     python docs/notebook.py
 
