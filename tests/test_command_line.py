@@ -68,13 +68,17 @@ def command(name):
     ("words", "told"),
     [
         (["mesure"], "no such command 'mesure'; did you mean measure? see: assaymark --help"),
+        (
+            ["--json", "doctor"],
+            "no such option: --json; the options of a command stand behind its name; see: assaymark",
+        ),
         (["verify"], "no such command 'verify'; did you mean claim --verify? see: assaymark --help"),
         (["season", "publsh"], "no such command 'publsh'; did you mean 'publish'? see: assaymark season --help"),
-        (["run", "--budgt", "5"], "no such option: --budgt; did you mean --budget or --out? see: assaymark run --help"),
+        (["run", "--budgt", "5"], "no such option: --budgt; did you mean --budget? see: assaymark run --help"),
         (["run"], "missing argument 'STUDY'; for example: assaymark run study.toml --out runs/mine"),
         (["lock", "s.toml"], "missing option '--out' / '-o'; for example: assaymark lock study.toml --out runs/mine"),
         (["claim"], "give a run folder, or --verify CERTIFICATE; for example: assaymark claim runs/mine"),
-        (["datasheet", "--trials", "0"], "invalid value for '--trials': "),
+        (["datasheet", "--trials", "0"], "invalid value for '--trials': it should be greater than or equal to 1; for"),
     ],
 )
 def test_misuse_is_one_line_that_says_what_to_do(words, told, capsys):

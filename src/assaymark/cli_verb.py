@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final
 
 import typer
@@ -59,6 +60,7 @@ GUESSES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Options by the names that people try first; the first that a command has is meant."""
 
+_NEAR: Final = 0.75  # how much two names of options have to have in common before one is offered for the other
 _ANY_FILE: Final = ("--config", "--file", "--path", "--input", "--plan", "--folder", "--dir")
 
 
@@ -170,7 +172,10 @@ def misuse(error: typer.TyperException) -> str:
     """
     said = " ".join(error.format_message().removeprefix("Invalid value: ").split())
     said = said.partition(" (Possible options:")[0].rstrip(".").replace(". Did you mean", "; did you mean")
-    near: Sequence[str] = getattr(error, "possibilities", None) or ()
+    said = said.partition(", unable to parse")[0].replace(": Input should", ": it should")
+    near = get_close_matches(
+        getattr(error, "option_name", ""), getattr(error, "possibilities", None) or (), cutoff=_NEAR
+    )
     if near:
         said += f"; did you mean {' or '.join(sorted(near))}?"
     ctx: Any = getattr(error, "ctx", None)
@@ -178,6 +183,8 @@ def misuse(error: typer.TyperException) -> str:
         return said
     example = _first_example(ctx.command.epilog)
     said = said[:1].lower() + said[1:]
+    if hasattr(error, "option_name") and isinstance(ctx.command, TyperGroup) and not near:
+        said += "; the options of a command stand behind its name"
     if example is None or said.endswith("?"):
         return f"{said}{'' if said.endswith('?') else ';'} see: {ctx.command_path} --help"
     return f"{said}; for example: {example}"
