@@ -88,7 +88,7 @@ def test_the_demo_ends_in_everything_the_layout_promises(demo):
     files = {"plan.toml", "study.lock", "ledger.db", "verdicts.json", "stimuli.json"}
     assert names == files | {"tables", "certificates", "datasheets", "report"}
     tables = {path.stem for path in (demo / "tables").glob("*.parquet")}
-    seen, given = {"contexts", "cycles", "decisions", "outcomes"}, {"judgments", "anchor", "evidence"}
+    seen, given = {"contexts", "cycles", "decisions", "outcomes"}, {"judgments", "anchor", "evidence", "points"}
     assert tables - {"probe"} == seen | given | {"measurements", "verdicts"}
     assert (demo / "report" / "index.html").stat().st_size < 200_000
 
