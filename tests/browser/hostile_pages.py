@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 from unittest.mock import patch
@@ -58,7 +59,8 @@ def hostile_pages(root: Path, payload: str) -> None:
         patch.object(made_season, "HOSTILE", payload),
     ):
         write_pages(root / "study", render_pages(assay_runs.hostile()))
-        write_pages(root / "full", render_pages(full_runs.hostile_full()))
+        whole = full_runs.hostile_full()
+        write_pages(root / "full", render_pages(replace(whole, evidence=whole.evidence[:40])))
         write_pages(root / "agents", render_pages(test_agents_section.hostile()))
         write_pages(root / "benchmark", render_benchmark(bench_runs.hostile.__wrapped__()))
         sheets = (judged_sheets.hostile(), judged_sheets.quay())

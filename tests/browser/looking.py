@@ -39,10 +39,14 @@ _OVERFLOWING: Final = """() => {
 }"""
 
 _KINDS: Final = """() => {
+  const style = [...document.querySelectorAll('style')].map(e => e.textContent.length) + ' ';
   const mark = e => e.tagName + [...e.attributes].map(a => a.name === 'class' ? '.' + a.value : ' ' + a.name).sort();
-  return [...new Set([...document.body.querySelectorAll('*')].map(e => mark(e.parentElement) + ' > ' + mark(e)))];
+  const kind = e => style + mark(e.parentElement) + ' > ' + mark(e);
+  return [...new Set([...document.body.querySelectorAll('*')].map(kind))];
 }"""
-"""What a page is built of, whatever it says and however long it is: each kind of element in each kind of parent."""
+"""What a page is built of, whatever it says and however long it is: each kind of element in each kind of parent, under
+each style sheet.
+"""
 
 _SHORTENED: Final = """() => {
   const walk = e => {

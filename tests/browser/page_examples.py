@@ -142,7 +142,7 @@ def made_studies(root: Path) -> None:
         "agents": test_agents_section.studied(planted=("alder",)),
     }  # fmt: skip
     for name, run in runs.items():
-        write_pages(root / name, render_pages(run))
+        write_pages(root / name, render_pages(replace(run, evidence=run.evidence[:300])))
 
 
 def made_benchmarks(root: Path) -> None:

@@ -46,6 +46,8 @@ def test_nothing_runs_or_loads_even_without_a_policy(browser, example, tmp_path,
             problems += [f"{page.name}: {one}" for one in found]
             if visitor.page.evaluate(_FIRED):
                 problems.append(f"{page.name}: a script of somebody else ran")
+            if payload == "ends":  # what is too long, or not seen, must not be in anybody's way either
+                problems += [f"{page.name}: {one}" for one in visitor.barriers([("dark", 390)])]
     assert not problems, said(problems)
 
 
