@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -118,8 +119,8 @@ def test_the_template_is_printed(capsys):
     assert capsys.readouterr().out == template()
 
 
-def test_the_summary_of_the_demo_says_what_the_page_says(demo, capsys):
-    assert main(["report", str(demo)]) == 0
+def test_the_summary_of_the_demo_says_what_the_page_says(demo, tmp_path, capsys):
+    assert main(["report", str(shutil.copytree(demo, tmp_path / "run"))]) == 0
     out = capsys.readouterr().out
     assert "Four reference agents on an invented market: four agents, 160 decisions, five" in out
     assert "Reference panel." in out
