@@ -135,6 +135,17 @@ def season(site: Path) -> None:
     typed("season", "publish", run, "--out", site)
 
 
+def joined(site: Path) -> None:
+    """Judges, a log of verdicts and a season as one site."""
+    parts = {name: site.parent / name for name in ("judges", "log", "trading")}
+    for part in parts.values():
+        part.mkdir()
+    datasheets(parts["judges"] / "run")
+    datasheet_of_a_log(parts["log"] / "verdicts")
+    season(parts["trading"] / "site")
+    typed("report", parts["judges"] / "run", parts["log"] / "verdicts", parts["trading"] / "season", "--out", site)
+
+
 def made_studies(root: Path) -> None:
     """Every section of a study, one with next to nothing, one in which nothing may be said, one with its agents."""
     runs = {
@@ -170,6 +181,7 @@ BUILT: Final[Mapping[str, Build]] = {
     "datasheet of a log": datasheet_of_a_log,
     "portbench": portbench,
     "season": season,
+    "joined": joined,
     "made studies": made_studies,
     "made benchmarks": made_benchmarks,
     "made seasons": made_seasons,
