@@ -57,13 +57,13 @@ def loudness() -> Loudness:
     return _LOUDNESS.get()
 
 
-def _quieter(wanted: bool) -> None:
-    if wanted:
+def _quieter(ctx: typer.Context, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:  # what is only read, as to complete a word, is not run
         _speak(Loudness.QUIET)
 
 
-def _louder(wanted: bool) -> None:
-    if wanted:
+def _louder(ctx: typer.Context, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
         _speak(Loudness.VERBOSE)
 
 

@@ -244,7 +244,7 @@ def test_a_language_of_ones_own_is_a_file(season, tmp_path):
         (["xx"], "xx: unknown language 'xx'"),
         (["en", "en"], "'en' is named twice"),
         (["nowhere.toml"], "no such language file"),
-        (["half.toml"], "half.toml, places.range: is missing"),
+        (["half.toml"], "half.toml, claim.count.1: is missing"),
         (["../x y.toml"], "must begin with the code of a language"),
     ],
 )
