@@ -90,7 +90,8 @@ def test_every_page_is_there_in_both_languages_and_every_link_leads_somewhere(se
     _, site = season
     pages = {name for name in held(site) if name.endswith(".html")}
     english_pages = {name for name in pages if not name.startswith("de/")}
-    assert {"index.html", "claims.html", "panel.html", "rules.html", "changelog.html"} < english_pages
+    top = ("index", "claims", "panel", "measurements", "rules", "changelog")
+    assert {f"{name}.html" for name in top} < english_pages
     assert {f"agents/{name}.html" for name in MODELS} < english_pages
     assert {f"de/{name}" for name in english_pages} == pages - english_pages
     for name in pages:
@@ -121,7 +122,7 @@ def test_what_was_decided_is_what_the_file_the_tables_and_the_terminal_say(seaso
     counts = [f"{file['tally'][level]} {level}" for level in ("headline", "qualified", "no-claim")]
     assert f"{len(verdicts)} claims decided ({', '.join(counts)})" in said
     pages = sum(name.endswith(".html") for name in held(tmp_path / "again"))
-    assert f"{pages} pages written: changelog, claims, index, panel, rules, agents/ (" in said
+    assert f"{pages} pages written: changelog, claims, index, measurements, panel, rules, agents/ (" in said
     assert main(["season", "publish", str(folder), "--out", str(tmp_path / "again"), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["verdicts"] == file

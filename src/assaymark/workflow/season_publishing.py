@@ -21,7 +21,7 @@ from assaymark.report import ALONE, Site
 from assaymark.report.notebook import season_parts
 from assaymark.report.season import season_frame, write_site
 from assaymark.report.season.inputs import SeasonRun
-from assaymark.report.trail.season import SeasonTrail, season_record_pages
+from assaymark.report.trail.season import SeasonTrail, record_places, season_record_pages
 from assaymark.workflow.claiming import Panel, tally_of
 from assaymark.workflow.datasheets import datasheet_pages, stored_datasheets
 from assaymark.workflow.folder import RunFolder, read_text, write_atomic, write_json
@@ -179,7 +179,8 @@ def publish_site(
     """
 
     def write(folder: Path) -> None:
-        write_season(folder, run if trail is None else replace(run, records=True), languages, sheets)
+        known = run if trail is None else replace(run, records=record_places(trail.records))
+        write_season(folder, known, languages, sheets)
         for name, page in () if trail is None else season_record_pages(trail, season_frame(run)):
             write_atomic(folder / name, page)
 

@@ -37,6 +37,7 @@ def _grade(one: SeasonGrade) -> SeasonRecord:
         said=scores if row.status == "ok" else f"{row.status}: {row.reason or 'no reason was kept'}",
         usable=row.status == "ok",
         keys=tuple(part.call_key for part in one.score.grades.parts),
+        about=one.agent,
     )
 
 
@@ -50,6 +51,7 @@ def _guess(one: SeasonGuess) -> SeasonRecord:
         said=f"{one.guess}, {right} of {one.options}" if one.guess is not None else one.state,
         usable=one.guess is not None,
         keys=(one.call_key,),
+        about=one.author,
     )
 
 

@@ -12,7 +12,7 @@ from assaymark.report.season import write_site
 
 pytestmark = pytest.mark.browser
 
-TOP = ("index.html", "claims.html", "panel.html", "rules.html", "changelog.html")
+TOP = ("index.html", "claims.html", "panel.html", "measurements.html", "rules.html", "changelog.html")
 CONTRAST = """() => {
   const lum = c => { const m = c.match(/[\\d.]+/g).slice(0, 3).map(Number)
       .map(x => x / 255).map(x => x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);

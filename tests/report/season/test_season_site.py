@@ -30,7 +30,7 @@ from assaymark.report.season.said import said_levels
 from assaymark.report.season.words import Words
 
 LANGUAGES = ("en", "de")
-TOP = ("index.html", "claims.html", "panel.html", "rules.html", "changelog.html")
+TOP = ("index.html", "claims.html", "panel.html", "measurements.html", "rules.html", "changelog.html")
 MEASURES = Path(assaymark.workflow.__file__).parent
 MEASURED = r"season\.[a-z_]+"
 SEASONS = {
@@ -195,7 +195,7 @@ def test_a_withheld_pair_is_named_without_its_direction():
     assert "Any order of Alder and Fir." in page
     assert "Fir scores" not in page
     assert "8.2" not in page
-    assert "difference over periods (Alder and Fir): withheld" in page
+    assert "difference over periods (Alder and Fir) : withheld" in page
 
 
 def test_every_claim_is_counted_once_on_the_first_page():

@@ -25,7 +25,7 @@ _WHY: Final = {
 
 @dataclass(frozen=True, slots=True)
 class PreferenceRow:
-    """One judge on its own family and on all others, in points of score minus panel median."""
+    """One judge on its own family and on all others, in points of score minus panel median; ``link`` is its row."""
 
     judge: str
     own: str
@@ -35,6 +35,7 @@ class PreferenceRow:
     interval: str
     single: bool
     reading: str
+    link: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ def _preference(book: SeasonLookup, judge: SeasonJudge, item: Measurement, words
         interval=interval,
         single=bounds is None,
         reading=_reading(book, judge, gap, bounds, n, words),
+        link=book.link(item),
     )
 
 

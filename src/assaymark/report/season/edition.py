@@ -13,7 +13,7 @@ from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.lookup import SeasonLookup
 from assaymark.report.season.words import Words
 
-NAV: Final = ("index", "claims", "panel", "rules", "changelog")
+NAV: Final = ("index", "claims", "panel", "measurements", "rules", "changelog")
 """The pages of the menu, by name."""
 
 _STYLES: Final = ("page.css", "season.css")

@@ -187,8 +187,9 @@ class SeasonRun:
         Whether some of what the agents could see is not kept.
     notes : tuple of Said
         What a reader has to know of this season beside its claims.
-    records : bool
-        Whether pages of every record and its calls lie beside these.
+    records : mapping of (kind, who, about) to str
+        Where records begin that lie beside these pages, below the folder of the site. ``about`` is the agent of a
+        grade or of a guess, and empty for all that somebody made.
     """
 
     name: str
@@ -218,4 +219,4 @@ class SeasonRun:
     source: str = ""
     partial: bool = False
     notes: tuple[Said, ...] = ()
-    records: bool = False
+    records: Mapping[tuple[str, str, str], str] = field(default_factory=dict)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from assaymark.judging.season.table import SeasonRow
 from assaymark.records import Measurement, measurement_id
+from assaymark.report.measured import MeasuredRow, measured_links
+from assaymark.report.season.every import measured_pages
 from assaymark.report.season.inputs import SeasonAgent, SeasonGradeView, SeasonPath, SeasonRun
 from assaymark.report.season.model_paths import agent_paths
 
@@ -26,6 +28,10 @@ class SeasonLookup:
     pages : mapping of agent to str
         Where its page lies below the folder of a language: ``agents/Alder.html``.
     by_id : mapping of id to Measurement
+    measured : mapping of page to rows
+        Where every measurement stands, in no language yet.
+    links : mapping of id to str
+        The row of a measurement, below the folder of a language.
     """
 
     run: SeasonRun
@@ -34,6 +40,8 @@ class SeasonLookup:
     rows: Mapping[str, SeasonRow]
     pages: Mapping[str, str]
     by_id: Mapping[str, Measurement]
+    measured: Mapping[str, tuple[MeasuredRow, ...]]
+    links: Mapping[str, str]
 
     @classmethod
     def of(cls, run: SeasonRun) -> SeasonLookup:
@@ -43,6 +51,7 @@ class SeasonLookup:
         grades: dict[str, list[SeasonGradeView]] = {name: [] for name in agents}
         for grade in sorted(run.grades, key=lambda grade: order.get(grade.judge, len(order))):
             grades.setdefault(grade.agent, []).append(grade)
+        measured = measured_pages(run.measurements)
         return cls(
             run=run,
             agents=agents,
@@ -50,11 +59,17 @@ class SeasonLookup:
             rows={row.contestant: row for row in run.table.rows},
             pages=agent_paths(agents),
             by_id={one.id: one for one in run.measurements},
+            measured=measured,
+            links=measured_links(measured),
         )
 
     def one(self, name: str, **labels: str) -> Measurement | None:
         """The measurement of that name and those labels, None where it was not made."""
         return self.by_id.get(measurement_id(name, labels))
+
+    def link(self, item: Measurement | None) -> str:
+        """Where a measurement stands, empty for none."""
+        return "" if item is None else self.links[item.id]
 
     def judge_place(self, name: str) -> int | None:
         """The place of a judge in the panel, from 0; None where it is none of its judges."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from assaymark.records import Measurement
 from assaymark.report.figures.canvas import Scale
@@ -16,10 +18,15 @@ from assaymark.report.season.said import measured
 from assaymark.report.season.strip import band_head, band_strip
 from assaymark.report.season.words import Words
 
+_LINKED: Final = ("invalid", "alone", "verbosity")
+
 
 @dataclass(frozen=True, slots=True)
 class JudgeRow:
-    """One judge: who it is, where its datasheet lies (empty without one), and what was measured of it."""
+    """One judge: who it is, where its datasheet lies (empty without one), and what was measured of it.
+
+    ``links`` lead to the rows of what was measured, by the names of the fields.
+    """
 
     name: str
     family: str
@@ -30,6 +37,7 @@ class JudgeRow:
     invalid: str
     alone: str
     verbosity: str
+    links: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +60,19 @@ class AgreementLine:
 class PanelView:
     """The panel page. ``changes`` are rows of (agent, change of its total without each judge).
 
-    ``composites`` are the points that each judge gave, agent by agent.
+    ``composites`` are the points that each judge gave, agent by agent. ``measured`` leads to the row of
+    kappa, and is empty where there is none. ``noise`` has (of, value, from, link to its row).
     """
 
     lede: str
     judges: tuple[JudgeRow, ...]
     verbosity: bool
     kappa: str
+    measured: str
     head: str
     agreement: tuple[AgreementLine, ...]
     composites: tuple[JudgeWords, ...]
-    noise: tuple[tuple[str, str, str], ...]
+    noise: tuple[tuple[str, str, str, str], ...]
     changes: tuple[tuple[str, tuple[str, ...]], ...]
 
 
@@ -77,6 +87,7 @@ def panel_view(book: SeasonLookup, words: Words) -> PanelView:
         judges=judges,
         verbosity=any(one.verbosity for one in judges),
         kappa=kappa_words(book, words),
+        measured=book.link(book.one("season.kappa")),
         head=band_head(run.scoring.bands, scale, (names[0], names[1], names[2])),
         agreement=tuple(_agreement(book, agent, scale, words) for agent in book.agents),
         composites=tuple(_composites(book, words)),
@@ -110,6 +121,7 @@ def _judge(book: SeasonLookup, judge: SeasonJudge, words: Words) -> JudgeRow:
         invalid=_invalid(book.one("season.invalid", judge=judge.name), words),
         alone=_value(book.one("season.alone", judge=judge.name), words),
         verbosity=_value(book.one("season.verbosity", judge=judge.name), words, missing=""),
+        links={name: book.link(book.one(f"season.{name}", judge=judge.name)) for name in _LINKED},
     )
 
 
@@ -177,7 +189,7 @@ def _composites(book: SeasonLookup, words: Words) -> list[JudgeWords]:
     return found
 
 
-def _noise(book: SeasonLookup, words: Words) -> list[tuple[str, str, str]]:
+def _noise(book: SeasonLookup, words: Words) -> list[tuple[str, str, str, str]]:
     """The floors: of the panel on one record, and of each agent on identical input."""
     found = []
     judges = [(book.one("season.judge_noise", judge=one.name), one.name) for one in book.run.judges]
@@ -189,7 +201,8 @@ def _noise(book: SeasonLookup, words: Words) -> list[tuple[str, str, str]]:
         value = words.term("state", item.state) if item.value is None else words("noise.points", value=item.value)
         freedom = detail_number(item, "freedom")
         rests = words("noise.rests", n=words.count(item.n), of=words.term("of", item.n_of))
-        found.append((title, value, rests if freedom is None else words("noise.free", rests=rests, n=int(freedom))))
+        rests = rests if freedom is None else words("noise.free", rests=rests, n=int(freedom))
+        found.append((title, value, rests, book.link(item)))
     return found
 
 

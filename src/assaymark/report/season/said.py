@@ -21,7 +21,7 @@ from assaymark.report.season.words import Words
 from assaymark.report.withheld import WithheldGroup
 
 _FRONT: Final = ("cut", "unplaced", "tie", "beats", "band")
-_SHOWN, _GROUPS, _RESTS = 20, 5, 12
+_SHOWN, _GROUPS, _RESTS = 20, 5, 6
 _ROOM: Final = 330
 _SHARES: Final = (
     "season.return", "season.drawdown", "season.excess", "season.author_probe", "season.invalid", "season.ledger",
@@ -64,7 +64,7 @@ class ClaimCard:
     """One verdict with all that it rests on. ``claim`` is None where it is withheld, and then ``text`` names it.
 
     ``status`` are the three fields of the verdict as (name, state, whether it decided); ``rests`` are measurements as
-    (what, value), with the word for withheld where a value would tell what is.
+    (what, value, link to its row), with the word for withheld where a value would tell what is.
     """
 
     level: Level
@@ -74,7 +74,7 @@ class ClaimCard:
     text: str
     reasons: tuple[str, ...]
     status: tuple[tuple[str, str, bool], ...]
-    rests: tuple[tuple[str, str], ...]
+    rests: tuple[tuple[str, str, str], ...]
     more: int
 
 
@@ -171,8 +171,8 @@ def _card(book: SeasonLookup, one: SeasonVerdict, words: Words) -> ClaimCard:
     )
 
 
-def _rest(book: SeasonLookup, one: SeasonVerdict, item: Measurement, words: Words) -> tuple[str, str]:
-    """A measurement in words: what of whom, and its value where nothing that is withheld can be read from it."""
+def _rest(book: SeasonLookup, one: SeasonVerdict, item: Measurement, words: Words) -> tuple[str, str, str]:
+    """A measurement in words: what of whom, its value where nothing that is withheld can be read from it, its row."""
     subjects = sorted(
         baseline_words(value, words) if key == "baseline" else clean(value, 60)
         for key, value in item.labels.items()
@@ -180,7 +180,8 @@ def _rest(book: SeasonLookup, one: SeasonVerdict, item: Measurement, words: Word
     )
     what = words.term("measure", item.name.removeprefix("season."))
     named = f"{what} ({words.catalogue.names(subjects)})" if subjects else what
-    return named, measured(item, words) if _tellable(book, one, item) else words("frame.withheld")
+    value = measured(item, words) if _tellable(book, one, item) else words("frame.withheld")
+    return named, value, book.links[item.id]
 
 
 def baseline_words(name: str, words: Words) -> str:
@@ -201,14 +202,15 @@ def measured(item: Measurement, words: Words) -> str:
     """A measurement as a value with its interval and n, or why there is none."""
     if item.value is None:
         return words.term("state", item.state)
-    text = _value(item, item.value, words)
+    text = value_words(item, item.value, words)
     if item.low is not None and item.high is not None:
-        ends = words("places.range", first=_value(item, item.low, words), last=_value(item, item.high, words))
+        ends = words("places.range", first=value_words(item, item.low, words), last=value_words(item, item.high, words))
         text = f"{text} ({ends})"
     return words("measured.n", value=text, n=words.count(item.n), of=words.term("of", item.n_of))
 
 
-def _value(item: Measurement, value: float, words: Words) -> str:
+def value_words(item: Measurement, value: float, words: Words) -> str:
+    """A value of a measurement, or an end of its interval, in the form of its kind."""
     sign = item.name in _SIGNED
     if item.name in _SHARES:
         return words.percent(value, 3 if item.name == "season.excess" else 1, sign=sign)

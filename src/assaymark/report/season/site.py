@@ -12,9 +12,11 @@ from assaymark.errors import InputError, Problem
 from assaymark.report.formats import clean
 from assaymark.report.frame import ALONE, Site
 from assaymark.report.levels import LEVELS
+from assaymark.report.measured import STYLES
 from assaymark.report.paging import pager, part_names
 from assaymark.report.season.audits import blinding_view, preference_level, preference_rows
 from assaymark.report.season.edition import Edition, editions
+from assaymark.report.season.every_words import worded_rows
 from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.season.leaderboard import board_view
 from assaymark.report.season.model import model_pages
@@ -102,6 +104,7 @@ def edition_pages(edition: Edition) -> Iterator[tuple[str, str]]:
     yield "index.html", _index(edition)
     yield from _claims(edition)
     yield "panel.html", _panel(edition)
+    yield from _measurements(edition)
     yield "rules.html", _rules(edition)
     yield "changelog.html", _changelog(edition)
     yield from model_pages(edition.book, edition.words, edition.render)
@@ -197,6 +200,29 @@ def _panel(edition: Edition) -> str:
         records=f"{_to_root(edition)}{OVERVIEW}" if book.run.records else "",
         site=_to_root(edition),
     )
+
+
+def _measurements(edition: Edition) -> Iterator[tuple[str, str]]:
+    book, words = edition.book, edition.words
+    names = list(book.measured)
+    for at, (name, found) in enumerate(book.measured.items()):
+        rows = worded_rows(book, found, words, _to_root(edition))
+        groups = [row.group for row in rows]
+        yield (
+            name,
+            edition.render(
+                "season-measurements.html",
+                name,
+                words("measured.title"),
+                here="measurements",
+                styles=STYLES,
+                rows=rows,
+                rests=any(row.rests for row in rows),
+                filters=words.filters(groups, {group: group for group in groups}),
+                total=words("measured.total", n=len(rows), count=words.count(len(rows))),
+                pager=pager(names, at, part=words("frame.part"), parts=words("frame.parts")),
+            ),
+        )
 
 
 def _to_root(edition: Edition) -> str:

@@ -31,7 +31,10 @@ _LINK: Final = 90
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeasonRecord:
-    """One record: whose it is, what it is of, what it says, and the keys of its calls."""
+    """One record: whose it is, what it is of, what it says, the keys of its calls, and the agent that it is about.
+
+    ``about`` is empty for what an agent made itself.
+    """
 
     kind: RecordKind
     who: str
@@ -39,6 +42,7 @@ class SeasonRecord:
     said: str
     usable: bool = True
     keys: tuple[str, ...] = ()
+    about: str = ""
 
     @property
     def anchor(self) -> str:
@@ -56,6 +60,20 @@ class SeasonTrail(NamedTuple):
 
     records: Sequence[SeasonRecord]
     read: ReadCalls | None
+
+
+def record_places(records: Sequence[SeasonRecord]) -> Mapping[tuple[str, str, str], str]:
+    """Where the first record of each kind by somebody stands, and the first of those about an agent.
+
+    Keys are (kind, who, agent), the agent empty for all that somebody made.
+    """
+    found: dict[tuple[str, str, str], str] = {}
+    for kind in KINDS:
+        for path, rows in _pages(kind, records):
+            for row in rows:
+                for about in ("", row.about):
+                    found.setdefault((kind, row.who, about), f"{path}#{row.anchor}")
+    return found
 
 
 def season_record_pages(trail: SeasonTrail, frame: Frame) -> Iterator[tuple[str, str]]:

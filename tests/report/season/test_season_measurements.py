@@ -1,0 +1,153 @@
+"""Every measurement of a season has a row in every language, and numbers of other pages lead to theirs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from html import unescape
+
+import made_season as made
+import pytest
+from outline import read, words
+
+from assaymark.records import Measurement
+from assaymark.report.season import SeasonRun, site_pages
+from assaymark.report.season.every import ROWS, measured_pages
+
+LANGUAGES = ("en", "de")
+
+
+def pages(run: SeasonRun) -> Mapping[str, str]:
+    return dict(site_pages(run, [made.made_catalogue(code) for code in LANGUAGES]))
+
+
+@cache
+def site() -> Mapping[str, str]:
+    return pages(made.made_season())
+
+
+@cache
+def hostile() -> Mapping[str, str]:
+    return pages(made.hostile_season())
+
+
+def shown(html: str) -> dict[str, str]:
+    """The rows of a page by their anchors, as text."""
+    table = html[html.index('id="measured-rows"') :]
+    found = re.findall(r'<tr data-k="[^"]*" id="([^"]+)">(.*?)</tr>', table, re.DOTALL)
+    return {anchor: words(f"<table><tr>{cells}</tr></table>").replace("\u00a0", " ") for anchor, cells in found}
+
+
+def contrast(high: str, low: str) -> Measurement:
+    return Measurement(
+        name="season.contrast", labels={"high": high, "low": low}, value=8.25, low=-1.5, high=18.0, level=0.95, n=8,
+        n_of="periods", method="paired", unit="points",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("folder", ["", "de/"])
+def test_every_measurement_has_one_row(folder):
+    run = made.made_season()
+    rows = shown(site()[f"{folder}measurements.html"])
+    assert len(rows) == len(run.measurements)
+    for row in measured_pages(run.measurements)["measurements.html"]:
+        item = next(one for one in run.measurements if one.id == row.id)
+        for label in set(item.labels.values()) & {one.name for one in (*run.agents, *run.judges)}:
+            assert label in rows[row.anchor]
+
+
+def test_a_row_reads_in_its_language():
+    item = contrast("Fir", "Alder")
+    made_site = pages(replace(made.made_season(2, 3), measurements=(item,)))
+    ((_, english),), ((_, german),) = (shown(made_site[f"{folder}measurements.html"]).items() for folder in ("", "de/"))
+    assert "higher Fir; lower Alder +8.2 points −1.5 to +18.0, 95 % 8 periods paired" in english
+    assert "höher Fir; niedriger Alder +8,2 Punkte −1,5 bis +18,0, 95 % 8 Zeiträume paired" in german
+    assert "a reading, not permission" in words(made_site["measurements.html"])
+    assert '<span lang="en">paired</span>' in made_site["de/measurements.html"]
+
+
+def test_what_has_no_value_says_why():
+    item = replace(contrast("Fir", "Alder"), value=None, low=None, high=None, level=None, state="too few periods")
+    made_site = pages(replace(made.made_season(2, 3), measurements=(item,)))
+    assert "too few periods no interval" in words(made_site["measurements.html"])
+
+
+def test_neither_place_nor_link_tells_who_leads():
+    first, second = (measured_pages((contrast(*pair),)) for pair in (("Fir", "Alder"), ("Alder", "Fir")))
+    assert [row.anchor for row in first["measurements.html"]] == [row.anchor for row in second["measurements.html"]]
+
+
+@pytest.mark.parametrize("folder", ["", "de/"])
+def test_numbers_of_claims_and_the_panel_lead_to_their_rows(folder):
+    rows = shown(site()[f"{folder}measurements.html"])
+    for page in ("claims.html", "panel.html", "index.html"):
+        links = re.findall(r'href="measurements\.html#([^"]+)"', site()[f"{folder}{page}"])
+        assert links, page
+        assert set(links) <= set(rows), page
+    panel = site()[f"{folder}panel.html"]
+    for name in ("kappa", "noise", "invalid", "alone", "self_preference"):
+        mine = [one for one in made.made_season().measurements if one.name == f"season.{name}"]
+        anchors = {row.anchor for row in measured_pages(mine)["measurements.html"]}
+        assert anchors & set(re.findall(r"measurements\.html#([^\"]+)", panel)), name
+
+
+def test_a_card_names_at_most_six_measurements_and_counts_the_others():
+    run = made.made_season()
+    one = run.decided.verdicts[0]
+    ids = tuple(item.id for item in run.measurements[:9])
+    decided = replace(run.decided, verdicts=(replace(one, verdict=replace(one.verdict, measurements=ids)),))
+    page = pages(replace(run, decided=decided))["claims.html"]
+    assert page.count('href="measurements.html#') == 6
+    assert "Rests on 9 measurements" in words(page)
+    assert "and 3 more" in words(page)
+
+
+def test_a_long_season_has_parts_that_are_the_same_in_every_language():
+    many = tuple(
+        Measurement(name="season.total", labels={"agent": f"a{at:04d}"}, value=1.0, n=1, n_of="judges", method="m")
+        for at in range(ROWS + 1)
+    )
+    made_site = pages(replace(made.made_season(2, 3), measurements=many))
+    assert len(shown(made_site["measurements-002.html"])) == 1
+    assert list(shown(made_site["de/measurements-002.html"])) == list(shown(made_site["measurements-002.html"]))
+    assert max(len(html.encode()) for html in made_site.values()) < 1_000_000
+
+
+def test_where_records_have_pages_a_measurement_leads_to_them():
+    run = made.made_season(2, 3)
+    judge, agent = run.judges[0].name, run.agents[0].name
+    records = {
+        ("grades", judge, agent): "records/grades.html#r1",
+        ("guesses", judge, ""): "records/guesses.html#r2",
+        ("decisions", agent, ""): "records/decisions.html#r3",
+    }
+    made_site = pages(replace(run, records=records))
+    for folder, up in (("", ""), ("de/", "../")):
+        html = made_site[f"{folder}measurements.html"]
+        for place in records.values():
+            assert f'href="{up}{place}"' in html
+    total = next(
+        row for row in shown(made_site["measurements.html"]).values() if row.startswith(f"Total agent {agent}")
+    )
+    assert total.endswith(f"grades by {judge}")
+    returned = [row for row in shown(made_site["measurements.html"]).values() if row.startswith("Return")]
+    assert returned
+    assert not any("grades by" in row for row in returned)
+    assert "Rests on</th>" not in site()["measurements.html"]
+
+
+def test_labels_of_records_become_no_markup():
+    outline = read(hostile()["measurements.html"])
+    assert "img" not in outline.tags
+    assert outline.tags.count("script") == 1
+    assert '<script>alert("x")' not in hostile()["measurements.html"]
+    assert '<script>alert("x")</script>' in unescape(hostile()["measurements.html"])
+
+
+def test_equal_seasons_give_equal_bytes_whatever_the_order_of_their_measurements():
+    run = made.made_season(4, 6)
+    turned = replace(run, measurements=tuple(reversed(run.measurements)))
+    for path in ("measurements.html", "de/measurements.html"):
+        assert pages(run)[path] == pages(turned)[path]
