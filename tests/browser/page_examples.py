@@ -136,14 +136,13 @@ def season(site: Path) -> None:
 
 
 def joined(site: Path) -> None:
-    """Judges, a log of verdicts and a season as one site."""
-    parts = {name: site.parent / name for name in ("judges", "log", "trading")}
+    """Judges and a log of verdicts as one site."""
+    parts = {name: site.parent / name for name in ("judges", "log")}
     for part in parts.values():
         part.mkdir()
     datasheets(parts["judges"] / "run")
     datasheet_of_a_log(parts["log"] / "verdicts")
-    season(parts["trading"] / "site")
-    typed("report", parts["judges"] / "run", parts["log"] / "verdicts", parts["trading"] / "season", "--out", site)
+    typed("report", parts["judges"] / "run", parts["log"] / "verdicts", "--out", site)
 
 
 def made_studies(root: Path) -> None:
