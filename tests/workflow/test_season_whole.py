@@ -277,8 +277,10 @@ def test_with_its_calls_every_record_leads_to_its_call(season, tmp_path):
     assert "records/index.html" in outlines["panel.html"].links
     linked = {link.partition("#c")[2] for path in pages if path.startswith("records/") for link in outlines[path].links}
     assert {key[:16] for key in keys} <= linked
+    rests = {link.partition("#")[0] for link in outlines["measurements.html"].links}
+    assert {f"records/{kind}.html" for kind in ("grades", "guesses", "decisions")} <= rests
     for path, outline in outlines.items():
-        if path.startswith(("records/", "calls/")):
+        if path.startswith(("records/", "calls/", "measurements", "claims", "panel")):
             for link in outline.links:
                 target, _, anchor = link.partition("#")
                 where = (Path(path).parent / target).as_posix() if target else path

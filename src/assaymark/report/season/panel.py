@@ -58,7 +58,7 @@ class AgreementLine:
 
 @dataclass(frozen=True, slots=True)
 class PanelView:
-    """The panel page. ``changes`` are rows of (agent, change of its total without each judge).
+    """The panel page. ``changes`` are rows of (agent, change of its total without each judge and a link to its row).
 
     ``composites`` are the points that each judge gave, agent by agent. ``measured`` leads to the row of
     kappa, and is empty where there is none. ``noise`` has (of, value, from, link to its row).
@@ -73,7 +73,7 @@ class PanelView:
     agreement: tuple[AgreementLine, ...]
     composites: tuple[JudgeWords, ...]
     noise: tuple[tuple[str, str, str, str], ...]
-    changes: tuple[tuple[str, tuple[str, ...]], ...]
+    changes: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
 
 
 def panel_view(book: SeasonLookup, words: Words) -> PanelView:
@@ -206,12 +206,13 @@ def _noise(book: SeasonLookup, words: Words) -> list[tuple[str, str, str, str]]:
     return found
 
 
-def _changes(book: SeasonLookup, words: Words) -> list[tuple[str, tuple[str, ...]]]:
+def _changes(book: SeasonLookup, words: Words) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
     found = []
     for agent in book.agents:
         changes = [change_without(book, agent, judge.name) for judge in book.run.judges]
         if any(change is not None for change in changes):
             none = words("state.not defined")
-            cells = tuple(none if one is None else words.number(one, 1, sign=True) for one in changes)
-            found.append((clean(agent, 60), cells))
+            texts = [none if one is None else words.number(one, 1, sign=True) for one in changes]
+            links = [book.link(book.one("season.without", agent=agent, judge=judge.name)) for judge in book.run.judges]
+            found.append((clean(agent, 60), tuple(zip(texts, links, strict=True))))
     return found
