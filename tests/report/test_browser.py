@@ -109,7 +109,7 @@ def test_on_a_phone_the_long_table_is_folded_and_the_page_short(visit):
 def test_copy_puts_sentence_condition_and_plan_on_the_clipboard(visit):
     page = visit("realistic/index.html", permissions=["clipboard-read", "clipboard-write"])
     page.locator(".lv.qualified .copy").first.click()
-    page.wait_for_function("document.querySelector('.lv.qualified .copy').textContent === 'Copied'")
+    page.locator(".lv.qualified .copy", has_text="Copied").first.wait_for()
     text = page.evaluate("navigator.clipboard.readText()")
     assert "ranks first" in text
     assert "The judges agree only weakly on this score." in text

@@ -87,7 +87,7 @@ def test_filters_and_copies_speak_the_language_of_the_page(visit):
     button = page.locator("#claim-rows > li:not([hidden]) .copy").first
     assert button.text_content() == "Kopieren"
     button.click()
-    page.wait_for_function("[...document.querySelectorAll('.copy')].some(b => b.textContent === 'Kopiert')")
+    page.locator(".copy", has_text="Kopiert").first.wait_for()
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied.startswith("„")
     assert "(assaymark, Plan a41f7c02" in copied
