@@ -29,7 +29,7 @@ def problems_of(visitor: Visitor, path: Path, name: str, seen: set[str]) -> list
     seen |= kinds
     settings = ALL_SETTINGS if main else TWO_SETTINGS
     if new or main:
-        for setting in settings:
+        for setting in settings if new else TWO_SETTINGS:
             visitor.picture(name, setting)
         found += visitor.overflow(390)
     if new:

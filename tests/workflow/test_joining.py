@@ -29,7 +29,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def joined(demo, sheets, tmp_path_factory) -> Path:
     site = tmp_path_factory.mktemp("joined") / "site"
     before = files(demo / "report")
-    made = join_runs([RunFolder(sheets), RunFolder(demo)], site, title="Two runs")
+    made = join_runs([RunFolder(sheets), RunFolder(demo)], site, title="Two runs", calls="none")
     assert made.page == site / "index.html"
     assert [run.kind for run in made.runs] == ["study", "judges"]
     assert files(demo / "report") == before
@@ -55,7 +55,7 @@ def test_the_agreement_of_judges_is_on_the_page_of_the_site_as_on_their_own(join
 
 def test_made_again_it_is_the_same_bytes_and_with_fewer_runs_the_others_go(joined, demo, sheets, tmp_path):
     site = tmp_path / "site"
-    join_runs([RunFolder(demo), RunFolder(sheets)], site, title="Two runs")
+    join_runs([RunFolder(demo), RunFolder(sheets)], site, title="Two runs", calls="none")
     assert files(site) == files(joined)
     join_runs([RunFolder(sheets)], site)
     assert not (site / "run").exists()
@@ -94,7 +94,7 @@ def test_a_run_that_is_not_finished_says_what_is_missing(demo, tmp_path):
 
 def test_several_runs_are_joined_by_one_command(demo, sheets, joined, tmp_path, capsys):
     site = tmp_path / "site"
-    words = ["report", str(demo), str(sheets), "--out", str(site), "--title", "Two runs"]
+    words = ["report", str(demo), str(sheets), "--out", str(site), "--title", "Two runs", "--calls", "none"]
     assert main([*words, "--json"]) == 0
     assert files(site) == files(joined)
     assert '"kind":"judges"' in capsys.readouterr().out
