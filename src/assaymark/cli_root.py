@@ -54,7 +54,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, Place]]] = {
     "Instruments, benchmarks, seasons": {
         "datasheet": Place("assaymark.cli_datasheet", "app", "one judge as an instrument"),
         "bench": Place("assaymark.cli_bench", "bench_app", "PortBench: questions, and a pipeline under stress"),
-        "season": Place("assaymark.cli_season", "season_app", "agents trade day by day, and are graded for it"),
+        "season": Place("assaymark.cli_season", "app", "agents trade day by day, and are graded for it"),
         "data": Place("assaymark.cli_data", "app", "market data: make, fetch, show and check"),
     },
 }

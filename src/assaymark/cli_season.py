@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from assaymark.cli_tools import AsJson, Budget, DryRun, Ledger, PriceFile, Tools, say, say_forecast
+from assaymark.cli_tools import AsJson, Budget, DryRun, Ledger, PriceFile, Tools, say, say_forecast, tools_of
 from assaymark.cli_verb import Verbs, examples
 from assaymark.cli_voice import WHOLE
 from assaymark.errors import InputError
@@ -39,99 +39,117 @@ Calls = Annotated[
 Day = Annotated[str | None, typer.Option("--day", help="Up to this day, such as 2024-03-01.", metavar="DAY")]
 
 
-def season_app(tools: Tools) -> typer.Typer:
-    """The group of commands, to be added to the command line."""
-    app = typer.Typer(
-        help="Seasons: agents trade one universe day by day, in replay or live.",
-        cls=Verbs,
-        rich_markup_mode=None,
-        epilog=examples(
-            "assaymark season init season.toml --out seasons/spring",
-            "assaymark season run seasons/spring",
-            "assaymark season judge seasons/spring",
-            "assaymark season publish seasons/spring --out site",
-        ),
-    )
+app = typer.Typer(
+    help="Seasons: agents trade one universe day by day, in replay or live.",
+    cls=Verbs,
+    rich_markup_mode=None,
+    epilog=examples(
+        "assaymark season init season.toml --out seasons/spring",
+        "assaymark season run seasons/spring",
+        "assaymark season judge seasons/spring",
+        "assaymark season publish seasons/spring --out site",
+    ),
+)
 
-    @app.command(
-        "init",
-        short_help="lock a season in a new run folder",
-        epilog=examples("assaymark season init season.toml --out seasons/spring"),
-    )
-    def init(file: SeasonFile, out: Out, ledger: Ledger = None, json: AsJson = False) -> None:
-        """Lock a season in a new run folder, or in that of imported records: its file, its texts and its market."""
-        folder = RunFolder(out)
-        if ledger is not None:
-            check_ledger_name(folder, ledger)
-        locked = lock_season(folder, read_text(file, "season"), str(file), tools.models(), now=datetime.now(UTC))
-        if ledger is not None:
-            name_ledger(folder, ledger)
-        season, days = locked.season, locked.season.calendar
-        size = f"{len(season.agents)} agents, {len(locked.data.universe)} instruments, {days.first} to {days.last}"
-        verb = "judge" if season.recorded else "step" if season.market.live else "run"
-        head = f"{season.name}: {size}; plan {locked.plan_hash[:12]}..."
-        then = f"assaymark season {verb} {out}"
-        value = {"season": season.name, "plan_hash": locked.plan_hash, "preflight": locked.preflight, "next": then}
-        say(tools, json, value, [head, *locked.preflight, f"next: {then}"])
 
-    @app.command(
-        "step",
-        short_help="one trading day, for whoever is called daily",
-        epilog=examples("assaymark season step seasons/live"),
-    )
-    def step(
-        season: SeasonFolder, day: Day = None, budget: Budget = None, prices: PriceFile = None, json: AsJson = False
-    ) -> None:
-        """Do one trading day for all agents, and missed ones before it; twice on one day changes nothing."""
-        wanted = None if day is None else _day(day)
-        _run(tools, json, season, budget, prices, lambda *given, **named: step_season(*given, day=wanted, **named))
+@app.command(
+    "init",
+    short_help="lock a season in a new run folder",
+    epilog=examples("assaymark season init season.toml --out seasons/spring"),
+)
+def init(ctx: typer.Context, file: SeasonFile, out: Out, ledger: Ledger = None, json: AsJson = False) -> None:
+    """Lock a season in a new run folder, or in that of imported records: its file, its texts and its market."""
+    tools = tools_of(ctx)
+    folder = RunFolder(out)
+    if ledger is not None:
+        check_ledger_name(folder, ledger)
+    locked = lock_season(folder, read_text(file, "season"), str(file), tools.models(), now=datetime.now(UTC))
+    if ledger is not None:
+        name_ledger(folder, ledger)
+    season, days = locked.season, locked.season.calendar
+    size = f"{len(season.agents)} agents, {len(locked.data.universe)} instruments, {days.first} to {days.last}"
+    verb = "judge" if season.recorded else "step" if season.market.live else "run"
+    head = f"{season.name}: {size}; plan {locked.plan_hash[:12]}..."
+    then = f"assaymark season {verb} {out}"
+    value = {"season": season.name, "plan_hash": locked.plan_hash, "preflight": locked.preflight, "next": then}
+    say(tools, json, value, [head, *locked.preflight, f"next: {then}"])
 
-    @app.command(
-        "run",
-        short_help="every day that is due: a replay to its end",
-        epilog=examples("assaymark season run seasons/spring --budget 10"),
-    )
-    def run(season: SeasonFolder, budget: Budget = None, prices: PriceFile = None, json: AsJson = False) -> None:
-        """Do every day that is due: a replay to its end. Killed and called again, it goes on."""
-        _run(tools, json, season, budget, prices, run_season)
 
-    @app.command(
-        "judge",
-        short_help="the panel grades every record",
-        epilog=examples("assaymark season judge seasons/spring --dry-run"),
-    )
-    def judge(
-        season: SeasonFolder, budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
-        json: AsJson = False,
-    ) -> None:  # fmt: skip
-        """Have the panel grade every record, whole and period by period. Killed and called again, it goes on."""
-        folder = RunFolder(season)
-        who = costs.paid_models(tools.models(), budget, prices)
-        if dry_run:
-            say_forecast(tools, json, expect_season_judging(folder, prices_of(who)))
-            return
-        with tools.progress() as progress:
-            done = judge_season(folder, who, progress=progress)
-        paid, then = costs.paid_of(folder, prices_of(who)), f"assaymark season publish {season} --out SITE"
-        value = {"made": done.made, "lines": done.lines, "paid": paid.views, "next": then}
-        say(tools, json, value, [*done.lines, *paid.lines, f"next: {then}"])
+@app.command(
+    "step",
+    short_help="one trading day, for whoever is called daily",
+    epilog=examples("assaymark season step seasons/live"),
+)
+def step(
+    ctx: typer.Context,
+    season: SeasonFolder,
+    day: Day = None,
+    budget: Budget = None,
+    prices: PriceFile = None,
+    json: AsJson = False,
+) -> None:
+    """Do one trading day for all agents, and missed ones before it; twice on one day changes nothing."""
+    tools = tools_of(ctx)
+    wanted = None if day is None else _day(day)
+    _run(tools, json, season, budget, prices, lambda *given, **named: step_season(*given, day=wanted, **named))
 
-    @app.command(
-        "publish",
-        short_help="measure, decide, and write the site",
-        epilog=examples("assaymark season publish seasons/spring --out site --language en"),
-    )
-    def publish(
-        season: SeasonFolder, out: Site, language: Language = None, calls: Calls = False, json: AsJson = False
-    ) -> None:
-        """Measure and decide a judged season, and write its site: pages that need no server."""
-        chosen = chosen_languages(language or ())
-        with tools.progress(WHOLE) as progress:
-            done = publish_season(RunFolder(season), out, languages=chosen, calls=calls, progress=progress)
-        value = {"page": str(out / "index.html"), "pages": len(done.pages), "verdicts": done.file}
-        say(tools, json, value, done.lines)
 
-    return app
+@app.command(
+    "run",
+    short_help="every day that is due: a replay to its end",
+    epilog=examples("assaymark season run seasons/spring --budget 10"),
+)
+def run(
+    ctx: typer.Context, season: SeasonFolder, budget: Budget = None, prices: PriceFile = None, json: AsJson = False
+) -> None:
+    """Do every day that is due: a replay to its end. Killed and called again, it goes on."""
+    tools = tools_of(ctx)
+    _run(tools, json, season, budget, prices, run_season)
+
+
+@app.command(
+    "judge",
+    short_help="the panel grades every record",
+    epilog=examples("assaymark season judge seasons/spring --dry-run"),
+)
+def judge(
+    ctx: typer.Context, season: SeasonFolder, budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
+    json: AsJson = False,
+) -> None:  # fmt: skip
+    """Have the panel grade every record, whole and period by period. Killed and called again, it goes on."""
+    tools = tools_of(ctx)
+    folder = RunFolder(season)
+    who = costs.paid_models(tools.models(), budget, prices)
+    if dry_run:
+        say_forecast(tools, json, expect_season_judging(folder, prices_of(who)))
+        return
+    with tools.progress() as progress:
+        done = judge_season(folder, who, progress=progress)
+    paid, then = costs.paid_of(folder, prices_of(who)), f"assaymark season publish {season} --out SITE"
+    value = {"made": done.made, "lines": done.lines, "paid": paid.views, "next": then}
+    say(tools, json, value, [*done.lines, *paid.lines, f"next: {then}"])
+
+
+@app.command(
+    "publish",
+    short_help="measure, decide, and write the site",
+    epilog=examples("assaymark season publish seasons/spring --out site --language en"),
+)
+def publish(
+    ctx: typer.Context,
+    season: SeasonFolder,
+    out: Site,
+    language: Language = None,
+    calls: Calls = False,
+    json: AsJson = False,
+) -> None:
+    """Measure and decide a judged season, and write its site: pages that need no server."""
+    tools = tools_of(ctx)
+    chosen = chosen_languages(language or ())
+    with tools.progress(WHOLE) as progress:
+        done = publish_season(RunFolder(season), out, languages=chosen, calls=calls, progress=progress)
+    value = {"page": str(out / "index.html"), "pages": len(done.pages), "verdicts": done.file}
+    say(tools, json, value, done.lines)
 
 
 def _run(

@@ -32,14 +32,12 @@ from assaymark.workflow import costs, verbs
 from assaymark.workflow import doctor as examination
 from assaymark.workflow.asking import prices_of, require_not_stopped
 from assaymark.workflow.bare_tables import measure_table
-from assaymark.workflow.bench_plan import is_benchmark
 from assaymark.workflow.benching import bench_report
-from assaymark.workflow.datasheets import datasheet_report, has_only_datasheets
+from assaymark.workflow.datasheets import datasheet_report
 from assaymark.workflow.exporting import export_arrow, export_inspect
 from assaymark.workflow.folder import RunFolder, read_text
-from assaymark.workflow.joining import TITLE, join_runs
+from assaymark.workflow.joining import TITLE, join_runs, kind_of
 from assaymark.workflow.partitions import computing_of
-from assaymark.workflow.season_plan import is_season
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
 
 app = typer.Typer(rich_markup_mode=None)
@@ -321,19 +319,28 @@ def report(
             joined = join_runs(folders, out, title=title, calls=calls, progress=progress)
         lines = [f"{len(joined.runs)} runs, {len(joined.pages)} files", f"page: {joined.page}"]
         say(tools, json, {"page": str(joined.page), "runs": joined.named}, lines)
-    elif is_benchmark(folders[0]):
-        with tools.progress(WHOLE) as progress:
-            done = bench_report(folders[0], calls=calls, progress=progress)
-        value = {"page": str(done.page), "verdicts": Store(folders[0]).read(VERDICTS)}
-        say(tools, json, value, [*done.lines, f"page: {done.page}"])
-    elif is_season(folders[0]):
-        raise AssayError(f"the pages of a season are a site; run: assaymark season publish {runs[0]} --out SITE")
-    elif has_only_datasheets(folders[0]):
-        made = datasheet_report(folders[0], calls=calls)
-        value = {"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement}
-        say(tools, json, value, [f"{len(made.sheets)} datasheets", f"page: {made.page}"])
     else:
-        _finish(tools, json, folders[0], verbs.report(folders[0], calls=calls))
+        _report_one(tools, json, folders[0], calls)
+
+
+def _report_one(tools: Tools, json: bool, folder: RunFolder, calls: Calls) -> None:
+    """The pages of one run in its own folder, whatever it holds."""
+    match kind_of(folder):
+        case "portbench":
+            with tools.progress(WHOLE) as progress:
+                done = bench_report(folder, calls=calls, progress=progress)
+            value = {"page": str(done.page), "verdicts": Store(folder).read(VERDICTS)}
+            say(tools, json, value, [*done.lines, f"page: {done.page}"])
+        case "season":
+            raise AssayError(
+                f"the pages of a season are a site; run: assaymark season publish {folder.path} --out SITE"
+            )
+        case "judges":
+            made = datasheet_report(folder, calls=calls)
+            value = {"page": str(made.page), "datasheets": made.sheets, "agreement": made.agreement}
+            say(tools, json, value, [f"{len(made.sheets)} datasheets", f"page: {made.page}"])
+        case "study":
+            _finish(tools, json, folder, verbs.report(folder, calls=calls))
 
 
 @app.command(

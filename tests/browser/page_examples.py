@@ -25,6 +25,7 @@ from full_records import grades, make, study
 from hostile_pages import PAYLOADS, hostile_pages
 from made_season import made_catalogue, made_season
 from season_runs import IDS, market, season_text, stored
+from small_benchmarks import small_plan
 
 from assaymark.benchmark.questions.generate import generate_questions
 from assaymark.benchmark.questions.published import write_questions
@@ -38,18 +39,6 @@ Build = Callable[[Path], None]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 _ROUNDS: Final = 12
-
-_BENCH: Final = """
-[market]
-instruments = 12
-[pipeline]
-profiles = ["balanced", "conservative"]
-windows = ["normal", "covid-2020"]
-frequency = "quarterly"
-[questions]
-per_template = 2
-file = "{questions}"
-"""
 
 
 def typed(*words: str | Path) -> None:
@@ -108,15 +97,11 @@ def portbench(run: Path) -> None:
     questions, plan = run.parent / "questions.jsonl", run.parent / "plan.toml"
     counts = dict.fromkeys(("T1", "T2", "T3", "T4", "T5", "T6", "T7"), 20)
     write_questions(questions, generate_questions(synthetic_history(0), counts=counts).questions)
-    models = "".join(
-        f'[[models]]\nname = "{word}"\nfamily = "{word}"\nmodel = "reference/portbench-{word}"\n'
-        for word in ("literal", "garbled")
-    )
     judges = "".join(
         f'[[judges]]\nname = "{word}"\nfamily = "{word}"\nmodel = "reference/{word}"\n'
         for word in ("auditor", "reader")
     )
-    plan.write_text(_BENCH.format(questions=questions) + models + judges, encoding="utf-8")
+    plan.write_text(small_plan(questions, 2, "literal", "garbled") + judges, encoding="utf-8")
     typed("bench", "qa", plan, "--out", run)
     typed("bench", "pipeline", plan, "--out", run)
 

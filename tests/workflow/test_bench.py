@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
+from small_benchmarks import small_plan
 
 from assaymark.benchmark.questions.generate import generate_questions
 from assaymark.benchmark.questions.published import write_questions
@@ -27,18 +28,6 @@ from assaymark.workflow.tables import DECISIONS, MEASUREMENTS, SCORES, VERDICTS,
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 MODELS = reference_benchmark_models()
 
-PLAN = """
-[market]
-instruments = 12
-[pipeline]
-profiles = ["balanced", "conservative"]
-windows = ["normal", "covid-2020"]
-frequency = "quarterly"
-[questions]
-per_template = 4
-file = "{questions}"
-"""
-
 
 @pytest.fixture(scope="session")
 def questions(tmp_path_factory):
@@ -52,10 +41,7 @@ def questions(tmp_path_factory):
 
 
 def plan(questions, *words, more=""):
-    models = "\n".join(
-        f'[[models]]\nname = "{word}"\nfamily = "{word}"\nmodel = "reference/portbench-{word}"' for word in words
-    )
-    return PLAN.format(questions=questions) + models + "\n" + more
+    return small_plan(questions, 4, *words) + more
 
 
 class Dying:

@@ -13,6 +13,7 @@ from assaymark.claims.messages import Catalogue, english
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import Level, Verdict
 from assaymark.report.book import Book
+from assaymark.report.datasheet import COMPARISON
 from assaymark.report.datasheet.comparison import JudgeLine, comparison_view
 from assaymark.report.datasheet.reading import opened
 from assaymark.report.formats import clean, count, counted, plural
@@ -83,6 +84,16 @@ class FrontRun:
     said: tuple[tuple[Level, tuple[Any, ...]], ...] = ()
     judges: tuple[JudgeLine, ...] = ()
     reference: bool = False
+
+    @property
+    def words(self) -> str:
+        """What it is, in words."""
+        return _KINDS[self.kind]
+
+    @property
+    def notice(self) -> str:
+        """That those who were asked are ours; empty where they are not."""
+        return _REFERENCE[self.kind] if self.reference else ""
 
     @property
     def more(self) -> str:
@@ -170,21 +181,7 @@ def site_of(links: Mapping[str, Link], here: str) -> Site:
 def render_front(runs: Mapping[str, FrontRun], title: str) -> str:
     """The first page of the site, for runs by their folders."""
     links = menu(runs)
-    shown = [
-        {
-            "kind": _KINDS[runs[key].kind],
-            "title": runs[key].title,
-            "line": runs[key].line,
-            "href": link.href,
-            "folder": f"{key}/",
-            "notice": _REFERENCE[runs[key].kind] if runs[key].reference else "",
-            "tally": runs[key].tally,
-            "said": runs[key].said,
-            "judges": runs[key].judges,
-            "more": runs[key].more,
-        }
-        for key, link in links.items()
-    ]
+    shown = [(key, link.href, runs[key]) for key, link in links.items()]
     frame = Frame(study="", mark="", nav=(), site=Site(tuple(links.values()), "", "index.html"))
     return frame.render("front.html", clean(title, 120), lede=_lede(list(runs.values())), runs=shown, titles=TITLES)
 
@@ -194,7 +191,7 @@ def _place(key: str, run: FrontRun) -> tuple[int, str, str]:
 
 
 def _first(run: FrontRun) -> str:
-    return "datasheets.html" if run.kind == "judges" else "index.html"
+    return COMPARISON if run.kind == "judges" else "index.html"
 
 
 def _lede(runs: Sequence[FrontRun]) -> str:

@@ -14,6 +14,7 @@ from assaymark.report import Site
 from assaymark.report.datasheet import COMPARISON, judges_frame
 from assaymark.report.front import (
     FrontRun,
+    Kind,
     front_of_benchmark,
     front_of_judges,
     front_of_season,
@@ -27,8 +28,8 @@ from assaymark.report.trail.study import Calls
 from assaymark.workflow.answered import stored_answers
 from assaymark.workflow.bench_plan import is_benchmark
 from assaymark.workflow.benching import bench_shown
-from assaymark.workflow.datasheets import datasheet_pages, stored_agreement, stored_datasheets
-from assaymark.workflow.folder import RunFolder, write_atomic
+from assaymark.workflow.datasheets import datasheet_pages, has_only_datasheets, stored_agreement, stored_datasheets
+from assaymark.workflow.folder import RunFolder, replace_files, write_atomic
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.raw_calls import calls_of
 from assaymark.workflow.reporting import study_pages, study_shown
@@ -128,31 +129,35 @@ def _key(folder: RunFolder, taken: Container[str]) -> str:
 
 def _shown(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
     """What the first page says of a run, and what writes its pages to a folder."""
+    match kind_of(folder):
+        case "portbench":
+            return _benchmark(folder, calls)
+        case "season":
+            return _season(folder)
+        case "judges":
+            return _judges(folder, calls)
+        case "study":
+            return _study(folder, calls)
+
+
+def kind_of(folder: RunFolder) -> Kind:
+    """What a run folder holds; a study where nothing says otherwise."""
     if is_benchmark(folder):
-        return _benchmark(folder, calls)
+        return "portbench"
     if is_season(folder):
-        return _season(folder)
-    return _study(folder, calls) if folder.lock.is_file() else _judges(folder, calls)
+        return "season"
+    return "judges" if has_only_datasheets(folder) else "study"
 
 
 def _study(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
     shown = study_shown(folder)
-
-    def write(out: Path, site: Site) -> None:
-        for name, page in study_pages(shown, site, calls=calls):
-            write_atomic(out / name, page)
-
-    return front_of_study(shown.run), write
+    return front_of_study(shown.run), lambda out, site: replace_files(out, study_pages(shown, site, calls=calls))
 
 
 def _benchmark(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
     run = bench_shown(folder)
-
-    def write(out: Path, site: Site) -> None:
-        for name, page in each_benchmark_page(run, site, None if calls == "none" else calls_of(folder)):
-            write_atomic(out / name, page)
-
-    return front_of_benchmark(run), write
+    read = None if calls == "none" else calls_of(folder)
+    return front_of_benchmark(run), lambda out, site: replace_files(out, each_benchmark_page(run, site, read))
 
 
 def _season(folder: RunFolder) -> tuple[FrontRun, Write]:
@@ -165,13 +170,11 @@ def _season(folder: RunFolder) -> tuple[FrontRun, Write]:
 
 
 def _judges(folder: RunFolder, calls: Calls) -> tuple[FrontRun, Write]:
-    sheets = stored_datasheets(folder)
+    sheets, read = stored_datasheets(folder), None if calls == "none" else calls_of(folder)
 
     def write(out: Path, site: Site) -> None:
-        read = None if calls == "none" else calls_of(folder)
         frame = judges_frame(COMPARISON, site)
         pages = datasheet_pages(sheets, stored_agreement(folder), frame, answers=stored_answers(folder), read=read)
-        for name, page in pages:
-            write_atomic(out / name, page)
+        replace_files(out, pages)
 
     return front_of_judges(sheets, folder.path.resolve().name), write

@@ -25,8 +25,10 @@ from assaymark.report.portbench.histories import (
 )
 from assaymark.report.portbench.inputs import BenchRun, EpisodeTrace
 from assaymark.report.portbench.said import PAGE, every_claim, said_levels, tally
-from assaymark.report.portbench.stages import lede, stage_note, stage_tables
+from assaymark.report.portbench.stages import StageTable, lede, stage_note, stage_tables
 from assaymark.report.portbench.stress import (
+    BarTable,
+    ScatterView,
     alignment_table,
     safety_tables,
     scatter_views,
@@ -90,31 +92,50 @@ def each_benchmark_page(run: BenchRun, site: Site = ALONE, read: ReadCalls | Non
     Every answer to a question stands below ``answers/`` and every call below ``calls/``.
     """
     unlinked = BenchBook.of(run)
-    frame = _frame(unlinked, site)
     episodes = tuple(_planned(run.episodes))
     trail = BenchTrail.of(run.asked, [(one.episode, one.places) for one in episodes])
+    parts = paged(every_measurement(unlinked, trail.rests))
+    measured = dict(zip(part_names("measurements", len(parts)), parts, strict=True))
+    links = measured_links(measured)
+    book = replace(unlinked, links=links)
+    views = _ByProfile.of(book)
+    frame = _frame(book, views, site)
     calls: dict[str, str] = {}
     if read is not None:
         uses = trail.uses()
         yield from call_pages(read(list(uses)), uses, frame, calls)
     yield from trail.answer_pages(frame, calls)
-    parts = paged(every_measurement(unlinked, trail.rests))
-    measured = dict(zip(part_names("measurements", len(parts)), parts, strict=True))
-    links = measured_links(measured)
-    book = replace(unlinked, links=links)
-    yield "index.html", _index(book, frame)
+    yield "index.html", _index(book, views, frame)
     yield from _claims(book, frame, links)
     yield from _measurements(frame, measured)
-    yield from _profiles(book, frame)
+    yield from _profiles(book, views, frame)
     yield from _histories(book, frame)
     yield from _episodes(book, frame, episodes, calls)
     yield from _questions(book, frame, calls, trail)
 
 
+@dataclass(frozen=True, slots=True)
+class _ByProfile:
+    """What there is a view of for each board or profile: the first page shows the first of each."""
+
+    tables: Sequence[StageTable]
+    scatters: Sequence[ScatterView]
+    safety: Sequence[BarTable]
+
+    @classmethod
+    def of(cls, book: BenchBook) -> _ByProfile:
+        return cls(stage_tables(book), scatter_views(book), safety_tables(book))
+
+    @property
+    def further(self) -> bool:
+        """Whether there is more than the first page shows."""
+        return any(len(views) > 1 for views in (self.tables, self.scatters, self.safety))
+
+
 # --- pages ------------------------------------------------------------------------------------------------------------
 
 
-def _index(book: BenchBook, frame: Frame) -> str:
+def _index(book: BenchBook, views: _ByProfile, frame: Frame) -> str:
     run = book.run
     levels = tally(run.verdicts)
     normal = [window for window in run.windows if not window.stress][:1]
@@ -140,15 +161,15 @@ def _index(book: BenchBook, frame: Frame) -> str:
         levels=said_levels(book),
         level_words=percent(run.level),
         stages=[(name, words) for name, (words, _) in STAGES.items()],
-        tables=stage_tables(book),
+        tables=views.tables,
         stage_note=stage_note(book),
         calm=windows_table(book),
         signals=signals_figure(book),
         history=history,
-        scatters=scatter_views(book),
+        scatters=views.scatters,
         stress_answer=stress_answer(book),
         stress=stress_table(book),
-        safety=safety_tables(book),
+        safety=views.safety,
         alignment=alignment_table(book),
         performance=performance_views(book, normal) if book.has_pipeline else (),
         performance_answer=performance_answer(book),
@@ -210,14 +231,8 @@ def _measurements(frame: Frame, pages: Mapping[str, Sequence[MeasuredRow]]) -> I
         yield name, frame.render("measurements.html", "Every measurement", here="measurements", **values)
 
 
-def _by_profile(book: BenchBook) -> dict[str, Sequence[Any]]:
-    """What the first page shows of one board or profile alone: the others."""
-    return {"tables": stage_tables(book)[1:], "scatters": scatter_views(book)[1:], "safety": safety_tables(book)[1:]}
-
-
-def _profiles(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
-    found = _by_profile(book)
-    if any(found.values()):
+def _profiles(book: BenchBook, views: _ByProfile, frame: Frame) -> Iterator[tuple[str, str]]:
+    if views.further:
         yield (
             _PROFILES,
             frame.render(
@@ -229,9 +244,9 @@ def _profiles(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
                 stages=[(name, words) for name, (words, _) in STAGES.items()],
                 stage_note=stage_note(book),
                 stress_answer=stress_answer(book),
-                tables=found["tables"],
-                scatters=found["scatters"],
-                safety=found["safety"],
+                tables=views.tables[1:],
+                scatters=views.scatters[1:],
+                safety=views.safety[1:],
             ),
         )
 
@@ -333,9 +348,9 @@ def _questions(book: BenchBook, frame: Frame, calls: Mapping[str, str], trail: B
 # --- the frame --------------------------------------------------------------------------------------------------------
 
 
-def _frame(book: BenchBook, site: Site) -> Frame:
+def _frame(book: BenchBook, views: _ByProfile, site: Site) -> Frame:
     """What stands around every page; the menu has the pages of this run."""
-    absent = set() if any(_by_profile(book).values()) else {"profiles"}
+    absent = set() if views.further else {"profiles"}
     if not book.has_histories:
         absent.add("histories")
     if not book.run.episodes:

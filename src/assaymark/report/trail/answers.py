@@ -141,15 +141,39 @@ def answer_pages(book: Booklet, frame: Frame, read: ReadCalls | None) -> Iterato
     if read is not None:
         uses = book.keys()
         yield from call_pages(read(list(uses)), uses, frame, calls, folder=CALLS)
-    for judge, pages in book.pages.items():
+    yield from each_answer_page("trail-answers.html", JUDGES, book.pages, frame, calls)
+
+
+def each_answer_page(
+    template: str,
+    here: str,
+    books: Mapping[str, Sequence[tuple[str, Sequence[AnswerRow]]]],
+    frame: Frame,
+    calls: Mapping[str, str],
+) -> Iterator[tuple[str, str]]:
+    """The pages of everybody who answered, one at a time, as path and HTML.
+
+    Parameters
+    ----------
+    template : str
+        What their rows are set in.
+    here : str
+        Their key in the menu.
+    books : mapping of str to sequence
+        Path and rows of each page, by who answered.
+    frame : Frame
+    calls : mapping of call key to str
+        Where each call stands.
+    """
+    for who, pages in books.items():
         names = [path.rpartition("/")[2] for path, _ in pages]
         for at, (path, rows) in enumerate(pages):
             yield (
                 path,
                 frame.render(
-                    "trail-answers.html",
-                    f"Answers of {clean(judge, 80)}",
-                    **{**BELOW, "here": JUDGES},
+                    template,
+                    f"Answers of {clean(who, 80)}",
+                    **{**BELOW, "here": here},
                     rows=[(row, calls.get(row.call_key, "")) for row in rows],
                     filters=key_filters([row.key for row in rows]),
                     total=counted(len(rows), "answer"),

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from assaymark.records import Measurement, content_id
-from assaymark.report.filters import key_filters
 from assaymark.report.formats import clean, counted, number
 from assaymark.report.frame import Frame
-from assaymark.report.paging import file_stems, paged, pager
+from assaymark.report.paging import file_stems, paged
 from assaymark.report.portbench.inputs import AskedQuestion, EpisodeTrace
-from assaymark.report.trail.answers import AnswerRow
+from assaymark.report.trail.answers import AnswerRow, each_answer_page
 from assaymark.report.trail.judged import PAGE, page_paths
-from assaymark.report.trail.refs import BELOW, Ref
+from assaymark.report.trail.refs import Ref
 
 FOLDER: Final = "answers"
 _OF_QUESTIONS: Final = "bench.question"
@@ -91,21 +90,7 @@ class BenchTrail:
 
     def answer_pages(self, frame: Frame, calls: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         """The pages of answers, one at a time, as path and HTML."""
-        for model, pages in self.pages.items():
-            names = [path.rpartition("/")[2] for path, _ in pages]
-            for at, (path, rows) in enumerate(pages):
-                yield (
-                    path,
-                    frame.render(
-                        "trail-questions.html",
-                        f"Answers of {clean(model, 80)}",
-                        **{**BELOW, "here": "questions"},
-                        rows=[(row, calls.get(row.call_key, "")) for row in rows],
-                        filters=key_filters([row.key for row in rows]),
-                        total=counted(len(rows), "answer"),
-                        pager=pager(names, at),
-                    ),
-                )
+        yield from each_answer_page("trail-questions.html", "questions", self.pages, frame, calls)
 
 
 def _anchor(one: AskedQuestion) -> str:
