@@ -20,7 +20,8 @@ KAPPA: Final = "kappa.mean_pairwise"
 class Book:
     """An `AssayRun` with the look-ups that every section needs. Build one with `Book.of`.
 
-    ``links`` leads from the id of a measurement to its row; empty until rows are placed.
+    ``links`` leads from the id of a measurement to its row, ``claims`` from that of a claim that may be said to its
+    card; both are empty until rows and cards are placed.
     """
 
     run: AssayRun
@@ -30,6 +31,7 @@ class Book:
     statuses: Mapping[str, AgreementStatus]
     kappas: Index
     links: Mapping[str, str] = field(default_factory=dict)
+    claims: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, run: AssayRun) -> Book:

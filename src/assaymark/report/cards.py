@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from assaymark.claims import certificate_name
-from assaymark.records import Level, Measurement, Verdict
+from assaymark.records import Level, Measurement, Verdict, sha256_text
 from assaymark.report.book import Book
 from assaymark.report.formats import clean, count, in_mde, interval, listing, mde_words, p_value, signed
 from assaymark.report.kinds import ClaimKind, kind_of
@@ -55,12 +55,14 @@ class Rest:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One claim with everything behind it, every cell in words.
+    """One claim with everything behind it, every cell in words. ``anchor`` is the place of one that may be said.
 
     ``fragility`` is (level or None where the verdict holds, word, rules); ``why`` gives the reasons of a withheld
     claim in segments, a segment marked True is set bold.
     """
 
+    id: str
+    anchor: str
     claim: ClaimView
     scope: str
     gap: str
@@ -93,6 +95,9 @@ def _card(book: Book, verdict: Verdict, links: Mapping[str, str]) -> Card:
     fragility, unfragile = _fragility(book, verdict)
     rests = _rests(book, verdict, links)
     return Card(
+        id=verdict.claim.id,
+        # One made of a withheld order could be tried against both directions.
+        anchor=f"k{sha256_text(verdict.claim.id)[:10]}" if said else "",
         claim=_without_repeat(claim_view(book, verdict)),
         scope=_SCOPES.get(verdict.claim.scope, clean(verdict.claim.scope, 40)),
         gap=_gap(book, verdict) if said else "",
@@ -103,6 +108,11 @@ def _card(book: Book, verdict: Verdict, links: Mapping[str, str]) -> Card:
         total=_total(verdict, said),
         certificate=_certificate(verdict),
     )
+
+
+def claim_links(pages: Mapping[str, Sequence[Card]]) -> dict[str, str]:
+    """Where the card of each claim that may be said stands, by the id of the claim."""
+    return {card.id: f"{name}#{card.anchor}" for name, rows in pages.items() for card in rows if card.anchor}
 
 
 def _without_repeat(view: ClaimView) -> ClaimView:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
@@ -12,7 +12,7 @@ from assaymark.records import Decision, Evidence, EvidenceState, Measurement
 from assaymark.report.book import Book
 from assaymark.report.figures import BarCell, BarRow, bar_table
 from assaymark.report.formats import clean, count, counted, percent, signed, state_words
-from assaymark.report.paging import row_bytes
+from assaymark.report.paging import paged, row_bytes
 from assaymark.report.tables import Figure, Table
 
 STATES: Final[tuple[EvidenceState, ...]] = (
@@ -35,6 +35,8 @@ STATE_MEANINGS: Final[Mapping[EvidenceState, str]] = {
     "contradicted": "the material gives another value for the same thing",
 }
 FIRST_ROWS: Final = 100
+FIRST_BYTES: Final = 43_000
+"""Rows that the first page has room for."""
 _ROW_BYTES: Final = 330
 _UNITS: Final = {
     "percent": "\u00a0%",
@@ -143,7 +145,7 @@ def filters(rows: Sequence[LedgerRow]) -> tuple[Filter, ...]:
 
 def evidence_view(book: Book, rows: Sequence[LedgerRow]) -> EvidenceView:
     """The whole section; ``rows`` are those of `ledger_rows`."""
-    first = tuple(replace(row, place="") for row in rows[:FIRST_ROWS])  # the whole ledger has the links
+    (first, *_) = paged(rows[:FIRST_ROWS], FIRST_BYTES)
     return EvidenceView(
         answer=_answer(book, rows),
         figure=_figure(book, rows) if rows else None,
@@ -205,9 +207,18 @@ def _figure(book: Book, rows: Sequence[LedgerRow]) -> Figure:
     desc = "; ".join(f"{bar.title}: {_cells_words(bar, columns)}" for bar in bars)
     wide, narrow = bar_table("states", columns, bars, "Share of numbers in each state, overall and by agent", desc)
     caption = "Share of an agent’s numbers in each state; agents in alphabetical order. A full column is 100 %."
-    rows_of_table = tuple((bar.title, *(cell.text for cell in bar.cells), bar.n) for bar in bars)
+    rows_of_table = tuple(
+        (bar.title, *_linked(book, agent, bar), bar.n) for bar, (_, agent, _) in zip(bars, groups, strict=True)
+    )
     table = Table(("Agent", *columns, "Numbers"), rows_of_table, frozenset(range(1, len(columns) + 2)))
     return Figure("Where do the numbers come from?", caption, wide, narrow, table=table)
+
+
+def _linked(book: Book, agent: str | None, bar: BarRow) -> Iterator[str]:
+    """The shares of a bar, each leading to its measurement."""
+    labels = {} if agent is None else {"agent": agent}
+    for state, cell in zip(STATES, bar.cells, strict=True):
+        yield book.to(book.one("evidence.share", state=state, **labels), cell.text)
 
 
 def _cells_words(bar: BarRow, columns: Sequence[str]) -> str:

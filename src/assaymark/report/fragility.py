@@ -9,6 +9,7 @@ from assaymark.records import Level, Verdict
 from assaymark.report.book import Book
 from assaymark.report.formats import count, counted, plural, prose, words
 from assaymark.report.levels import LEVELS, TAGS, permitted_verdicts, rule_words
+from assaymark.report.linked import Linked
 
 _RANK = {"no-claim": 0, "qualified": 1, "headline": 2}
 _ROWS = 8
@@ -25,7 +26,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class FragilityRow:
-    """One permitted claim and its level under each rule."""
+    """One permitted claim, which leads to its card, and its level under each rule."""
 
     text: str
     level: Level
@@ -61,7 +62,7 @@ def fragility_view(book: Book) -> FragilityView:
     return FragilityView(
         answer=_answer(len(verdicts), moved, len(rules)),
         rules=tuple(_head(rule) for rule in rules),
-        rows=tuple(_row(v, rules) for v in shown),
+        rows=tuple(_row(book, v, rules) for v in shown),
         total=f"All {count(len(verdicts))} claims",
         locked=_levels(verdicts),
         counts=tuple(_moves(verdicts, rule) for rule in rules),
@@ -80,9 +81,10 @@ def _head(rule: str) -> str:
     return said if said.startswith("t ") else said[:1].upper() + said[1:]
 
 
-def _row(verdict: Verdict, rules: Sequence[str]) -> FragilityRow:
-    level = verdict.publication_level
+def _row(book: Book, verdict: Verdict, rules: Sequence[str]) -> FragilityRow:
+    level, card = verdict.publication_level, book.claims.get(verdict.claim.id)
     text = prose(verdict.claim.statement, 400).removesuffix(".")
+    text = text if card is None else Linked(text, card)
     cells = []
     for rule in rules:
         other = verdict.fragility.get(rule)

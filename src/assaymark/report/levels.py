@@ -59,7 +59,8 @@ class Chip:
 class ClaimView:
     """One claim as a page shows it. ``quote`` is the licensed sentence and ``copy`` its clipboard text, else None.
 
-    ``amended`` says which fields of the plan were changed after the lock; empty where none was.
+    ``amended`` says which fields of the plan were changed after the lock; empty where none was. ``href`` leads to the
+    card of the claim, where that is another place.
     """
 
     level: Level
@@ -73,6 +74,7 @@ class ClaimView:
     copy: str | None
     reasons: tuple[str, ...]
     amended: str
+    href: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,7 @@ def claim_view(book: Book, verdict: Verdict) -> ClaimView:
         copy=_copy(statement, " ".join(filter(None, (condition, amended))), verdict.plan_hash) if said else None,
         reasons=tuple(prose(reason, 400) for reason in verdict.reasons) if said else (),
         amended=amended,
+        href=book.claims.get(verdict.claim.id, ""),
     )
 
 
@@ -221,7 +224,7 @@ def _of(total: int, book: Book) -> str:
 def _fields(book: Book, verdict: Verdict) -> tuple[Field, ...]:
     stability = _stability(book, verdict)
     texts = {
-        "agreement": f"{verdict.agreement_status} ({_kappa(book, verdict)})",
+        "agreement": _agreement(book, verdict),
         "stability": stability,
         "adversarial": verdict.adversarial_status,
     }
@@ -229,13 +232,16 @@ def _fields(book: Book, verdict: Verdict) -> tuple[Field, ...]:
     return tuple(Field(title, texts[name], name in verdict.binding and name not in hidden) for name, title in _FIELDS)
 
 
-def _kappa(book: Book, verdict: Verdict) -> str:
-    """The kappa behind a verdict: that of its score, or that among the texts of its own cell."""
-    if kind_of(verdict.claim) != "cell":
-        return book.gating_words(verdict.claim.dimension)
-    item = book.one("cell.kappa", cell=cell_of(verdict.claim), dimension=AGGREGATE)
-    said = book.kappa_words(item)
-    return f"κ {said} inside the cell" if item is not None and item.value is not None else said
+def _agreement(book: Book, verdict: Verdict) -> str:
+    """Whether judges agree, with the kappa behind it: that of its score, or that among the texts of its own cell."""
+    claim = verdict.claim
+    if kind_of(claim) == "cell":
+        item = book.one("cell.kappa", cell=cell_of(claim), dimension=AGGREGATE)
+        said = book.kappa_words(item)
+        said = f"κ {said} inside the cell" if item is not None and item.value is not None else said
+    else:
+        item, said = book.gating(claim.dimension), book.gating_words(claim.dimension)
+    return book.to(item, f"{verdict.agreement_status} ({said})")
 
 
 def _stability(book: Book, verdict: Verdict) -> str:

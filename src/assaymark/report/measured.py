@@ -20,8 +20,6 @@ from assaymark.typography import bounds
 _ROW_BYTES: Final = 240
 _REF_BYTES: Final = 20
 _LABEL_CHARS: Final = 80
-STYLES: Final = ("measured.css",)
-"""The style of pages of measurements, beside that of every page."""
 
 _TITLES: Final = {
     "kappa.mean_pairwise": "Agreement, mean pairwise κ",

@@ -14,23 +14,23 @@ from assaymark.report.agents_view import EXAMPLE, agents_view
 from assaymark.report.agreement import agreement_view
 from assaymark.report.board import board
 from assaymark.report.book import Book
-from assaymark.report.cards import PAGE, cards
+from assaymark.report.cards import PAGE, Card, cards, claim_links
 from assaymark.report.claim_map import claim_map
 from assaymark.report.controls import controls_view
 from assaymark.report.cost import cost_view
 from assaymark.report.cycle_example import CLOSES, example_view
 from assaymark.report.evidence import LedgerRow, evidence_view, filters, ledger_rows
-from assaymark.report.filters import kind_filters, level_filters
+from assaymark.report.filters import level_filters
 from assaymark.report.formats import clean, count, counted, listing, short_hash
 from assaymark.report.fragility import fragility_view
 from assaymark.report.frame import ALONE, JUDGES, Frame, Link, Site
 from assaymark.report.gaps import gaps_view
 from assaymark.report.inputs import AssayRun
 from assaymark.report.levels import LEVELS, TALLY, level_views
-from assaymark.report.measured import STYLES as MEASURED
-from assaymark.report.measured import MeasuredRow, measured_links, measured_rows
+from assaymark.report.measured import measured_links, measured_rows
+from assaymark.report.measured_pages import measurement_pages
 from assaymark.report.outside import outside_view
-from assaymark.report.paging import paged, pager, part_names
+from assaymark.report.paging import beside, paged, part_names
 from assaymark.report.plan import plan_view
 from assaymark.report.probes import anchor_view, contamination_view
 from assaymark.report.ranks import ranks_view
@@ -106,13 +106,16 @@ def each_page(
     parts = paged(measured_rows(unlinked, None if trail is None else trail.rests(run.evidence)))
     measured = dict(zip(part_names("measurements", len(parts)), parts, strict=True))
     links = measured_links(measured)
-    book = replace(unlinked, links=links)
+    unplaced = replace(unlinked, links=links)
+    pages = paged(cards(unplaced, links), PAGE)
+    claims = dict(zip(part_names("claims", len(pages)), pages, strict=True))
+    book = replace(unplaced, claims=claim_links(claims))
     if trail is not None:
         yield from trail.pages(frame, read, calls)
     yield "index.html", _index(book, frame, rows)
     yield "claim-map.html", _map(book, frame, links)
-    yield from _claims(book, frame, links)
-    yield from _measurements(frame, measured)
+    yield from _claims(frame, claims)
+    yield from measurement_pages(frame, measured)
     yield from _ledger(frame, rows)
     yield from _example(book, frame)
 
@@ -166,12 +169,10 @@ def _map(book: Book, frame: Frame, links: Mapping[str, str]) -> str:
     )
 
 
-def _claims(book: Book, frame: Frame, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    pages = paged(cards(book, links), PAGE)
-    names = part_names("claims", len(pages))
-    for at, rows in enumerate(pages):
+def _claims(frame: Frame, pages: Mapping[str, Sequence[Card]]) -> Iterator[tuple[str, str]]:
+    for name, rows, parts in beside(pages.items()):
         yield (
-            names[at],
+            name,
             frame.render(
                 "claims.html",
                 "All claims",
@@ -179,48 +180,31 @@ def _claims(book: Book, frame: Frame, links: Mapping[str, str]) -> Iterator[tupl
                 rows=rows,
                 filters=level_filters([row.claim.level for row in rows]),
                 total=counted(len(rows), "claim"),
-                pager=pager(names, at),
-            ),
-        )
-
-
-def _measurements(frame: Frame, pages: Mapping[str, Sequence[MeasuredRow]]) -> Iterator[tuple[str, str]]:
-    names = list(pages)
-    for at, (name, rows) in enumerate(pages.items()):
-        yield (
-            name,
-            frame.render(
-                "measurements.html",
-                "Every measurement",
-                here="measurements",
-                styles=MEASURED,
-                rows=rows,
-                rests=any(row.rests for row in rows),
-                filters=kind_filters(rows),
-                total=counted(len(rows), "measurement"),
-                pager=pager(names, at),
+                pager=parts,
             ),
         )
 
 
 def _ledger(frame: Frame, rows: Sequence[LedgerRow]) -> Iterator[tuple[str, str]]:
-    pages = paged(rows)
-    names = [f"page-{at:03d}.html" for at in range(1, len(pages) + 1)]
     done = 0
-    for at, part in enumerate(pages):
-        html = frame.render(
-            "ledger.html",
-            "The evidence ledger",
-            here="ledger",
-            root="../",
-            rows=part,
-            filters=filters(part),
-            total=counted(len(part), "number"),
-            span=_span(done, len(part), len(rows)),
-            pager=pager(names, at),
-        )
+    pages = [(f"ledger/page-{at:03d}.html", part) for at, part in enumerate(paged(rows), 1)]
+    for path, part, parts in beside(pages):
+        span = _span(done, len(part), len(rows))
         done += len(part)
-        yield f"ledger/{names[at]}", html
+        yield (
+            path,
+            frame.render(
+                "ledger.html",
+                "The evidence ledger",
+                here="ledger",
+                root="../",
+                rows=part,
+                filters=filters(part),
+                total=counted(len(part), "number"),
+                span=span,
+                pager=parts,
+            ),
+        )
 
 
 def _example(book: Book, frame: Frame) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, Protocol, TypeVar
 
 from markupsafe import Markup, escape
@@ -90,6 +90,20 @@ def file_stems(folder: str, keys: Sequence[Sequence[str]]) -> tuple[str, ...]:
         kept = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or folder.removesuffix("s")
         found.append(f"{folder}/{kept}-{content_id(list(key))[:8]}")
     return tuple(found)
+
+
+def beside(
+    pages: Iterable[tuple[str, T]], *, part: str = "Part", parts: str = "Parts"
+) -> Iterator[tuple[str, T, Markup]]:
+    """Paths and what stands there, each with the links to the other parts, which lie in one folder.
+
+    >>> [(path, rows, str(links)) for path, rows, links in beside([("calls/one.html", "rows")])]
+    [('calls/one.html', 'rows', '')]
+    """
+    listed = tuple(pages)
+    names = [path.rpartition("/")[2] for path, _ in listed]
+    for at, (path, rows) in enumerate(listed):
+        yield path, rows, pager(names, at, part=part, parts=parts)
 
 
 def pager(names: Sequence[str], at: int, *, part: str = "Part", parts: str = "Parts") -> Markup:

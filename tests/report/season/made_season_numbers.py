@@ -54,6 +54,8 @@ def _of_agent(
     row = next(row for row in table.rows if row.contestant == one.name)
     label = {"agent": one.name}
     found = [_one("season.total", row.total, len(mine), "judges", label, **_total(row))]
+    for g in mine:
+        found.append(_one("season.composite", g.composite, 1, "gradings", {**label, "judge": g.judge}))
     for axis in ("reasoning", "evidence", "process"):
         values = [g.axes[axis] for g in mine]
         detail = {"low": min(values), "high": max(values)} if values else {}

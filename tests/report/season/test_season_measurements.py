@@ -10,6 +10,7 @@ from html import unescape
 
 import made_season as made
 import pytest
+from numbers_of_pages import cells, first_number, links_to
 from outline import read, words
 
 from assaymark.records import Measurement
@@ -151,3 +152,48 @@ def test_equal_seasons_give_equal_bytes_whatever_the_order_of_their_measurements
     turned = replace(run, measurements=tuple(reversed(run.measurements)))
     for path in ("measurements.html", "de/measurements.html"):
         assert pages(run)[path] == pages(turned)[path]
+
+
+# --- what leads here --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("folder", ["", "de/"])
+@pytest.mark.parametrize(
+    ("page", "least"),
+    [("index.html", 20), ("panel.html", 25), ("agents/Alder.html", 8), ("agents/Birch.html", 8)],
+)
+def test_a_number_leads_to_the_row_that_has_it(folder, page, least):
+    """A row has a decimal of what the board rounds to whole points.
+
+    What a total changes by without a judge leads to the total without that judge, and is left out here.
+    """
+    rows = cells(site()[f"{folder}measurements.html"])
+    text = re.sub(r'<section class="sec" id="without".*?</section>', "", site()[f"{folder}{page}"], flags=re.DOTALL)
+    found = links_to(text, r"(?:\.\./)?measurements\.html")
+    numbers = [(rows[anchor], text) for _, anchor, text in found if re.search(r"\d", text)]
+    assert len(numbers) >= least
+    for row, text in numbers:
+        shown, digits = first_number(text.replace(",", ".") if folder else text)
+        value, places = first_number(row[2].replace(",", ".") if folder else row[2])
+        if text.endswith("of 40") or "von" in text or " of " in text:  # a count, whose share the row has
+            continue
+        assert abs(shown - value) <= 0.51 * (10**-digits + 10**-places), (text, row)
+
+
+def test_a_range_of_judges_leads_to_what_each_of_them_gave():
+    board = site()["index.html"]
+    ranges = re.findall(r'<a href="(agents/[^"#]+)#graded">(\d+)(?:–(\d+))?</a>', board)
+    assert len(ranges) > 5
+    for path, *_ in ranges:
+        assert '<section class="sec" id="graded"' in site()[path]
+
+
+def test_what_a_judge_gave_leads_to_its_record_where_records_lie_beside_the_pages():
+    run = made.made_season()
+    agent, judge = run.agents[0].name, run.judges[0].name
+    run = replace(run, records={("grades", judge, agent): "records/grades.html#r1"})
+    found = pages(run)
+    [path] = [path for path in found if path.startswith("agents/") and path.endswith(f"{agent}.html")]
+    assert found[path].count('<a href="../records/grades.html#r1">') > 5
+    assert found[f"de/{path}"].count('<a href="../../records/grades.html#r1">') > 5
+    assert "records/" not in site()[path]

@@ -9,6 +9,7 @@ from functools import cache
 import assay_runs as runs
 import full_runs
 import pytest
+from numbers_of_pages import first_number
 
 from assaymark.records import AGGREGATE
 from assaymark.report import render_pages
@@ -16,7 +17,6 @@ from assaymark.report.book import Book
 from assaymark.report.linked import Linked
 
 LINK = re.compile(r'<a href="((?:\.\./)?(measurements[^"#]*)#(m[0-9a-f-]+))">([^<]+)</a>')
-NUMBER = re.compile(r"[+−]?\d[\d,]*\.?\d*")
 FIRST = ("index.html", "claim-map.html")
 
 
@@ -31,12 +31,6 @@ def row(name: str, page: str, anchor: str) -> tuple[str, str]:
         rf'<tr [^>]*id="{anchor}"><th scope="row">(.*?)</th>.*?data-l="Value">(.*?)</td>', pages(name)[page]
     )
     return html.unescape(found[0]), html.unescape(found[1])
-
-
-def first_number(text: str) -> tuple[float, int]:
-    """The first number of a text, without its sign, and how many decimals it has."""
-    written = NUMBER.search(text)[0].lstrip("+−").replace(",", "")
-    return float(written), len(written.partition(".")[2])
 
 
 @pytest.mark.parametrize("page", FIRST)
@@ -77,6 +71,27 @@ def test_each_section_leads_to_its_measurements(section, kinds):
 def test_the_aside_leads_to_what_was_measured():
     aside = re.search(r"<aside.*?</aside>", pages("full")["index.html"], flags=re.S)[0]
     assert {row("full", where, anchor)[0] for _, where, anchor, _ in LINK.findall(aside)} >= {"Detectable effect"}
+
+
+def test_a_claim_that_may_be_said_leads_to_its_card_and_a_withheld_one_has_no_place():
+    found = pages("full")
+    cards = "".join(text for path, text in found.items() if path.startswith("claims"))
+    said = re.findall(
+        r'<p class="quote" id="[^"]+">(.*?)</p>.*?<a href="(claims[^"#]*)#(k[0-9a-f]+)">',
+        found["index.html"],
+        re.DOTALL,
+    )
+    rules = re.findall(r'<th scope="row"><a href="(claims[^"#]*)#(k[0-9a-f]+)">(.*?)</a></th>', found["index.html"])
+    assert len(said) > 2
+    assert len(rules) > 2
+    for quote, page, anchor in [*said, *((text, page, anchor) for page, anchor, text in rules)]:
+        level, text = re.findall(
+            rf'<li class="lv card (\S+)"[^>]* id="{anchor}">(.*?)</dl></li>', found[page], re.DOTALL
+        )[0]
+        assert quote.rstrip(".") in text
+        assert level in ("headline", "qualified")
+    assert not re.findall(r'class="lv card no-claim"[^>]* id=', cards)
+    assert 'class="lv card no-claim"' in cards
 
 
 @pytest.mark.parametrize("name", ["withheld", "halted"])

@@ -12,20 +12,21 @@ from assaymark.metrology.datasheet import BASE, STRICT
 from assaymark.records import Measurement
 from assaymark.report.datasheet.figures import Panel, small_curve, small_segment
 from assaymark.report.datasheet.plots import Missing, Plot
+from assaymark.report.datasheet.quantities import title_of
 from assaymark.report.datasheet.quiet import axes_plot, parts_plot, scatter_plot
-from assaymark.report.datasheet.reading import SAME, Opened, comparable, datasheet_path, known, shown_name
+from assaymark.report.datasheet.reading import SAME, Opened, comparable, known, shown_name
 from assaymark.report.datasheet.seeing import curve_of, operating, threshold_line
 from assaymark.report.datasheet.wording import (
     condition_words,
     interval_words,
     n_words,
     step_words,
-    title_of,
     value_words,
 )
 from assaymark.report.figures.canvas import label, num, rect
 from assaymark.report.figures.judges import JudgeWords, judge_marks, told
 from assaymark.report.formats import clean, counted, listing, percent, prose, shortened
+from assaymark.report.linked import Linked
 from assaymark.report.tables import Table
 
 DRAWN: Final = 12
@@ -112,7 +113,7 @@ def _mixed(sheets: Sequence[Opened]) -> str:
 def _line(sheet: Opened) -> JudgeLine:
     chips = () if sheet.is_log else tuple(clean(text.partition(" (")[0], 80) for text in sheet.sheet.sketch)
     model = clean(sheet.sheet.model, 80) or "model not stated"
-    return JudgeLine(sheet.name, datasheet_path(sheet.sheet.judge), model, chips)
+    return JudgeLine(sheet.name, sheet.page, model, chips)
 
 
 # --- small multiples ------------------------------------------------------------------------------------------------
@@ -137,7 +138,7 @@ def _curves(sheets: Sequence[Opened]) -> Plot | Missing:
     )
     steps = sorted({delta for s in sheets for delta in s.steps("sensitivity", s.base)})
     heads = ("Judge", *(f"{step_words(delta)} apart" for delta in steps), "75 % threshold")
-    rows = [(s.name, *(_share(s, delta) for delta in steps), threshold_line(s)) for s in sheets]
+    rows = [(s.name, *(_share(s, delta) for delta in steps), _threshold(s)) for s in sheets]
     return Plot(
         name="curves",
         title=title,
@@ -197,8 +198,11 @@ def _grid(sheets: Sequence[Opened], width: float, one: Cell) -> Panel:
 
 
 def _share(sheet: Opened, delta: float) -> str:
-    found = sheet.steps("sensitivity", sheet.base).get(delta)
-    return "not measured" if found is None else f"{value_words(found)} ({interval_words(found)})"
+    return _cell(sheet, sheet.steps("sensitivity", sheet.base).get(delta))
+
+
+def _threshold(sheet: Opened) -> str:
+    return sheet.to(sheet.base_one("threshold"), threshold_line(sheet))
 
 
 def _shares(sheet: Opened) -> str:
@@ -217,8 +221,10 @@ def _table(sheets: Sequence[Opened]) -> Table:
         found = [_log_or(s, name, labels) for s in sheets]
         rows.append((_title(name, labels, sheets), found))
     rows += [(_title(name, labels, sheets), [s.one(name, **labels) for s in sheets]) for name, labels in _UNARMED]
-    kept = [(title, *map(_cell, found)) for title, found in rows if any(known(m) for m in found)]
-    heads = ("Quantity", *(s.name for s in sheets))
+    # Many judges with a link in every cell would be a page that is too long; their names lead on then.
+    cell = _cell if len(sheets) <= DRAWN else _unlinked
+    kept = [(title, *map(cell, sheets, found)) for title, found in rows if any(known(m) for m in found)]
+    heads = ("Quantity", *(Linked(s.name, f"{s.page}#every") for s in sheets))
     return Table(heads, tuple(kept), frozenset(range(1, len(heads))))
 
 
@@ -239,13 +245,16 @@ def _title(name: str, labels: dict[str, str], sheets: Sequence[Opened]) -> str:
     return title
 
 
-def _cell(measurement: Measurement | None) -> str:
+def _cell(sheet: Opened, measurement: Measurement | None) -> str:
     if measurement is None:
         return "not measured"
     if measurement.value is None:
         return value_words(measurement)
-    ends = interval_words(measurement)
-    return f"{value_words(measurement)} ({ends})"
+    return sheet.to(measurement, f"{value_words(measurement)} ({interval_words(measurement)})")
+
+
+def _unlinked(sheet: Opened, measurement: Measurement | None) -> str:
+    return str(_cell(sheet, measurement))
 
 
 def _agreement(found: Sequence[Measurement]) -> Table | None:

@@ -8,15 +8,12 @@ from dataclasses import dataclass
 
 from assaymark.metrology.datasheet import STRICT
 from assaymark.records import Measurement
-from assaymark.report.datasheet.reading import Opened, bounds
+from assaymark.report.datasheet.quantities import GROUPS, group_of, rank_of, title_of
+from assaymark.report.datasheet.reading import Opened, bounds, row_anchor
 from assaymark.report.datasheet.wording import (
-    GROUPS,
     about,
-    group_of,
     interval_words,
     n_words,
-    rank_of,
-    title_of,
     value_words,
 )
 from assaymark.report.evidence import Filter
@@ -30,12 +27,13 @@ _KEY = ("dark_current", "delta0.raw", "delta0.stable", "delta0.positional", "del
 
 @dataclass(frozen=True, slots=True)
 class EveryRow:
-    """One measurement, every cell in words. ``key`` is the group of its filter button.
+    """One measurement, every cell in words. ``key`` is the group of its filter button, ``anchor`` its place.
 
     ``rests`` are the answers that it was computed from, where they have pages.
     """
 
     key: str
+    anchor: str
     title: str
     about: str
     value: str
@@ -62,11 +60,10 @@ def every_rows(sheet: Opened, rests: Rests = lambda _: ()) -> tuple[EveryRow, ..
     ``rests`` gives the answers that a measurement was computed from.
     """
     planted = sheet.sheet.planted or {}
-    found = [m for m in sheet.sheet.measurements if not (sheet.is_log and _never_in_a_log(m))]
-    ordered = sorted(found, key=_order)
     return tuple(
         EveryRow(
             key=group_of(m.name),
+            anchor=row_anchor(m),
             title=title_of(m.name, log=sheet.is_log),
             about=about(m, log=sheet.is_log),
             value=value_words(m) if m.value is not None else _no_value(m)[0],
@@ -77,7 +74,7 @@ def every_rows(sheet: Opened, rests: Rests = lambda _: ()) -> tuple[EveryRow, ..
             defined=m.value is not None,
             rests=rests(m),
         )
-        for m in ordered
+        for m in sorted(sheet.rows, key=_order)
     )
 
 
@@ -124,7 +121,7 @@ def planted_view(sheet: Opened) -> PlantedView | None:
         (
             ", ".join(filter(None, (title_of(m.name), about(m)))),
             number(value, 3),
-            value_words(m),
+            sheet.to(m, value_words(m)),
             interval_words(m) if m.value is not None else "none",
             _inside_words(m, value),
         )
@@ -159,12 +156,6 @@ def _order(measurement: Measurement) -> tuple[object, ...]:
         step,
         measurement.id,
     )
-
-
-def _never_in_a_log(measurement: Measurement) -> bool:
-    """What only built texts can give: said once in words, not row by row."""
-    built = group_of(measurement.name) in ("vacuum", "ladder", "strict") or measurement.name == "filler.preference"
-    return measurement.value is None and built
 
 
 def _no_value(measurement: Measurement) -> tuple[str, str]:

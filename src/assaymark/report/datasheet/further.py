@@ -10,6 +10,7 @@ from typing import Final
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report.datasheet.figures import DotRow, axis_of, dots
 from assaymark.report.datasheet.plots import Plot
+from assaymark.report.datasheet.quantities import title_of
 from assaymark.report.datasheet.reading import Opened, bounds, known
 from assaymark.report.datasheet.wording import (
     about,
@@ -17,7 +18,6 @@ from assaymark.report.datasheet.wording import (
     missing_words,
     n_words,
     share_words,
-    title_of,
     value_words,
 )
 from assaymark.report.formats import clean, count, interval, listing, number, p_value, percent, signed, span
@@ -26,6 +26,9 @@ from assaymark.report.tables import Table
 _OF: Final = re.compile(r"([^\[]+)(?:\[(.*)\])?", re.DOTALL)
 _ROWS: Final = 12
 _LESS: Final = ("different_subset", "delta=2", "delta=3", "delta=4")
+_FLOOR: Final = ("What does it give for nothing?", "Mean score of texts without content")
+_SLOPE: Final = ("What is a requirement worth?", "Score points per requirement met")
+_LENGTH: Final = ("What is length alone worth?", "Score points per 100 tokens of filler")
 _VERDICTS: Final = {
     "same instrument": "No shift was found",
     "shifted": "The judge has shifted",
@@ -57,15 +60,15 @@ def pointwise_section(sheet: Opened) -> Section | None:
     plots = tuple(
         plot
         for plot in (
-            _point_plot("floor", "What does it give for nothing?", floors, None, "Mean score of texts without content"),
-            _point_plot("slope", "What is a requirement worth?", slopes, 0.0, "Score points per requirement met"),
-            _point_plot(
-                "verbosity", "What is length alone worth?", lengths, 0.0, "Score points per 100 tokens of filler"
-            ),
+            _point_plot(sheet, "floor", _FLOOR, floors, None),
+            _point_plot(sheet, "slope", _SLOPE, slopes, 0.0),
+            _point_plot(sheet, "verbosity", _LENGTH, lengths, 0.0),
         )
         if plot is not None
     )
-    rows = [(title_of(m.name), _dimension(m), value_words(m), interval_words(m), n_words(m)) for m in orders]
+    rows = [
+        (title_of(m.name), _dimension(m), sheet.to(m, value_words(m)), interval_words(m), n_words(m)) for m in orders
+    ]
     heads = ("Quantity", "Dimension", "Estimate", "Interval", "n")
     return Section(
         id="pointwise",
@@ -117,7 +120,7 @@ def drift_section(sheet: Opened) -> Section | None:
                 draw=lambda _, width: dots(rows, axis_of(rows, line=0.0), width),
                 table=Table(
                     ("Quantity", "Old", "New", "New minus old", "Interval", "p, Holm", "n"),
-                    tuple(_drift_cells(m) for m in shifts),
+                    tuple(_drift_cells(sheet, m) for m in shifts),
                     frozenset(range(1, 7)),
                 ),
             ),
@@ -145,12 +148,14 @@ def of_words(of: str) -> str:
 
 
 def _point_plot(
-    name: str, title: str, found: Sequence[Measurement], at_line: float | None, caption: str
+    sheet: Opened, name: str, words: tuple[str, str], found: Sequence[Measurement], at_line: float | None
 ) -> Plot | None:
+    """What was measured by dimension, under a title and with a caption."""
     if not any(known(m) for m in found):
         return None
     rows = [DotRow(_dimension(m), m.value, bounds(m), _value_and_ends(m)) for m in found]
-    cells = [(_dimension(m), value_words(m), interval_words(m), n_words(m)) for m in found]
+    cells = [(_dimension(m), sheet.to(m, value_words(m)), interval_words(m), n_words(m)) for m in found]
+    title, caption = words
     return Plot(
         name=name,
         title=title,
@@ -239,13 +244,13 @@ def _drift_row(measurement: Measurement, moved: frozenset[str]) -> DotRow:
     return DotRow(of_words(of), measurement.value, ends, f"{old} to {new}, {change}", of not in moved)
 
 
-def _drift_cells(measurement: Measurement) -> tuple[str, ...]:
+def _drift_cells(sheet: Opened, measurement: Measurement) -> tuple[str, ...]:
     p = measurement.detail.get("p_holm")
     return (
         of_words(measurement.labels.get("of", "")),
         _part(measurement, "old"),
         _part(measurement, "new"),
-        signed(measurement.value, 3) if measurement.value is not None else value_words(measurement),
+        value_words(measurement) if measurement.value is None else sheet.to(measurement, signed(measurement.value, 3)),
         interval_words(measurement),
         p_value(float(p)).removeprefix("p ").removeprefix("= ") if isinstance(p, (int, float)) else "not given",
         n_words(measurement),

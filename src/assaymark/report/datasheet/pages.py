@@ -9,7 +9,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import Measurement
 from assaymark.report.datasheet.comparison import comparison_view
-from assaymark.report.datasheet.reading import MORE, Opened, comparable, datasheet_path, opened, xml_safe
+from assaymark.report.datasheet.reading import Opened, comparable, opened, xml_safe
 from assaymark.report.datasheet.sheet_view import sheet_view
 from assaymark.report.datasheet.summary import summary_svg
 from assaymark.report.frame import ALONE, JUDGES, Frame, Link, Site, asset
@@ -64,9 +64,8 @@ def render_datasheet(
     unfit = opened([peer for peer in others if not comparable(sheet, peer)])
     this = Opened.of(sheet)
     view = sheet_view(this, fit, unfit, rests)
-    page = datasheet_path(sheet.judge)
+    page, more = this.page, this.rows_page
     figure = page.removesuffix(".html") + ".svg"
-    more = page.removesuffix(".html") + f"{MORE}.html"
     frame = frame or judges_frame(COMPARISON if others else page)
     values = {
         "compare": f"../{COMPARISON}" if others else "",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from assaymark.metrology.datasheet import STRICT
+from assaymark.records import Measurement
 from assaymark.report.datasheet.quiet import flip_note, pair_counts
 from assaymark.report.datasheet.reading import Opened, hits, known, of_n
 from assaymark.report.datasheet.seeing import ONE
@@ -98,7 +99,7 @@ def _dark(sheet: Opened) -> tuple[Part, ...]:
             return ()
         return ((missing_words(found, "what it does with nothing to choose between"), False),)
     still = "still chose" if hits(found) else "chose"
-    return ((f"Given nothing to choose between, it {still} in ", False), (of_n(found), True), (" calls.", False))
+    return ((f"Given nothing to choose between, it {still} in ", False), _counted(sheet, found), (" calls.", False))
 
 
 def _raw(sheet: Opened) -> tuple[Part, ...]:
@@ -108,7 +109,18 @@ def _raw(sheet: Opened) -> tuple[Part, ...]:
             return ((missing_words(sheet.part("raw"), "preference"), False),)
         return ((missing_words(sheet.part("raw"), "preference between equal texts"), False),)
     where = "Of the pairs in the log" if sheet.is_log else "Between equal texts"
-    return ((f"{where} it preferred one in ", False), (of_n(raw), True), (" calls", False), *_why(sheet), (".", False))
+    return (
+        (f"{where} it preferred one in ", False),
+        _counted(sheet, raw),
+        (" calls", False),
+        *_why(sheet),
+        (".", False),
+    )
+
+
+def _counted(sheet: Opened, share: Measurement) -> Part:
+    """A share as its counts, which lead to its row."""
+    return sheet.to(share, of_n(share)), True
 
 
 def _why(sheet: Opened) -> tuple[Part, ...]:
@@ -136,7 +148,7 @@ def _sees(sheet: Opened) -> tuple[Part, ...]:
     seen = sheet.steps("sensitivity", sheet.base).get(ONE)
     if seen is None:
         return ()
-    return (("It noticed one missing requirement in ", False), (of_n(seen), True), (" calls.", False))
+    return (("It noticed one missing requirement in ", False), _counted(sheet, seen), (" calls.", False))
 
 
 def _strict(sheet: Opened) -> tuple[Part, ...]:
@@ -146,9 +158,9 @@ def _strict(sheet: Opened) -> tuple[Part, ...]:
         return ()
     return (
         ("Told to be strict about ties, it preferred one of two equal texts in ", False),
-        (of_n(raw), True),
+        _counted(sheet, raw),
         (" calls and noticed the missing requirement in ", False),
-        (of_n(seen), True),
+        _counted(sheet, seen),
         (".", False),
     )
 

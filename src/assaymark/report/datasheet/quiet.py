@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
 
@@ -97,7 +97,7 @@ def parts_plot(sheets: Sequence[Opened], name: str = "parts", *, focus: bool = T
         if known(s.part("stable"))
     ]
     heads = ("Judge", *(word[0].upper() + word[1:] for _, word, _ in PARTS), "Pairs")
-    cells = [(row.name, *(count(n) for n in row.pairs), count(sum(row.pairs))) for row in rows]
+    cells = [(row.name, *_class_cells(sheets[row.at], row), count(sum(row.pairs))) for row in rows]
     judges = tuple(JudgeWords(row.at, row.name, _parts_words(row)) for row in rows)
     pairs = count(sum(rows[0].pairs))
     what = "pairs of the log" if log else "pairs of equal texts"
@@ -120,7 +120,7 @@ def near_plot(sheet: Opened, name: str = "near") -> Plot | Missing:
     if not any(known(m) for _, m in found):
         return Missing(title, missing_words(found[0][1] if found else None, "preference between nearly equal texts"))
     rows = [DotRow(words, m.value, bounds(m), _near_text(m)) for words, m in found]
-    cells = [(words, value_words(m), interval_words(m), n_words(m)) for words, m in found]
+    cells = [(words, sheet.to(m, value_words(m)), interval_words(m), n_words(m)) for words, m in found]
     return Plot(
         name=name,
         title=title,
@@ -228,14 +228,14 @@ def _map_words(found: Sequence[Pair], x: str, y: str) -> tuple[JudgeWords, ...]:
 
 
 def _map_table(found: Sequence[Pair], x: str, y: str) -> Table:
-    rows = [(sheet.name, *_cells(a), *_cells(b)) for sheet, a, b in found]
+    rows = [(sheet.name, *_cells(sheet, a), *_cells(sheet, b)) for sheet, a, b in found]
     return Table(("Judge", x, "Interval", y, "Interval"), tuple(rows), frozenset({1, 2, 3, 4}))
 
 
-def _cells(measurement: Measurement | None) -> tuple[str, str]:
+def _cells(sheet: Opened, measurement: Measurement | None) -> tuple[str, str]:
     if measurement is None:
         return "not measured", "none"
-    return value_words(measurement), interval_words(measurement)
+    return sheet.to(measurement, value_words(measurement)), interval_words(measurement)
 
 
 def _raw_head(sheet: Opened) -> str:
@@ -244,6 +244,12 @@ def _raw_head(sheet: Opened) -> str:
         return ""
     what = "preference" if sheet.is_log else "false preference"
     return f"{what} {of_n(raw, none='0')} calls = {number(raw.value or 0.0)}"
+
+
+def _class_cells(sheet: Opened, row: StackRow) -> Iterator[str]:
+    """The pairs of each class, leading to its share."""
+    for (name, _, _), n in zip(PARTS, row.pairs, strict=True):
+        yield sheet.to(sheet.part(name), count(n))
 
 
 def _parts_words(row: StackRow) -> str:

@@ -9,11 +9,15 @@ from typing import Final
 
 from assaymark.metrology.datasheet import BASE, STRICT, Datasheet
 from assaymark.records import Measurement, measurement_id, sha256_text
+from assaymark.report.datasheet.quantities import group_of
 from assaymark.report.formats import clean, count
+from assaymark.report.linked import Linked
 
 SAME: Final = "same_subset"
 MORE: Final = "-measurements"
 """What the name of a page ends with that holds the measurements of a long datasheet."""
+TOGETHER: Final = 230
+"""More measurements than this get a page of their own, so that the datasheet stays within its size."""
 _NOT_XML: Final = re.compile("[\ufffe\uffff]")
 _PLAIN: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
 _HASHED: Final = re.compile(r".*-[0-9a-f]{8}")
@@ -24,7 +28,8 @@ class Opened:
     """A `Datasheet` with its look-ups. Build one with `Opened.of`.
 
     ``base`` is the arm that the figures show, ``condition`` the one whose pairs are decomposed: texts that differ in
-    wording only, where there are any.
+    wording only, where there are any. ``rows`` are the measurements that a page has a row for: all, or those that a log
+    can give.
     """
 
     sheet: Datasheet
@@ -32,6 +37,7 @@ class Opened:
     base: str
     condition: str
     found: Mapping[str, Measurement]
+    rows: tuple[Measurement, ...]
 
     @classmethod
     def of(cls, sheet: Datasheet) -> Opened:
@@ -46,12 +52,29 @@ class Opened:
             base=base,
             condition=SAME if SAME in conditions or not conditions else min(conditions),
             found={_key(m): m for m in sheet.measurements},
+            rows=tuple(m for m in sheet.measurements if not (sheet.source == "log" and _never_in_a_log(m))),
         )
 
     @property
     def is_log(self) -> bool:
         """Whether the verdicts were made elsewhere, on texts of unknown quality."""
         return self.sheet.source == "log"
+
+    @property
+    def page(self) -> str:
+        """Where its page lies."""
+        return datasheet_path(self.sheet.judge)
+
+    @property
+    def rows_page(self) -> str:
+        """Where its measurements stand row by row: on its page, or on one of their own where they are many."""
+        return f"{self.page.removesuffix('.html')}{MORE}.html" if len(self.rows) > TOGETHER else self.page
+
+    def to(self, measurement: Measurement | None, text: str) -> str:
+        """A text that leads to the row of a measurement where it has a value; else the text alone."""
+        if measurement is None or measurement.value is None:
+            return text
+        return Linked(text, f"{self.rows_page}#{row_anchor(measurement)}")
 
     def one(self, name: str, **labels: str) -> Measurement | None:
         """The measurement with exactly these labels beside the judge."""
@@ -128,6 +151,11 @@ def datasheet_path(judge: str) -> str:
     return f"datasheet/{f'{safe}-' if safe else ''}{sha256_text(judge)[:8]}.html"
 
 
+def row_anchor(measurement: Measurement) -> str:
+    """The id of the row of a measurement."""
+    return f"m{sha256_text(_key(measurement))[:10]}"
+
+
 def hits(measurement: Measurement) -> int:
     """How many of ``n`` a share counts."""
     counted = measurement.detail.get("count")
@@ -154,6 +182,12 @@ def bounds(measurement: Measurement | None) -> tuple[float, float] | None:
 def known(measurement: Measurement | None) -> Measurement | None:
     """A measurement that has a value."""
     return measurement if measurement is not None and measurement.value is not None else None
+
+
+def _never_in_a_log(measurement: Measurement) -> bool:
+    """What only built texts can give: said once in words, not row by row."""
+    built = group_of(measurement.name) in ("vacuum", "ladder", "strict") or measurement.name == "filler.preference"
+    return measurement.value is None and built
 
 
 def _key(measurement: Measurement) -> str:

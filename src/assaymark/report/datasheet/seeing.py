@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Literal, cast
 
 from assaymark.metrology.datasheet import STRICT
@@ -41,7 +42,7 @@ def curve_plot(sheets: Sequence[Opened], name: str = "curve") -> Plot | Missing:
     shown = [curve for curve in found if curve.points]
     of_whom = f" of {sheets[0].name}" if len(shown) > BARRED else ""
     rows = [
-        (s.name, step_words(delta), value_words(m), interval_words(m), of_n(m, none="0"))
+        (s.name, step_words(delta), s.to(m, value_words(m)), interval_words(m), of_n(m, none="0"))
         for s in sheets
         for delta, m in s.steps("sensitivity", s.base).items()
     ]
@@ -103,7 +104,8 @@ def ladder_table(sheet: Opened) -> Table | None:
         for delta in sorted(by_name["sensitivity"]):
             cells = (by_name[name].get(delta) for name, _ in _RATES)
             calls = by_name["sensitivity"][delta].n
-            rows.append((f"{step_words(delta)}, {arm_words(prompt)}", *map(_cell, cells), count(calls)))
+            linked = (sheet.to(m, _cell(m)) for m in cells)
+            rows.append((f"{step_words(delta)}, {arm_words(prompt)}", *linked, count(calls)))
     heads = ("Texts are apart by", *(head for _, head in _RATES), "Calls")
     return Table(heads, tuple(rows), frozenset(range(1, len(heads)))) if rows else None
 
@@ -188,8 +190,8 @@ def _segment_table(sheet: Opened) -> Table:
     for prompt in (sheet.base, STRICT):
         raw, seen = sheet.part("raw", prompt), sheet.steps("sensitivity", prompt)[ONE]
         assert raw is not None
-        cells = (value_words(raw), interval_words(raw), value_words(seen), interval_words(seen))
-        rows.append((arm_words(prompt), *cells))
+        cells = ((sheet.to(m, value_words(m)), interval_words(m)) for m in (raw, seen))
+        rows.append((arm_words(prompt), *chain.from_iterable(cells)))
     heads = ("Instruction", "False preference", "Interval", "Picks the better, one apart", "Interval")
     return Table(heads, tuple(rows), frozenset({1, 2, 3, 4}))
 

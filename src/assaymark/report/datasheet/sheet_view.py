@@ -33,8 +33,6 @@ from assaymark.report.tables import Table
 from assaymark.report.trail.refs import Rests
 
 PEERS: Final = 4
-TOGETHER: Final = 230
-"""More measurements than this get a page of their own, so that the datasheet stays within its size."""
 _ABSENT: Final = (
     ("dark_current", "Dark current", "the log has no calls in which there was nothing to choose between"),
     ("graded_vacuum", "Preference between nearly identical texts", "no such pairs were shown"),
@@ -102,7 +100,7 @@ def sheet_view(sheet: Opened, fit: Sequence[Opened], unfit: Sequence[Opened], re
         planted=planted,
         rows=rows,
         rests=any(row.rests for row in rows),
-        apart=len(rows) > TOGETHER,
+        apart=sheet.rows_page != sheet.page,
         filters=filters(rows, log=sheet.is_log),
         total=counted(len(rows), "measurement"),
         level=level_words(sheet),

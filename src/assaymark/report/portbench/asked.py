@@ -147,7 +147,8 @@ def _row(
     items = [book.one("bench.question", **labels, **{key: value}) for value in values]
     cells = [_signed(book, item) if condition == DIFFERENCE else stage_cell(book, item) for item in items]
     licensed = head is not None and head.licensed
-    return QuestionRow(clean(model, 60), tuple(cells), _whole(book.one("bench.question", **labels), licensed=licensed))
+    item = book.one("bench.question", **labels)
+    return QuestionRow(clean(model, 60), tuple(cells), book.to(item, _whole(item, licensed=licensed)))
 
 
 def _signed(book: BenchBook, item: Measurement | None) -> StageCell:

@@ -51,7 +51,7 @@ def windows_table(book: BenchBook) -> WindowsTable | None:
         for kind in ("normal", "stress"):
             item = found[name, kind]
             low, high = (item.low, item.high) if item else (None, None)
-            cells.append((interval_strip(axis, low, high, None), _range(item)))
+            cells.append((interval_strip(axis, low, high, None), book.to(item, _range(item))))
         rows.append(WindowsRow(clean(name, 60), tuple(cells)))
     return WindowsTable(score_head(axis), tuple(rows))
 
@@ -71,14 +71,15 @@ def signals_figure(book: BenchBook) -> Figure | None:
     """Signals (S2) against trading (S4), each model a point with both intervals; None without any."""
     profile = _profile(book)
     points: list[MapPoint] = []
-    rows: list[tuple[str, str, str]] = []
+    rows: list[tuple[str, ...]] = []
     for name in book.names[:_MOST]:
         pair = [book.one("bench.stage", model=name, profile=profile, stage=at, windows="all") for at in ("S2", "S4")]
         values = [(item, item.value) for item in pair if item is not None and item.value is not None]
         if len(values) == 2:
             (one, x), (two, y) = values
             points.append(MapPoint(clean(name, 40), x, y, _ends(one), _ends(two), len(points)))
-            rows.append((clean(name, 40), interval(x, one.low, one.high), interval(y, two.low, two.high)))
+            said = (book.to(item, interval(value, item.low, item.high)) for item, value in values)
+            rows.append((clean(name, 40), *said))
     if not points:
         return None
     title, desc = "Do signals become trades?", "; ".join(f"{name}: S2 {x}, S4 {y}" for name, x, y in rows) + "."

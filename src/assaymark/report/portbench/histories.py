@@ -72,6 +72,7 @@ class HistoryView:
     """
 
     id: str
+    window: str
     title: str
     caption: str
     shared: str
@@ -92,9 +93,13 @@ class PerformanceView:
 
 def history_views(book: BenchBook) -> tuple[HistoryView, ...]:
     """Every window and profile with a history: stress windows first, in the order of the plan."""
-    windows = [*book.stress, *(window for window in book.run.windows if not window.stress)]
-    found = [_view(book, window, profile) for window in windows for profile in book.run.profiles]
+    found = [_view(book, window, profile) for window in stress_first(book) for profile in book.run.profiles]
     return _within([view for view in found if view is not None], _BRUSHED)
+
+
+def stress_first(book: BenchBook) -> tuple[WindowView, ...]:
+    """The windows, stress windows first, in the order of the plan."""
+    return *book.stress, *(window for window in book.run.windows if not window.stress)
 
 
 def _within(views: Sequence[HistoryView], most: int) -> tuple[HistoryView, ...]:
@@ -142,6 +147,7 @@ def _view(book: BenchBook, window: WindowView, profile: ProfileView) -> HistoryV
     panels = tuple(_panel(book, name, window, profile, found.get(name, "")) for name in book.names)
     return HistoryView(
         id=f"nav-{at[0]}-{at[1]}",
+        window=window.name,
         title=f"{book.window(window.name)}, {clean(profile.name, 40)} profile",
         caption=_caption(by_model[drawn[0]], baseline, profile),
         shared=shared,
@@ -210,13 +216,13 @@ def _performance(book: BenchBook, window: WindowView, profile: ProfileView) -> T
     rows = []
     for name in book.names:
         labels = {"model": name, "profile": profile.name, "window": window.name}
-        cells = [_cell(_model_figure(book, figure, labels), kind) for figure, _, kind in _FIGURES]
+        cells = [_cell(book, _model_figure(book, figure, labels), kind) for figure, _, kind in _FIGURES]
         rows.append((clean(name, 60), *cells))
     for name in baselines(book):
         cells = [
             "gives none"
             if figure == "buys"
-            else _cell(book.one("bench.baseline", baseline=name, window=window.name, figure=figure), kind)
+            else _cell(book, book.one("bench.baseline", baseline=name, window=window.name, figure=figure), kind)
             for figure, _, kind in _FIGURES
         ]
         rows.append((f"{baseline_word(name)} (baseline)", *cells))
@@ -230,10 +236,11 @@ def _model_figure(book: BenchBook, figure: str, labels: dict[str, str]) -> Measu
     return book.one("bench.performance", figure=figure, **labels)
 
 
-def _cell(item: Measurement | None, kind: str) -> str:
-    if item is None or item.value is None:
-        return shown(item)
-    value = item.value
+def _cell(book: BenchBook, item: Measurement | None, kind: str) -> str:
+    return shown(item) if item is None or item.value is None else book.to(item, _figure_words(item, item.value, kind))
+
+
+def _figure_words(item: Measurement, value: float, kind: str) -> str:
     match kind:
         case "signed":
             return signed(100 * value, 1)
@@ -247,6 +254,15 @@ def _cell(item: Measurement | None, kind: str) -> str:
             return f"{number(value)} ({span(item.low, item.high)})"
         case _:
             return number(value)
+
+
+def history_bytes(views: Sequence[HistoryView], tables: Sequence[PerformanceView]) -> int:
+    """About how many bytes histories and figures of performance take on a page."""
+    drawn = (text for view in views for text in (view.shared, *(panel.svg for panel in view.panels)))
+    brushes = (values for view in views if view.brush for _, values in view.brush.lines)
+    cells = (cell for one in tables for row in one.table.rows for cell in row)
+    panels = sum(len(view.panels) for view in views)
+    return 300 * panels + len("".join((*drawn, *brushes)).encode()) + sum(80 + len(cell) for cell in cells)
 
 
 def performance_answer(book: BenchBook) -> str:

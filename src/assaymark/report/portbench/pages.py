@@ -6,22 +6,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from assaymark.report.filters import key_filters, kind_filters, level_filters
+from assaymark.report.filters import key_filters, level_filters
 from assaymark.report.formats import clean, count, counted, moment, percent, short_hash
 from assaymark.report.frame import ALONE, SCRIPTS, Frame, Link, Site
 from assaymark.report.levels import LEVELS, TALLY
-from assaymark.report.measured import STYLES as MEASURED
-from assaymark.report.measured import MeasuredRow, measured_links
-from assaymark.report.paging import paged, pager, part_names
+from assaymark.report.measured import measured_links
+from assaymark.report.measured_pages import measurement_pages
+from assaymark.report.paging import beside, paged, paged_by, pager, part_names
 from assaymark.report.portbench.asked import QuestionView, question_views, questions_view
 from assaymark.report.portbench.book import STAGES, BenchBook, profile_word
 from assaymark.report.portbench.every import every_measurement
 from assaymark.report.portbench.further import signals_figure, windows_table
 from assaymark.report.portbench.histories import (
+    PerformanceView,
     chosen_history,
+    history_bytes,
     history_views,
     performance_answer,
     performance_views,
+    stress_first,
 )
 from assaymark.report.portbench.inputs import BenchRun, EpisodeTrace
 from assaymark.report.portbench.said import PAGE, every_claim, said_levels, tally
@@ -51,6 +54,9 @@ _NAV: Final = (
     Link("measurements", "measurements.html", "Measurements"),
 )
 
+_PAGE_OF_HISTORIES: Final = 850_000
+"""Bytes of histories on one page: their drawings are counted as they are, so that little is left for surprises."""
+
 _ASKED: Final = ("portbench-asked.css",)
 _TABLES: Final = ("portbench-tables.css",)
 
@@ -69,9 +75,9 @@ def render_benchmark(run: BenchRun, site: Site = ALONE) -> Mapping[str, str]:
     -------
     mapping of str to str
         ``index.html``; ``claims.html`` and ``measurements.html``, continued as ``claims-002.html`` and so on;
-        ``profiles.html`` with each profile by itself, ``histories.html`` with every window and profile,
-        ``episodes.html`` with a page for each episode below ``episodes/``, and ``questions.html``, as far as the run
-        has them, and files of data beside them. Each page is at most 1 MB.
+        ``profiles.html`` with each profile by itself, ``histories.html`` with every window and profile (continued
+        alike), ``episodes.html`` with a page for each episode below ``episodes/``, and ``questions.html``, as far as
+        the run has them, and files of data beside them. Each page is at most 1 MB.
 
     Examples
     --------
@@ -107,7 +113,7 @@ def each_benchmark_page(run: BenchRun, site: Site = ALONE, read: ReadCalls | Non
     yield from trail.answer_pages(frame, calls)
     yield "index.html", _index(book, views, frame)
     yield from _claims(book, frame, links)
-    yield from _measurements(frame, measured)
+    yield from measurement_pages(frame, measured)
     yield from _profiles(book, views, frame)
     yield from _histories(book, frame)
     yield from _episodes(book, frame, episodes, calls)
@@ -121,15 +127,17 @@ class _ByProfile:
     tables: Sequence[StageTable]
     scatters: Sequence[ScatterView]
     safety: Sequence[BarTable]
+    performance: Sequence[PerformanceView]
 
     @classmethod
     def of(cls, book: BenchBook) -> _ByProfile:
-        return cls(stage_tables(book), scatter_views(book), safety_tables(book))
+        calm = [book.normal] if book.normal is not None and book.has_pipeline else []
+        return cls(stage_tables(book), scatter_views(book), safety_tables(book), performance_views(book, calm))
 
     @property
     def further(self) -> bool:
         """Whether there is more than the first page shows."""
-        return any(len(views) > 1 for views in (self.tables, self.scatters, self.safety))
+        return any(len(views) > 1 for views in (self.tables, self.scatters, self.safety, self.performance))
 
 
 # --- pages ------------------------------------------------------------------------------------------------------------
@@ -138,7 +146,6 @@ class _ByProfile:
 def _index(book: BenchBook, views: _ByProfile, frame: Frame) -> str:
     run = book.run
     levels = tally(run.verdicts)
-    normal = [window for window in run.windows if not window.stress][:1]
     history = chosen_history(book)
     brushed = history is not None and history.brush is not None
     return frame.render(
@@ -171,7 +178,7 @@ def _index(book: BenchBook, views: _ByProfile, frame: Frame) -> str:
         stress=stress_table(book),
         safety=views.safety,
         alignment=alignment_table(book),
-        performance=performance_views(book, normal) if book.has_pipeline else (),
+        performance=views.performance,
         performance_answer=performance_answer(book),
         questions=questions_view(book),
         pipeline_missing="" if book.has_pipeline else book.missing("pipeline"),
@@ -206,29 +213,14 @@ def _facts(book: BenchBook) -> list[tuple[str, str]]:
 
 def _claims(book: BenchBook, frame: Frame, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     pages = paged(every_claim(book, links), PAGE)
-    names = part_names("claims", len(pages))
-    for at, rows in enumerate(pages):
+    for path, rows, parts in beside(zip(part_names("claims", len(pages)), pages, strict=True)):
         values: dict[str, Any] = {
             "rows": rows,
             "filters": level_filters([row.level for row in rows]),
             "total": counted(len(rows), "claim"),
-            "pager": pager(names, at),
+            "pager": parts,
         }
-        yield names[at], frame.render("portbench-claims.html", "All claims", here="claims", **values)
-
-
-def _measurements(frame: Frame, pages: Mapping[str, Sequence[MeasuredRow]]) -> Iterator[tuple[str, str]]:
-    names = list(pages)
-    for at, (name, rows) in enumerate(pages.items()):
-        values: dict[str, Any] = {
-            "rows": rows,
-            "rests": any(row.rests for row in rows),
-            "filters": kind_filters(rows),
-            "styles": MEASURED,
-            "total": counted(len(rows), "measurement"),
-            "pager": pager(names, at),
-        }
-        yield name, frame.render("measurements.html", "Every measurement", here="measurements", **values)
+        yield path, frame.render("portbench-claims.html", "All claims", here="claims", **values)
 
 
 def _profiles(book: BenchBook, views: _ByProfile, frame: Frame) -> Iterator[tuple[str, str]]:
@@ -247,24 +239,35 @@ def _profiles(book: BenchBook, views: _ByProfile, frame: Frame) -> Iterator[tupl
                 tables=views.tables[1:],
                 scatters=views.scatters[1:],
                 safety=views.safety[1:],
+                performance=views.performance[1:],
+                performance_answer=performance_answer(book),
             ),
         )
 
 
 def _histories(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
+    """Windows one after the other, on as many pages as they need."""
     views = history_views(book)
-    if views:
+    if not views:
+        return
+    by_window = [
+        (window, [view for view in views if view.window == window.name], performance_views(book, [window]))
+        for window in stress_first(book)
+    ]
+    pages = paged_by(by_window, lambda one: history_bytes(one[1], one[2]), _PAGE_OF_HISTORIES)
+    for path, part, parts in beside(zip(part_names("histories", len(pages)), pages, strict=True)):
         yield (
-            _HISTORIES,
+            path,
             frame.render(
                 "portbench-histories.html",
                 "Histories",
                 here="histories",
-                views=views,
+                views=[view for _, mine, _ in part for view in mine],
                 styles=(*_TABLES, "brush.css"),
                 scripts=(*SCRIPTS, "brush.js"),
-                performance=performance_views(book, book.run.windows),
+                performance=[table for _, _, tables in part for table in tables],
                 performance_answer=performance_answer(book),
+                pager=parts,
             ),
         )
     yield from ((view.data, view.values) for view in views if view.data)
@@ -325,21 +328,20 @@ def _episode(book: BenchBook, frame: Frame, one: _Planned, calls: Mapping[str, s
 def _questions(book: BenchBook, frame: Frame, calls: Mapping[str, str], trail: BenchTrail) -> Iterator[tuple[str, str]]:
     if not book.run.questions:
         return
-    parts: tuple[tuple[QuestionView, ...], ...] = paged(question_views(book))
-    names = part_names("questions", len(parts))
-    for at, rows in enumerate(parts):
+    pages: tuple[tuple[QuestionView, ...], ...] = paged(question_views(book))
+    for path, rows, parts in beside(zip(part_names("questions", len(pages)), pages, strict=True)):
         values: dict[str, Any] = {"rows": rows, "filters": key_filters([row.key for row in rows]), "calls": calls}
-        values["every"] = [(clean(model, 60), pages[0][0]) for model, pages in trail.pages.items()]
+        values["every"] = [(clean(model, 60), own[0][0]) for model, own in trail.pages.items()]
         total = counted(len(rows), "question")
         yield (
-            names[at],
+            path,
             frame.render(
                 "portbench-questions.html",
                 "Questions",
                 here="questions",
                 styles=_ASKED,
                 total=total,
-                pager=pager(names, at),
+                pager=parts,
                 **values,
             ),
         )

@@ -95,6 +95,7 @@ def _table(book: BenchBook, standing: Standing) -> StageTable:
     ends += [item.value for item in standing.levels.values() if item.value is not None and not ends]
     axis = score_axis(ends)
     profile = standing.board.name
+    ceiling = book.one("bench.ceiling", profile=profile, stage="CEPS")
     return StageTable(
         id=f"board-{[s.board.name for s in pipeline_boards(book.run)].index(profile) + 1}",
         title=board_title(standing),
@@ -102,7 +103,7 @@ def _table(book: BenchBook, standing: Standing) -> StageTable:
         head=score_head(axis),
         groups=_groups(book, standing, axis),
         ceiling=_ceiling(book, profile),
-        best=shown(book.one("bench.ceiling", profile=profile, stage="CEPS")),
+        best=book.to(ceiling, shown(ceiling)),
         empty="" if standing.models else "No model has a score on this board.",
     )
 
@@ -157,8 +158,8 @@ def _row(book: BenchBook, standing: Standing, model: str, axis: ScoreAxis, *, li
         note="reference model" if known is not None and known.reference and mixed else "",
         cells=tuple(stage_cell(book, book.one("bench.stage", **_labels(model, profile, stage))) for stage in STAGES),
         strip=interval_strip(axis, item.low, item.high, point),
-        point=number(point) if point is not None else "",
-        interval=ends,
+        point=book.to(item, number(point)) if point is not None else "",
+        interval=ends if point is not None else book.to(item, ends),
         gate=_gate(book, model, [p.name for p in book.run.profiles] if profile == ALL else [profile]),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from assaymark.records import Measurement
 from assaymark.report.formats import clean, interval, listing, number, percent, plural, shown, span
@@ -35,6 +36,22 @@ class BarTable:
 
 
 @dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A mark of the figure with the two measurements that place it."""
+
+    point: StressPoint
+    sharpe: Measurement
+    deepest: Measurement
+
+    def numbers(self, book: BenchBook) -> tuple[str, ...]:
+        """What the figure draws, in words that lead to their rows."""
+        point = self.point
+        kept = "not decided" if point.passes is None else "within" if point.passes else "beyond"
+        sharpe = book.to(self.sharpe, interval(point.sharpe, point.low, point.high))
+        return point.name, sharpe, book.to(self.deepest, percent(point.fall, 1)), kept
+
+
+@dataclass(frozen=True, slots=True)
 class ScatterView:
     """The figure of one profile."""
 
@@ -59,8 +76,9 @@ def scatter_views(book: BenchBook) -> tuple[ScatterView, ...]:
 
 
 def _scatter(
-    book: BenchBook, profile: ProfileView, points: Sequence[StressPoint], missing: Sequence[str], name: str
+    book: BenchBook, profile: ProfileView, drawn: Sequence[_Drawn], missing: Sequence[str], name: str
 ) -> ScatterView:
+    points = [one.point for one in drawn]
     window = book.normal
     assert window is not None
     title = (
@@ -76,22 +94,16 @@ def _scatter(
         "baselines."
     )
     heads = ("Model or baseline", f"Sharpe ratio, {level} interval", "Deepest fall under stress", "Limit")
-    table = Table(heads, tuple(map(_numbers, points)), frozenset({1, 2}))
+    table = Table(heads, tuple(one.numbers(book) for one in drawn), frozenset({1, 2}))
     left_out = f"Not drawn, because a number is missing: {listing(missing)}. " if missing else ""
     return ScatterView(profile_word(profile.name), Figure(title, caption, wide, narrow, table=table), left_out)
-
-
-def _numbers(point: StressPoint) -> tuple[str, ...]:
-    """What the figure draws of a model or a baseline."""
-    kept = "not decided" if point.passes is None else "within" if point.passes else "beyond"
-    return point.name, interval(point.sharpe, point.low, point.high), percent(point.fall, 1), kept
 
 
 def _desc(points: Sequence[StressPoint]) -> str:
     return "; ".join(f"{p.name}: Sharpe {number(p.sharpe)}, deepest fall {percent(p.fall, 1)}" for p in points) + "."
 
 
-def _points(book: BenchBook, profile: ProfileView) -> tuple[list[StressPoint], list[str]]:
+def _points(book: BenchBook, profile: ProfileView) -> tuple[list[_Drawn], list[str]]:
     window = book.normal
     assert window is not None
     stress = [one.name for one in book.stress]
@@ -119,13 +131,14 @@ def _point(
     falls: Sequence[Measurement | None],
     passes: bool | None,
     tolerance: float | None = None,
-) -> StressPoint | None:
-    values = [item.value for item in falls if item is not None and item.value is not None]
-    if sharpe is None or sharpe.value is None or len(values) < len(falls):
+) -> _Drawn | None:
+    known = [(abs(item.value), item) for item in falls if item is not None and item.value is not None]
+    if sharpe is None or sharpe.value is None or len(known) < len(falls):
         return None
-    deepest = max(abs(value) for value in values)
+    deepest, item = max(known, key=itemgetter(0))
     within = passes if tolerance is None else deepest <= tolerance + ROUNDING
-    return StressPoint(name, sharpe.value, sharpe.low, sharpe.high, deepest, within, baseline=tolerance is not None)
+    point = StressPoint(name, sharpe.value, sharpe.low, sharpe.high, deepest, within, baseline=tolerance is not None)
+    return _Drawn(point, sharpe, item)
 
 
 # --- tables with bars -------------------------------------------------------------------------------------------------
@@ -140,10 +153,10 @@ def alignment_table(book: BenchBook) -> BarTable | None:
     rows = []
     for name in book.names:
         cells = [
-            bar_cell(book.one("bench.stage", model=name, profile=profile.name, **labels))
+            bar_cell(book, book.one("bench.stage", model=name, profile=profile.name, **labels))
             for profile in book.run.profiles
         ]
-        rows.append((clean(name, 60), (*cells, bar_cell(book.one("bench.adaptation", model=name), digits=3))))
+        rows.append((clean(name, 60), (*cells, bar_cell(book, book.one("bench.adaptation", model=name), digits=3))))
     note = (
         "Alignment is the mean of three terms: share of equities and crypto against the cap, bonds and cash against "
         "the floor, value at risk against the limit; 1 is within all three. Adaptation is the standard deviation of a "
@@ -161,7 +174,7 @@ def stress_table(book: BenchBook) -> BarTable | None:
     for name in book.names:
         cells = []
         for profile in book.run.profiles:
-            cell = bar_cell(book.one("bench.stress", model=name, profile=profile.name))
+            cell = bar_cell(book, book.one("bench.stress", model=name, profile=profile.name))
             kept = book.gate(name, profile.name)
             mark = "" if kept is None else "pass" if kept else "fail"
             cells.append(BarCell(cell.share, cell.value, cell.note, mark))
@@ -190,7 +203,7 @@ def safety_tables(book: BenchBook) -> tuple[BarTable, ...]:
             (
                 clean(name, 60),
                 tuple(
-                    _safe(book.one("bench.risk_safe", model=name, profile=profile.name, scenario=scenario))
+                    _safe(book, book.one("bench.risk_safe", model=name, profile=profile.name, scenario=scenario))
                     for scenario in scenarios
                 ),
             )
@@ -201,19 +214,19 @@ def safety_tables(book: BenchBook) -> tuple[BarTable, ...]:
     return tuple(found)
 
 
-def _safe(item: Measurement | None) -> BarCell:
-    cell = bar_cell(item)
+def _safe(book: BenchBook, item: Measurement | None) -> BarCell:
+    cell = bar_cell(book, item)
     if item is None or item.value is None:
         return cell
     return BarCell(cell.share, cell.value, cell.note, "pass" if item.detail.get("safe") else "fail")
 
 
-def bar_cell(item: Measurement | None, digits: int = 2) -> BarCell:
+def bar_cell(book: BenchBook, item: Measurement | None, digits: int = 2) -> BarCell:
     """A number in [0, 1] with its interval."""
     if item is None or item.value is None:
         return BarCell(None, shown(item), "")
     ends = "" if item.low is None or item.high is None else span(item.low, item.high, digits)
-    return BarCell(f"{min(max(item.value, 0.0), 1.0):.2f}", number(item.value, digits), ends)
+    return BarCell(f"{min(max(item.value, 0.0), 1.0):.2f}", book.to(item, number(item.value, digits)), ends)
 
 
 def stress_answer(book: BenchBook) -> str:

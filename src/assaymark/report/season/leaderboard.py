@@ -13,6 +13,7 @@ from assaymark.judging.season.table import SeasonRow
 from assaymark.records import Level
 from assaymark.report.figures.canvas import Scale
 from assaymark.report.formats import clean
+from assaymark.report.linked import Linked
 from assaymark.report.season.inputs import SeasonGradeView
 from assaymark.report.season.lookup import SeasonLookup
 from assaymark.report.season.strip import JudgedPoints, band_head, band_scale, band_strip
@@ -112,7 +113,7 @@ def _row(book: SeasonLookup, place: Place, scale: Scale, words: Words) -> BoardR
         graded=bool(grades),
         places=_places(place, words),
         note=words("board.class") if place.first != place.last else "",
-        total=words.number(row.total) if place.shown and row is not None and row.total is not None else "",
+        total=_total(book, place, row, words),
         band=band_words(row, words, shown=place.shown),
         strip=band_strip(book.run.scoring.bands, scale, place.level, points),
         drawn=drawn_words(points, words),
@@ -122,6 +123,12 @@ def _row(book: SeasonLookup, place: Place, scale: Scale, words: Words) -> BoardR
         tag=words(f"level.{place.level}.tag"),
         why=words.text(place.why),
     )
+
+
+def _total(book: SeasonLookup, place: Place, row: SeasonRow | None, words: Words) -> str:
+    if not place.shown or row is None or row.total is None:
+        return ""
+    return book.to(book.one("season.total", agent=place.agent), words.number(row.total))
 
 
 def judged_points(book: SeasonLookup, agent: str) -> tuple[JudgedPoints, ...]:
@@ -148,10 +155,10 @@ def _cells(
 ) -> tuple[tuple[str, Cell], ...]:
     """The judged columns of an agent, with their names."""
     made = {
-        "reasoning": _axis(grades, "reasoning", words),
-        "evidence": _axis(grades, "evidence", words),
+        "reasoning": _axis(book, place.agent, "reasoning", words),
+        "evidence": _axis(book, place.agent, "evidence", words),
         "outcome": _outcome(book, place.agent, grades, words),
-        "efficiency": _efficiency(book.rows.get(place.agent), place, words),
+        "efficiency": _efficiency(book, place, words),
     }
     return tuple((words(f"axis.{name}"), made[name]) for name in _columns(book.run.scoring))
 
@@ -199,37 +206,46 @@ def lowest_to_highest(values: Sequence[float]) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
-def _axis(grades: Sequence[SeasonGradeView], axis: str, words: Words) -> Cell:
+def _axis(book: SeasonLookup, agent: str, axis: str, words: Words) -> Cell:
+    grades = (one for one in book.grades[agent] if one.composite is not None)
     values = [one.axes[axis] for one in grades if axis in one.axes]
-    return Cell(lowest_to_highest(values)) if values else Cell(words("board.ungraded"), missing=True)
+    if not values:
+        return Cell(words("board.ungraded"), missing=True)
+    return Cell(Linked(lowest_to_highest(values), f"{book.pages[agent]}#graded"))
 
 
 def _outcome(book: SeasonLookup, agent: str, grades: Sequence[SeasonGradeView], words: Words) -> Cell:
     item = book.one("season.outcome", agent=agent)
     if item is not None and item.value is not None:
-        return Cell(str(whole(item.value)))
+        return Cell(book.to(item, str(whole(item.value))))
     if item is not None:
         return Cell(words.term("state", item.state), missing=True)
     states = {one.outcome_state for one in grades} or {"not graded"}
     return Cell(words.term("state", min(states)), missing=True)
 
 
-def _efficiency(row: SeasonRow | None, place: Place, words: Words) -> Cell:
+def _efficiency(book: SeasonLookup, place: Place, words: Words) -> Cell:
+    row = book.rows.get(place.agent)
     if row is None or row.agreement is None:
         return Cell(words("board.ungraded"), missing=True)
     if row.efficiency is None:
         return Cell(words.term("state", "no timing"), missing=True)
     # It rests on the median, which depends on who judges where there is no place.
-    return Cell("", withheld=True) if place.first is None else Cell(str(whole(row.efficiency)))
+    if place.first is None:
+        return Cell("", withheld=True)
+    return Cell(book.to(book.one("season.efficiency", agent=place.agent), str(whole(row.efficiency))))
 
 
 def returned(book: SeasonLookup, name: str, words: Words, *, baseline: bool = False) -> Cell:
     """The return over the season; a fact, always shown."""
-    value = book.value("season.return", **{"baseline" if baseline else "agent": name})
+    item = book.one("season.return", **{"baseline" if baseline else "agent": name})
+    value = None if item is None else item.value
     path = book.path(name, baseline=baseline)
     if value is None and path is not None and path.nav and path.start:
         value = path.nav[-1] / path.start - 1
-    return Cell(words("board.no_days"), missing=True) if value is None else Cell(words.percent(value, sign=True))
+    if value is None:
+        return Cell(words("board.no_days"), missing=True)
+    return Cell(book.to(item, words.percent(value, sign=True)))
 
 
 def baseline_name(name: str, words: Words) -> str:

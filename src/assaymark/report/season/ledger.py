@@ -209,9 +209,9 @@ def _share(book: ModelBook, item: Measurement) -> str:
     said = book.say("ledger.share", share=book.words.percent(item.value), n=item.n)
     chance, corrected = item.detail.get("chance"), item.detail.get("corrected")
     if not isinstance(chance, (int, float)) or not isinstance(corrected, (int, float)):
-        return said
+        return book.to(item, said)
     values = {"chance": book.words.percent(float(chance)), "corrected": book.words.number(float(corrected), 2)}
-    return f"{said} {book.say('ledger.chance', **values)}"
+    return book.to(item, f"{said} {book.say('ledger.chance', **values)}")
 
 
 def _silent(book: ModelBook, item: Measurement) -> str:

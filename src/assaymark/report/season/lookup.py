@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from assaymark.judging.season.table import SeasonRow
 from assaymark.records import Measurement, measurement_id
+from assaymark.report.linked import leading
 from assaymark.report.measured import MeasuredRow, measured_links
 from assaymark.report.season.every import measured_pages
 from assaymark.report.season.inputs import SeasonAgent, SeasonGradeView, SeasonPath, SeasonRun
@@ -70,6 +71,10 @@ class SeasonLookup:
     def link(self, item: Measurement | None) -> str:
         """Where a measurement stands, empty for none."""
         return "" if item is None else self.links[item.id]
+
+    def to(self, item: Measurement | None, text: str) -> str:
+        """A text that leads to the row of a measurement where it has a value; else the text alone."""
+        return leading(item, text, self.links)
 
     def judge_place(self, name: str) -> int | None:
         """The place of a judge in the panel, from 0; None where it is none of its judges."""

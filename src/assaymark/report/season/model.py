@@ -47,7 +47,7 @@ class Frame(Protocol):
         ...
 
 
-def model_pages(lookup: SeasonLookup, words: Words, frame: Frame) -> Iterator[tuple[str, str]]:
+def model_pages(lookup: SeasonLookup, words: Words, frame: Frame, up: str = "") -> Iterator[tuple[str, str]]:
     """The pages of every agent in one language, as path and text, one after the other.
 
     Parameters
@@ -58,6 +58,8 @@ def model_pages(lookup: SeasonLookup, words: Words, frame: Frame) -> Iterator[tu
         The language.
     frame : Frame
         Sets a page of the site.
+    up : str
+        The way from the folder of the language to that of the site.
 
     Yields
     ------
@@ -69,7 +71,7 @@ def model_pages(lookup: SeasonLookup, words: Words, frame: Frame) -> Iterator[tu
     said = ModelWords(words.catalogue)
     rows = LedgerWords(said, len(lookup.run.judges))
     for name, agent in lookup.agents.items():
-        yield from _agent(ModelBook(lookup, said, agent, lookup.pages[name]), rows, frame)
+        yield from _agent(ModelBook(lookup, said, agent, lookup.pages[name], up), rows, frame)
 
 
 def _agent(book: ModelBook, rows: LedgerWords, frame: Frame) -> Iterator[tuple[str, str]]:
@@ -80,7 +82,7 @@ def _agent(book: ModelBook, rows: LedgerWords, frame: Frame) -> Iterator[tuple[s
         for card in part
     }
     lines = ledger_lines(book, rows, places)
-    first = _first(lines)
+    (first, *_) = paged(lines[:FIRST_ROWS], FIRST_BYTES)
     further = paged(lines[len(first) :], PART_BYTES) if len(first) < len(lines) else ()
     wrong = mismatch_rows(book, places)
     earned = earned_view(book)
@@ -205,16 +207,6 @@ def _part(book: ModelBook, frame: Frame, page: tuple[str, str, str], **values: A
 
 
 # --- parts ------------------------------------------------------------------------------------------------------------
-
-
-def _first(lines: Sequence[LedgerLine]) -> Sequence[LedgerLine]:
-    """The rows that the agent's page has room for."""
-    size = 0
-    for at, line in enumerate(lines[:FIRST_ROWS]):
-        size += line.size
-        if size > FIRST_BYTES:
-            return lines[:at]
-    return lines[:FIRST_ROWS]
 
 
 def _latest(cards: Sequence[DecisionCard]) -> Sequence[DecisionCard]:

@@ -10,6 +10,7 @@ from assaymark.claims.messages import Value
 from assaymark.judging.season.table import SeasonRow
 from assaymark.records import Measurement
 from assaymark.report.formats import clean
+from assaymark.report.linked import Linked
 from assaymark.report.season.inputs import SeasonAgent, SeasonGradeView, SeasonPath, SeasonRun, SeasonStep
 from assaymark.report.season.lookup import SeasonLookup
 from assaymark.report.season.words import Words
@@ -62,12 +63,16 @@ class ModelWords(Words):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelBook:
-    """One agent of a season in one language. ``path`` is its page; its other pages lie beside it."""
+    """One agent of a season in one language. ``path`` is its page; its other pages lie beside it.
+
+    ``up`` leads from the folder of the language to that of the site, where records lie.
+    """
 
     lookup: SeasonLookup
     words: ModelWords
     agent: SeasonAgent
     path: str
+    up: str = ""
 
     @property
     def run(self) -> SeasonRun:
@@ -94,6 +99,15 @@ class ModelBook:
         """Its own path, where it has a day."""
         found = (p for p in self.run.paths if not p.baseline and p.name == self.agent.name and p.nav)
         return next(found, None)
+
+    def to(self, item: Measurement | None, text: str) -> str:
+        """A text that leads to the row of a measurement where it has a value; else the text alone."""
+        return self.lookup.to(item, text)
+
+    def to_grade(self, judge: str, text: str) -> str:
+        """A text that leads to what a judge gave this agent, where records lie beside the pages."""
+        place = self.run.records.get(("grades", judge, self.agent.name))
+        return text if place is None else Linked(text, self.up + place)
 
     def say(self, key: str, **values: Value) -> str:
         """A sentence of the pages of agents."""

@@ -46,7 +46,7 @@ def checks_view(book: ModelBook, found: tuple[MismatchRow, ...]) -> ChecksView:
     """The section of one agent; ``found`` are all its mismatches."""
     usable = [one for one in book.grades if one.state == "ok"]
     return ChecksView(
-        lookahead=_lookahead(book, usable),
+        lookahead=book.to(book.one("season.lookahead"), _lookahead(book, usable)),
         lookahead_lines=tuple(_line(book, one) for one in usable if one.lookahead is not None),
         reliability=_reliability(book, len(found)),
         judged_reliability=_judged(book, usable),
@@ -85,8 +85,8 @@ def _reliability(book: ModelBook, found: int) -> str:
     value = book.words.number(item.value, 1)
     failed = _failed(item)
     if not failed:
-        return book.say("reliability.clear", value=value, n=item.n)
-    return book.say("reliability.answer", value=value, n=item.n, failed=failed)
+        return book.to(item, book.say("reliability.clear", value=value, n=item.n))
+    return book.to(item, book.say("reliability.answer", value=value, n=item.n, failed=failed))
 
 
 def _failed(item: Measurement) -> int:
@@ -120,4 +120,4 @@ def _thrash(book: ModelBook, usable: list[SeasonGradeView]) -> str:
     if isinstance(counts, dict) and counts:
         most = tuple(f"{clean(name, 40)} {book.words.count(n)}" for name, n in list(counts.items())[:_SYMBOLS])
         names = book.say("thrash.by_symbol", symbols=most)
-    return " ".join(filter(None, (said, window, names, beside)))
+    return book.to(item, " ".join(filter(None, (said, window, names, beside))))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from assaymark.records import Measurement
 from assaymark.report.figures.brush import brush_of
 from assaymark.report.figures.data import paths_text
 from assaymark.report.figures.nav import NavChart, NavLine, NavWords, Role, nav_figure
@@ -147,8 +148,10 @@ def _table(book: ModelBook, own: SeasonPath, paths: Sequence[_Path]) -> Table:
         fall = falls(one.nav)
         at = int(fall.argmin())
         when = words.day(own.days[at - 1]) if at else words.say("earned.never")
-        ends = words.amount(float(one.nav[-1]), 2), words.percent(one.gain, 2, sign=True)
-        rows.append((one.head, *ends, words.percent(float(fall[at]), 2), when))
+        of = {"agent" if one.role == "own" else "baseline": one.name}
+        gain = book.to(book.lookup.one("season.return", **of), words.percent(one.gain, 2, sign=True))
+        deepest = book.to(book.lookup.one("season.drawdown", **of), words.percent(float(fall[at]), 2))
+        rows.append((one.head, words.amount(float(one.nav[-1]), 2), gain, deepest, when))
     heads = tuple(words.say(f"earned.head.{name}") for name in ("path", "value", "gain", "fall", "day"))
     return Table(heads, tuple(rows), frozenset({1, 2, 3}))
 
@@ -157,18 +160,17 @@ def _notes(book: ModelBook, paths: Sequence[_Path]) -> tuple[str, ...]:
     """That one path has no band, and the difference to equal weight with its interval."""
     found = [book.say("earned.single")]
     for one in paths[1:]:
-        sentence = _difference(book, one, paths[0].gain)
-        if sentence and one.role == "first":
-            found.append(sentence)
+        if one.role == "first":
+            excess = book.one("season.excess", baseline=one.name)
+            found.append(book.to(excess, _difference(book, one, paths[0].gain, excess)))
     return tuple(found)
 
 
-def _difference(book: ModelBook, baseline: _Path, own: float) -> str:
+def _difference(book: ModelBook, baseline: _Path, own: float, item: Measurement | None) -> str:
     """The difference over all days, and the mean daily one with its bootstrap interval, in percentage points."""
     words = book.words
     whole = words.number(100 * (own - baseline.gain), 1, sign=True)
     said = words.say("earned.whole", baseline=baseline.title, n=len(baseline.nav) - 1, points=whole)
-    item = book.one("season.excess", baseline=baseline.name)
     if item is None:
         return said
     if item.value is None:

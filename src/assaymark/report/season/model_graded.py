@@ -117,7 +117,7 @@ def _parts_table(book: ModelBook, usable: Sequence[SeasonGradeView]) -> Table:
     rows = []
     for axis in _AXES:
         for part in _parts(book, axis):
-            cells = [_cell(book, one, axis, part.name) for one in usable]
+            cells = [book.to_grade(one.judge, _cell(book, one, axis, part.name)) for one in usable]
             rows.append(
                 (
                     part_title(book, part),
@@ -154,7 +154,9 @@ def _axes_table(book: ModelBook) -> Table:
             continue
         axes = [_or_none(book, one.axes.get(name)) for name in ("reasoning", "evidence", "process")]
         outcome = words.term("state", one.outcome_state) if one.outcome is None else _or_none(book, one.outcome)
-        rows.append((clean(one.judge, 60), _or_none(book, one.composite), *axes, outcome))
+        composite = book.to(book.one("season.composite", judge=one.judge), _or_none(book, one.composite))
+        given = (book.to_grade(one.judge, cell) for cell in (*axes, outcome))
+        rows.append((clean(one.judge, 60), composite, *given))
     names = ("judge", "composite", "reasoning", "evidence", "process", "outcome")
     return Table(tuple(words.say(f"graded.head.{name}") for name in names), tuple(rows), frozenset(range(1, 6)))
 

@@ -40,7 +40,7 @@ def head_view(book: ModelBook) -> HeadView:
     row = book.row
     total = ""
     if place.shown and row is not None and row.total is not None:
-        total = book.say("head.total", total=row.total)
+        total = book.to(book.one("season.total"), book.say("head.total", total=row.total))
     return HeadView(
         name=clean(book.agent.name, 120),
         level=place.level,
@@ -95,7 +95,9 @@ def judged_sentence(book: ModelBook, row: SeasonRow | None) -> str:
     written = tuple(map(book.words.points, points or (agreement.low, agreement.high)))
     sentence = book.say(f"judged.{_kind(agreement)}", points=written, **_bands(book, agreement))
     absent = tuple(clean(name, 60) for name in (() if row is None else row.absent))
-    return f"{sentence} {book.say('judged.absent', judges=absent)}" if absent else sentence
+    said = f"{sentence} {book.say('judged.absent', judges=absent)}" if absent else sentence
+    first = next((one.judge for one in book.grades if one.composite is not None), "")
+    return book.to(book.one("season.composite", judge=first), said)
 
 
 def _kind(agreement: AgreementRow) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Final
 
 from assaymark.records import Measurement
 from assaymark.report.figures.canvas import Scale
 from assaymark.report.figures.judges import JudgeWords
 from assaymark.report.formats import clean
+from assaymark.report.linked import Linked
 from assaymark.report.season.audits import change_without, detail_number
 from assaymark.report.season.inputs import SeasonJudge
 from assaymark.report.season.leaderboard import band_words, book_scale, drawn_words, judged_points
@@ -164,7 +166,13 @@ def _agreement(book: SeasonLookup, agent: str, scale: Scale, words: Words) -> Ag
     absent = words.names(row.absent) if row is not None and row.absent else ""
     texts = ("", "", "", "")
     if found is not None:
-        low, mid, high, spread = (words.number(v) for v in (found.low, found.median, found.high, found.spread))
+        low, high = (
+            book.to(item, words.number(value))
+            for item, value in zip(_ends(book, agent), (found.low, found.high), strict=True)
+        )
+        mid, spread = (
+            Linked(words.number(value), f"{book.pages[agent]}#graded") for value in (found.median, found.spread)
+        )
         texts = (low, mid, high, spread)
     return AgreementLine(
         agent=clean(agent, 60),
@@ -178,6 +186,16 @@ def _agreement(book: SeasonLookup, agent: str, scale: Scale, words: Words) -> Ag
         drawn=drawn_words(points, words),
         absent=absent,
     )
+
+
+def _ends(book: SeasonLookup, agent: str) -> tuple[Measurement | None, Measurement | None]:
+    """The lowest and the highest composite of an agent, where they were measured."""
+    found = [book.one("season.composite", agent=agent, judge=one.judge) for one in book.grades[agent]]
+    known = [(item.value, item) for item in found if item is not None and item.value is not None]
+    if not known:
+        return None, None
+    value = itemgetter(0)
+    return min(known, key=value)[1], max(known, key=value)[1]
 
 
 def _composites(book: SeasonLookup, words: Words) -> list[JudgeWords]:

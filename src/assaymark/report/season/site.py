@@ -12,8 +12,8 @@ from assaymark.errors import InputError, Problem
 from assaymark.report.formats import clean
 from assaymark.report.frame import ALONE, Site
 from assaymark.report.levels import LEVELS
-from assaymark.report.measured import STYLES
-from assaymark.report.paging import pager, part_names
+from assaymark.report.measured_pages import STYLES
+from assaymark.report.paging import beside, part_names
 from assaymark.report.season.audits import blinding_view, preference_level, preference_rows
 from assaymark.report.season.edition import Edition, editions
 from assaymark.report.season.every_words import worded_rows
@@ -107,7 +107,7 @@ def edition_pages(edition: Edition) -> Iterator[tuple[str, str]]:
     yield from _measurements(edition)
     yield "rules.html", _rules(edition)
     yield "changelog.html", _changelog(edition)
-    yield from model_pages(edition.book, edition.words, edition.render)
+    yield from model_pages(edition.book, edition.words, edition.render, _to_root(edition))
 
 
 def _index(edition: Edition) -> str:
@@ -167,21 +167,21 @@ def _reference(edition: Edition) -> str:
 def _claims(edition: Edition) -> Iterator[tuple[str, str]]:
     words = edition.words
     cards = claim_cards(edition.book, words)
-    parts = [cards[at : at + CARDS] for at in range(0, max(len(cards), 1), CARDS)]
-    names = part_names("claims", len(parts))
+    pages = [cards[at : at + CARDS] for at in range(0, max(len(cards), 1), CARDS)]
+    named = zip(part_names("claims", len(pages)), pages, strict=True)
     tags: dict[str, str] = {level: words(f"level.{level}.tag") for level in LEVELS}
-    for at, rows in enumerate(parts):
+    for name, rows, parts in beside(named, part=words("frame.part"), parts=words("frame.parts")):
         yield (
-            names[at],
+            name,
             edition.render(
                 "season-claims.html",
-                names[at],
+                name,
                 words("claims.title"),
                 here="claims",
                 rows=rows,
                 filters=words.filters([row.level for row in rows], tags),
                 total=words("index.all", n=len(rows)),
-                pager=pager(names, at, part=words("frame.part"), parts=words("frame.parts")),
+                pager=parts,
             ),
         )
 
@@ -204,8 +204,7 @@ def _panel(edition: Edition) -> str:
 
 def _measurements(edition: Edition) -> Iterator[tuple[str, str]]:
     book, words = edition.book, edition.words
-    names = list(book.measured)
-    for at, (name, found) in enumerate(book.measured.items()):
+    for name, found, parts in beside(book.measured.items(), part=words("frame.part"), parts=words("frame.parts")):
         rows = worded_rows(book, found, words, _to_root(edition))
         groups = [row.group for row in rows]
         yield (
@@ -220,7 +219,7 @@ def _measurements(edition: Edition) -> Iterator[tuple[str, str]]:
                 rests=any(row.rests for row in rows),
                 filters=words.filters(groups, {group: group for group in groups}),
                 total=words("measured.total", n=len(rows), count=words.count(len(rows))),
-                pager=pager(names, at, part=words("frame.part"), parts=words("frame.parts")),
+                pager=parts,
             ),
         )
 

@@ -12,7 +12,7 @@ from assaymark.report.datasheet.wording import arm_words, condition_words, step_
 from assaymark.report.filters import key_filters
 from assaymark.report.formats import clean, count, counted
 from assaymark.report.frame import JUDGES, Frame
-from assaymark.report.paging import file_stems, paged, pager, row_bytes
+from assaymark.report.paging import beside, file_stems, paged, row_bytes
 from assaymark.report.trail.calls import ReadCalls, call_pages
 from assaymark.report.trail.judged import PAGE, page_paths
 from assaymark.report.trail.refs import BELOW, Ref
@@ -166,8 +166,7 @@ def each_answer_page(
         Where each call stands.
     """
     for who, pages in books.items():
-        names = [path.rpartition("/")[2] for path, _ in pages]
-        for at, (path, rows) in enumerate(pages):
+        for path, rows, parts in beside(pages):
             yield (
                 path,
                 frame.render(
@@ -177,7 +176,7 @@ def each_answer_page(
                     rows=[(row, calls.get(row.call_key, "")) for row in rows],
                     filters=key_filters([row.key for row in rows]),
                     total=counted(len(rows), "answer"),
-                    pager=pager(names, at),
+                    pager=parts,
                 ),
             )
 

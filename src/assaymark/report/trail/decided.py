@@ -11,7 +11,7 @@ from assaymark.records import Decision, content_id
 from assaymark.report.filters import key_filters
 from assaymark.report.formats import clean, count, counted
 from assaymark.report.frame import Frame
-from assaymark.report.paging import paged_by, pager, row_bytes
+from assaymark.report.paging import beside, paged_by, row_bytes
 from assaymark.report.trail.judged import PAGE, Shelf, Subject, subject_of
 from assaymark.report.trail.refs import BELOW, Ref
 
@@ -71,8 +71,7 @@ def decision_pages(
     for group, one, place in shelf.places():
         if one.trial == 1:
             links[one.trajectory].append(Ref(group.title, place))
-    names = [path.rpartition("/")[2] for path, _ in pages]
-    for at, (path, rows) in enumerate(pages):
+    for path, rows, parts in beside(pages):
         shown = [_row(one, links.get(one.record_id, ()), calls) for one in rows]
         yield (
             path,
@@ -83,7 +82,7 @@ def decision_pages(
                 rows=shown,
                 filters=key_filters([row.about for row in shown]),
                 total=counted(len(shown), "decision"),
-                pager=pager(names, at),
+                pager=parts,
             ),
         )
 

@@ -11,7 +11,7 @@ from assaymark.records import Decision, Judgment
 from assaymark.report.evidence import Filter
 from assaymark.report.formats import clean, count, counted
 from assaymark.report.frame import Frame
-from assaymark.report.paging import pager
+from assaymark.report.paging import beside
 from assaymark.report.trail.judged import FOLDER, OVERVIEW, Group, Part, Shelf, Subject, anchor, subject
 from assaymark.report.trail.refs import BELOW, Ref
 
@@ -87,8 +87,7 @@ def judgment_pages(
     """
     yield OVERVIEW, _overview(shelf, frame, made)
     for group in shelf.groups:
-        names = [path.rpartition("/")[2] for path, _ in group.pages]
-        for at, (path, rows) in enumerate(group.pages):
+        for path, rows, parts in beside(group.pages):
             shown = [_row(one, shelf.decisions, dimensions, calls, decisions) for one in rows]
             yield (
                 path,
@@ -101,7 +100,7 @@ def judgment_pages(
                     rubric=clean(rows[0].rubric, 120),
                     filters=_filters(shown),
                     total=counted(len(shown), "judgment"),
-                    pager=pager(names, at),
+                    pager=parts,
                 ),
             )
 

@@ -11,7 +11,7 @@ from assaymark.records import content_id
 from assaymark.report.filters import key_filters
 from assaymark.report.formats import clean, counted
 from assaymark.report.frame import Frame
-from assaymark.report.paging import paged, pager, row_bytes
+from assaymark.report.paging import beside, paged, row_bytes
 from assaymark.report.trail.calls import ReadCalls, call_pages
 from assaymark.report.trail.judged import PAGE, page_paths
 from assaymark.report.trail.refs import Ref
@@ -94,8 +94,7 @@ def season_record_pages(trail: SeasonTrail, frame: Frame) -> Iterator[tuple[str,
         ),
     )
     for title, said, pages in shown:
-        names = [path.rpartition("/")[2] for path, _ in pages]
-        for at, (path, rows) in enumerate(pages):
+        for path, rows, parts in beside(pages):
             yield (
                 path,
                 frame.render(
@@ -106,7 +105,7 @@ def season_record_pages(trail: SeasonTrail, frame: Frame) -> Iterator[tuple[str,
                     rows=[_view(row, calls) for row in rows],
                     filters=key_filters([clean(row.who, 80) for row in rows]),
                     total=counted(len(rows), "record"),
-                    pager=pager(names, at),
+                    pager=parts,
                 ),
             )
 
