@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from assaymark.display import MARKS, Grid, Heading, Note, Part, Said, Shown, plain
-from assaymark.typography import NBSP, bounds, clean, count, number, prose, why_undefined
+from assaymark.typography import NBSP, bounds, clean, count, count_of, number, prose, why_undefined
 
 _EVERY: Final = frozenset(("above", "band", "beats", "cell", "first", "gate", "gates", "ranking", "tie"))
 """Kinds of claims that are made of all alike. The subjects of any other say by themselves who is ahead."""
@@ -90,7 +90,7 @@ class ShownMeasurement(Shown):
             "About": clean("; ".join(f"{key} {self.labels[key]}" for key in sorted(self.labels)), 200),
             "Value": why_undefined(self.state) if known is None else known,
             "Interval": bounds(self.low, self.high, self.level),
-            "n": f"{count(self.n)} {clean(self.n_of, 60)}".rstrip(),
+            "n": count_of(self.n, self.n_of),
             "Method": clean(self.method, 140),
         }
 

@@ -18,6 +18,7 @@ _UNSAFE: Final = re.compile(
 _SPACES: Final = re.compile(r"\s+")
 _APOSTROPHE: Final = re.compile(r"(?<=\w)'")
 _ONE_OF: Final = re.compile(r"(?<![\d.,])1 (agent|call|cluster|cycle|decision|judge|point|record|trial)s\b")
+_PLURAL: Final = re.compile(r"(\w+?)(ies|sses|s)$")
 _ALL_OF: Final = re.compile(r"\b(\d+) of the \1 (?=[a-z]+s\b)")
 
 
@@ -75,6 +76,25 @@ def count(value: int) -> str:
     '14,500'
     """
     return f"{value:,}"
+
+
+def count_of(n: int, of: str, limit: int = 60) -> str:
+    """How many there are of what, as a record names it in the plural; one thing in the singular.
+
+    >>> count_of(1250, "trajectories"), count_of(1, "trajectories"), count_of(1, "agents of its family")
+    ('1,250 trajectories', '1 trajectory', '1 agent of its family')
+    >>> count_of(1, "guesses"), count_of(1, "agents' periods"), count_of(0, "")
+    ('1 guess', "1 agents' period", '0')
+    """
+    said = clean(of, limit)
+    if n == 1:
+        head, link, rest = said.partition(" of ")
+        said = _PLURAL.sub(_singular, head) + link + rest
+    return f"{count(n)} {said}".rstrip()
+
+
+def _singular(plural: re.Match[str]) -> str:
+    return f"{plural[1]}{'y' if plural[2] == 'ies' else 'ss' if plural[2] == 'sses' else ''}"
 
 
 def percent(share: float, digits: int = 0) -> str:

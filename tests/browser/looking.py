@@ -14,6 +14,7 @@ Setting = tuple[str, int]
 
 ALL_SETTINGS: Final[tuple[Setting, ...]] = (("light", 1440), ("dark", 1440), ("dark", 390), ("light", 390))
 TWO_SETTINGS: Final[tuple[Setting, ...]] = (("light", 1440), ("dark", 390))
+NARROWEST: Final[Setting] = ("light", 320)
 RULES: Final = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 CSS_RULES: Final = ("color-contrast", "target-size", "scrollable-region-focusable", "link-in-text-block")
 """Rules whose answer depends on how a page is laid out and painted; the others see the same in every setting."""
@@ -68,6 +69,8 @@ _AXE: Final = """only => axe.run(document, {resultTypes: ['violations'], preload
     return id + ' (' + nodes.length + '): ' + nodes[0].html.slice(0, 140) + ' | ' + why.slice(0, 200);
   }))"""
 
+_UNFOLD: Final = "document.querySelectorAll('details').forEach(one => { one.open = true; });"
+
 _CUT: Final = """() => [...document.querySelectorAll('main *')]
   .filter(e => e.getClientRects().length && getComputedStyle(e).overflowX !== 'visible')
   .filter(e => e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 1 && !e.closest('svg'))
@@ -87,6 +90,7 @@ class Visitor:
         self.shots = shots
         self.page = context.new_page()
         self.page.add_init_script(WATCH)
+        self._now: Setting | None = None
         self.noise: list[str] = []
         self.asked: list[str] = []
         self.page.on("console", lambda one: self.noise.append(f"console {one.type}: {one.text}"))
@@ -107,9 +111,11 @@ class Visitor:
 
     def set(self, setting: Setting) -> None:
         """Change screen and light while a page is open."""
-        scheme, width = setting
-        self.page.emulate_media(color_scheme=scheme, media="screen")
-        self.page.set_viewport_size({"width": width, "height": HEIGHT})
+        if setting != self._now:
+            scheme, width = setting
+            self.page.emulate_media(color_scheme=scheme, media="screen")
+            self.page.set_viewport_size({"width": width, "height": HEIGHT})
+            self._now = setting
 
     def spoken(self, *allowed: str) -> list[str]:
         """What the open page said, what its policy refused, and what it asked for beside the ``allowed``."""
@@ -120,6 +126,7 @@ class Visitor:
         """At which widths the open page can be scrolled sideways, as it stands."""
         found = []
         for width in widths:
+            self._now = None
             self.page.set_viewport_size({"width": width, "height": HEIGHT})
             if why := self.page.evaluate(_OVERFLOWING):
                 found.append(f"at {width} px it is {why}")
@@ -127,7 +134,13 @@ class Visitor:
 
     def unfold(self) -> None:
         """Open whatever can be opened."""
-        self.page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+        self.page.evaluate(_UNFOLD)
+
+    def unfolded_overflow(self, setting: Setting) -> list[str]:
+        """Whether the open page, folded out, can be scrolled sideways on such a screen."""
+        self.set(setting)
+        why = self.page.evaluate(f"() => {{ {_UNFOLD} return ({_OVERFLOWING})(); }}")
+        return [f"at {setting[1]} px it is {why}"] if why else []
 
     def kinds(self) -> set[str]:
         """What the open page is built of."""
@@ -146,6 +159,7 @@ class Visitor:
 
     def printed(self) -> list[str]:
         """What would be lost on paper, 190 mm between its margins."""
+        self._now = None
         self.page.emulate_media(media="print")
         self.page.set_viewport_size({"width": 718, "height": HEIGHT})
         self.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
@@ -165,6 +179,7 @@ class Visitor:
         target = self.shots / f"{name.replace('/', '~').removesuffix('.html')}-{width}-{scheme}.jpg"
         target.parent.mkdir(parents=True, exist_ok=True)
         self.set(setting)
+        self._now = None
         tall = int(self.page.evaluate("document.documentElement.scrollHeight"))
         self.page.set_viewport_size({"width": width, "height": min(max(tall, HEIGHT), _TALLEST)})
         self.page.screenshot(path=str(target), type="jpeg", quality=60)

@@ -224,7 +224,10 @@ def test_a_failed_import_leaves_nothing(tmp_path, capsys):
 
 
 def test_a_missing_folder_to_import(tmp_path, capsys):
-    assert "does not exist" in refused(["import", "capitalbench", tmp_path / "none", "--out", tmp_path / "run"], capsys)
+    (tmp_path / "records").mkdir()
+    said = refused(["import", "capitalbench", tmp_path / "recods", "--out", tmp_path / "run"], capsys)
+    assert "no such folder; give the one that holds contexts.jsonl" in said
+    assert f"did you mean {tmp_path / 'records'}?" in said
 
 
 def test_an_out_that_is_a_file(tmp_path, capsys):

@@ -127,6 +127,15 @@ def test_show_without_a_snapshot(tmp_path, capsys):
     assert "holds no market snapshot; make one with: assaymark data synth" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("verb", ["show", "check"])
+def test_a_folder_that_is_not_there_is_answered_with_one_that_is(tmp_path, capsys, verb):
+    (tmp_path / "market").mkdir()
+    assert main(["data", verb, str(tmp_path / "marktet")]) == 1
+    said = capsys.readouterr().err
+    assert "no such folder of a market snapshot; make one with: assaymark data synth" in said
+    assert f"did you mean {tmp_path / 'market'}?" in said
+
+
 # --- check ------------------------------------------------------------------------------------------------------------
 
 

@@ -12,7 +12,7 @@ from typing import Final
 from assaymark.claims import certificate_name
 from assaymark.records import Level, Measurement, Verdict, sha256_text
 from assaymark.report.book import Book
-from assaymark.report.formats import clean, count, in_mde, interval, listing, mde_words, p_value, signed
+from assaymark.report.formats import clean, count, count_of, in_mde, interval, listing, mde_words, p_value, signed
 from assaymark.report.kinds import ClaimKind, kind_of
 from assaymark.report.levels import RANK, TAGS, ClaimView, claim_view, ordered_verdicts, rule_words
 from assaymark.report.levels import tells_who_leads as leads
@@ -136,7 +136,7 @@ def _gap(book: Book, verdict: Verdict) -> str:
         return ""
     p = item.detail.get("p_holm")
     tested = f", adjusted {p_value(float(p))}" if isinstance(p, (int, float)) else ""
-    return f"{gap_words(item)}{tested}; n = {count(item.n)} {clean(item.n_of, 40)}"
+    return f"{gap_words(item)}{tested}; n = {count_of(item.n, item.n_of)}"
 
 
 def _pair_labels(verdict: Verdict) -> dict[str, str]:

@@ -16,6 +16,7 @@ from assaymark.report.controls import mostly_terse, terse_agents
 from assaymark.report.formats import (
     clean,
     count,
+    count_of,
     counted,
     interval,
     listing,
@@ -111,7 +112,7 @@ def _aggregate(book: Book) -> MapRow:
         "publish": "Claims on the aggregate may be published.",
         "methodology": "A finding about the judges; no headline on the aggregate.",
     }.get(status or "halt", "No order on the aggregate may be said.")
-    result = f"{_kappa_words(book, item)}; n = {count(item.n)} {clean(item.n_of, 40)}"
+    result = f"{_kappa_words(book, item)}; n = {count_of(item.n, item.n_of)}"
     return row.run(result, f"{conclusion} {licence_words(book.on(AGGREGATE))}", item.id)
 
 
@@ -160,7 +161,7 @@ def _effective(book: Book) -> MapRow:
     of = f" of {judges}" if isinstance(judges, int) else ""
     errors = f"; mean correlation of their errors {number(float(r))}" if isinstance(r, (int, float)) else ""
     worth = f"The agreement above is that of about {number(item.value, 1)} independent judges."
-    return row.run(f"{number(item.value, 1)}{of}{errors}; n = {count(item.n)} {clean(item.n_of, 40)}", worth, item.id)
+    return row.run(f"{number(item.value, 1)}{of}{errors}; n = {count_of(item.n, item.n_of)}", worth, item.id)
 
 
 # --- stability ------------------------------------------------------------------------------------------------------
@@ -200,7 +201,7 @@ def _lofo(book: Book) -> MapRow:
     if not measured:
         return row.run(state_words(found[0]), f"{NOT_RUN}: {why}", ran=False) if found else row.not_run(why)
     said = [f"without {clean(m.labels['dropped'], 60)} ρ {shown(m)}" for m in measured]
-    result = f"{sentence('; '.join(said)).rstrip('.')}; n = {count(measured[0].n)} {clean(measured[0].n_of, 40)}"
+    result = f"{sentence('; '.join(said)).rstrip('.')}; n = {count_of(measured[0].n, measured[0].n_of)}"
     return row.run(result, _standing_words(book), *(m.id for m in measured))
 
 
@@ -331,7 +332,7 @@ def _repetition(book: Book) -> MapRow:
         if low
         else f"Averaging trials clears the gate of {number(gate)}."
     )
-    return row.run(f"{'; '.join(said)}; n = {count(measured[0].n)} {clean(measured[0].n_of, 40)}", conclusion,
+    return row.run(f"{'; '.join(said)}; n = {count_of(measured[0].n, measured[0].n_of)}", conclusion,
                    *(m.id for m in measured))  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from assaymark.report.formats import (
     WITHHELD,
     clean,
     count,
+    count_of,
     counted,
     in_mde,
     interval,
@@ -253,7 +254,7 @@ def _spread_row(title: str, item: Measurement, withheld: bool) -> SpreadRow:
         return SpreadRow(title, "no number", state_words(item) if item.value is None else "no quartiles", None)
     mean = "" if item.value is None else f"mean {number(item.value)}"
     half = "" if box is None else f"median {number(box[1])}, middle half {span(box[0], box[2])}; "
-    return SpreadRow(title, mean, f"{half}n = {count(item.n)} {clean(item.n_of, 40)}", box, values)
+    return SpreadRow(title, mean, f"{half}n = {count_of(item.n, item.n_of)}", box, values)
 
 
 def quartiles(item: Measurement | None) -> tuple[float, float, float] | None:

@@ -16,6 +16,7 @@ from assaymark.typography import MINUS as MINUS
 from assaymark.typography import NBSP as NBSP
 from assaymark.typography import clean as clean
 from assaymark.typography import count as count
+from assaymark.typography import count_of as count_of
 from assaymark.typography import number as number
 from assaymark.typography import percent as percent
 from assaymark.typography import prose as prose

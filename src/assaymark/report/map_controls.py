@@ -8,7 +8,7 @@ from typing import Final
 from assaymark.records import AGGREGATE
 from assaymark.report.book import Book
 from assaymark.report.controls import Control, controls, gate_words, tested_words
-from assaymark.report.formats import clean, count, number, signed
+from assaymark.report.formats import clean, count, count_of, number, signed
 from assaymark.report.kinds import CELLS
 from assaymark.report.levels import TAGS
 from assaymark.report.map_rows import MapRow
@@ -59,7 +59,7 @@ def _result(book: Book, control: Control) -> str:
         parts.append(f"difference by its rule {gate_words(control)}")
         parts += [tested_words(control.gate)] if tested_words(control.gate) else []
     n = score or control.gate
-    return ", ".join(parts) + (f"; n = {count(n.n)} {clean(n.n_of, 40)}" if n is not None else "")
+    return ", ".join(parts) + (f"; n = {count_of(n.n, n.n_of)}" if n is not None else "")
 
 
 def _conclusion(control: Control) -> str:
@@ -119,7 +119,7 @@ def halo_row(book: Book) -> MapRow:
     )
     if len(shown) < len(found):
         said.append("the rest withheld with their cells")
-    result = "; ".join(said) + (f"; n = {count(found[0].n)} {clean(found[0].n_of, 40)}" if found else "")
+    result = "; ".join(said) + (f"; n = {count_of(found[0].n, found[0].n_of)}" if found else "")
     return row.run(result, conclusion, *(m.id for m in shown))
 
 

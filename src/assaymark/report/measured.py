@@ -10,7 +10,7 @@ from typing import Final
 
 from assaymark.records import Measurement, sha256_text
 from assaymark.report.book import Book
-from assaymark.report.formats import clean, count, in_mde, mde_words, number, state_words
+from assaymark.report.formats import clean, count_of, in_mde, mde_words, number, state_words
 from assaymark.report.kinds import cell_title
 from assaymark.report.paging import row_bytes
 from assaymark.report.trail.refs import Ref
@@ -185,7 +185,7 @@ def _row(item: Measurement, anchor: str, group: str, title: str, about: str, res
         about=about or "the whole run",
         value=state_words(item) if item.value is None else _value(item),
         interval=bounds(item.low, item.high, item.level),
-        n=f"{count(item.n)} {clean(item.n_of, 60)}".strip(),
+        n=count_of(item.n, item.n_of),
         method=clean(item.method, 200),
         rests=rests,
     )

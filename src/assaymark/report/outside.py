@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from assaymark.records import Measurement
 from assaymark.report.book import Book
 from assaymark.report.cards import gap_words
-from assaymark.report.formats import clean, count, in_mde, listing, mde_words, number, plural, state_words
+from assaymark.report.formats import clean, count, count_of, in_mde, listing, mde_words, number, plural, state_words
 from assaymark.report.licence import permitted_orders
 from assaymark.report.tables import Table
 
@@ -104,7 +104,7 @@ def _row(book: Book, item: Measurement) -> tuple[str, ...]:
     high, low = item.labels.get("high", ""), item.labels.get("low", "")
     allowed = permitted_orders(book, dimension)
     names = " and ".join(sorted((clean(high, 60), clean(low, 60))))
-    n = f"{count(item.n)} {clean(item.n_of, 40)}"
+    n = count_of(item.n, item.n_of)
     if item.value is None:
         return book.title(dimension), names, state_words(item), "none", n, "no order"
     zero = "contains zero" if _holds_zero(item) else "excludes zero"

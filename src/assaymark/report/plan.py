@@ -14,6 +14,7 @@ from assaymark.report.formats import (
     alpha,
     clean,
     count,
+    count_of,
     counted,
     hash_groups,
     listing,
@@ -236,7 +237,7 @@ def _mde(book: Book) -> Fact:
 
 
 def _mde_inputs(item: Measurement) -> str:
-    parts = [f"n = {count(item.n)} {clean(item.n_of, 40)}"]
+    parts = [f"n = {count_of(item.n, item.n_of)}"]
     if isinstance(item.detail.get("sd"), (int, float)):
         parts.append(f"sd {item.detail['sd']:g}")
     if isinstance(item.detail.get("alpha"), (int, float)):
@@ -410,4 +411,4 @@ def _who(group: Sequence[Measurement], label: str) -> str:
 
 
 def _n(item: Measurement) -> str:
-    return f"{count(item.n)} {clean(item.n_of, 40)}".strip()
+    return count_of(item.n, item.n_of)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report.book import Book
 from assaymark.report.figures import RankRow, binned, place_heads, rank_bars
-from assaymark.report.formats import WITHHELD, clean, count, listing, percent, plural, sentence, state_words
+from assaymark.report.formats import WITHHELD, clean, count, count_of, listing, percent, plural, sentence, state_words
 from assaymark.report.licence import standings
 from assaymark.report.tables import Figure, Table
 
@@ -64,7 +64,7 @@ def draws_words(items: Sequence[Measurement]) -> str:
     """How many resamples there were, of how many clusters, and whether they were all of them."""
     item = items[0]
     draws = item.detail.get("resamples")
-    clusters = f"{count(item.n)} {clean(item.n_of, 40)}"
+    clusters = count_of(item.n, item.n_of)
     if not isinstance(draws, int):
         return f"resamples of {clusters}"
     return f"{'all ' if item.detail.get('exact') else ''}{count(draws)} resamples of {clusters}"

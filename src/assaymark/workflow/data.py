@@ -14,6 +14,7 @@ from rich.text import Text
 from assaymark.display import Told
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.market import (
+    Manifest,
     Snapshot,
     open_history,
     read_manifest,
@@ -25,6 +26,7 @@ from assaymark.market.condition import Condition, condition
 from assaymark.market.instruments import CLASSES, AssetClass, Listing
 from assaymark.market.overview import quotes
 from assaymark.report.market_terminal import origin_summary, store_summary, view_summary
+from assaymark.workflow.folder import missing
 from assaymark.workflow.progress import Progress, silent
 
 LISTED: Final = 40
@@ -113,7 +115,7 @@ def show(folder: Path, *, at: str | None = None, instrument: str | None = None) 
         There is no such instrument, or not yet at that time.
     """
     moment = None if at is None else parse_moment(at)
-    manifest, history = read_manifest(folder), open_history(folder)
+    manifest, history = _manifest(folder), open_history(folder)
     if moment is None:
         return store_summary(manifest, history, instrument=instrument)
     # Without the summary of the store, which knows what came later.
@@ -126,7 +128,7 @@ def facts(folder: Path, *, at: str | None = None, instrument: str | None = None)
     Raises as `show`.
     """
     moment = None if at is None else parse_moment(at)
-    manifest, history = read_manifest(folder), open_history(folder)
+    manifest, history = _manifest(folder), open_history(folder)
     listings = history.listings if moment is None else history.as_of(moment).instruments
     known = [one.id for one in listings]
     if instrument is not None and instrument not in known:
@@ -160,9 +162,15 @@ def check(folder: Path) -> Checked:
     InputError, LedgerError
         There is no snapshot, its files are damaged, or its tables make no store: every problem of a table.
     """
-    manifest = read_manifest(folder)
+    manifest = _manifest(folder)
     found = condition(open_history(folder, cache=False))
     return Checked(found, tuple(_check_lines(manifest.id, found)))
+
+
+def _manifest(folder: Path) -> Manifest:
+    if not folder.exists():
+        raise missing(folder, "folder of a market snapshot", "make one with: assaymark data synth --out FOLDER")
+    return read_manifest(folder)
 
 
 def parse_moment(text: str) -> datetime:

@@ -13,7 +13,7 @@ from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers import ImportReport, import_human, importer
 from assaymark.judging import load_rubric
 from assaymark.records import Context, Decision, Outcome, sha256_text
-from assaymark.workflow.folder import RunFolder, new_folder, read_json
+from assaymark.workflow.folder import RunFolder, missing, new_folder, read_json
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, OUTCOMES, Store, Table, content_digest
 
@@ -34,6 +34,8 @@ def import_records(
         The folder holds a plan that was locked on other records.
     """
     chosen = importer(format)
+    if not path.exists():
+        raise missing(path, "folder", f"give the one that holds {', '.join(chosen.patterns)}")
     data = {name: _bytes(path / name) for name in chosen.files(path)}
     imported = chosen.read(data, keep_going=keep_going, progress=progress)
     if not imported.decisions:

@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, LedgerError, Problem
 from assaymark.report.live import LiveView, Standing, render_call, render_live, render_missing
-from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.folder import RunFolder, missing
 
 PORT: Final = 8400
 HOST: Final = "127.0.0.1"
@@ -75,6 +75,8 @@ class Served:
     def __init__(
         self, path: Path, hosts: frozenset[str] = frozenset(), *, clock: Callable[[], float] = time.monotonic
     ) -> None:
+        if not path.exists():
+            raise missing(path, "folder", "name a run folder, or the folder that a site was written to")
         self.folder = RunFolder(path)
         self.site = not self.folder.report.is_dir() and (path / "index.html").is_file()
         if not self.site and not (self.folder.has_ledger or self.folder.report.is_dir()):

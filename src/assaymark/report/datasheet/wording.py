@@ -11,7 +11,7 @@ from assaymark.report.datasheet.reading import bounds
 from assaymark.report.formats import (
     NBSP,
     clean,
-    count,
+    count_of,
     number,
     percent,
     prose,
@@ -172,7 +172,7 @@ def share_words(measurement: Measurement) -> str:
 
 def n_words(measurement: Measurement) -> str:
     """How many of what a value rests on."""
-    return f"{count(measurement.n)} {clean(measurement.n_of, 60)}".strip()
+    return count_of(measurement.n, measurement.n_of)
 
 
 def missing_words(measurement: Measurement | None, what: str) -> str:

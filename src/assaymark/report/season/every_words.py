@@ -36,7 +36,7 @@ def _row(book: SeasonLookup, row: MeasuredRow, item: Measurement, words: Words, 
         about=about or words("measured.whole"),
         value=_value(item, words),
         interval=_interval(item, words),
-        n=f"{words.count(item.n)} {words.term('of', item.n_of)}".strip(),
+        n=f"{words.count(item.n)} {words.of(item.n, item.n_of)}".strip(),
         rests=tuple(Ref(ref.words, up + ref.href) for ref in _rests(book, item, words)),
     )
 

@@ -218,7 +218,7 @@ def _noise(book: SeasonLookup, words: Words) -> list[tuple[str, str, str, str]]:
         title = clean(name, 60) if name else words("noise.panel")
         value = words.term("state", item.state) if item.value is None else words("noise.points", value=item.value)
         freedom = detail_number(item, "freedom")
-        rests = words("noise.rests", n=words.count(item.n), of=words.term("of", item.n_of))
+        rests = words("noise.rests", n=words.count(item.n), of=words.of(item.n, item.n_of))
         rests = rests if freedom is None else words("noise.free", rests=rests, n=int(freedom))
         found.append((title, value, rests, book.link(item)))
     return found

@@ -206,7 +206,7 @@ def measured(item: Measurement, words: Words) -> str:
     if item.low is not None and item.high is not None:
         ends = words("places.range", first=value_words(item, item.low, words), last=value_words(item, item.high, words))
         text = f"{text} ({ends})"
-    return words("measured.n", value=text, n=words.count(item.n), of=words.term("of", item.n_of))
+    return words("measured.n", value=text, n=words.count(item.n), of=words.of(item.n, item.n_of))
 
 
 def value_words(item: Measurement, value: float, words: Words) -> str:

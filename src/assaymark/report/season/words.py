@@ -53,6 +53,15 @@ class Words:
         """
         return self(f"{group}.{name}") if self.has(f"{group}.{name}") else clean(name, 80)
 
+    def of(self, n: int, name: str) -> str:
+        """The word for what was counted, after its number.
+
+        >>> from assaymark.claims.messages import english
+        >>> Words(english()).of(12, "gradings"), Words(english()).of(1, "gradings")
+        ('gradings', 'grading')
+        """
+        return self.term("of_one" if n == 1 and self.has(f"of_one.{name}") else "of", name)
+
     def names(self, names: Sequence[str]) -> str:
         """Names as a list in words, safe to show."""
         return self.catalogue.names([clean(name, 60) for name in names])
