@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 from browsing import APART
+from filelock import FileLock
 from looking import ALL_SETTINGS, NARROWEST, TWO_SETTINGS, Visitor, said, visiting
 from page_examples import NAMES
+
+from assaymark.encoding import sha256_text
 
 pytestmark = pytest.mark.browser
 
@@ -15,20 +18,33 @@ OPENED = [name for name in NAMES if name not in ("made benchmarks", "made datash
 """Those two are built of what real benchmarks and datasheets are built of, and are gone through as files."""
 
 
+class Seen:
+    """What pages were built of that have been gone through, or are being: by this worker or by another."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def is_new(self, kinds: set[str]) -> bool:
+        """Whether a page of these kinds is built of something new, which nobody else is told from now on."""
+        with FileLock(f"{self.path}.lock"):
+            known = set(self.path.read_text().split()) if self.path.exists() else set()
+            marks = {sha256_text(kind)[:16] for kind in kinds}
+            self.path.write_text("\n".join(known | marks))
+        return not marks <= known
+
+
 @pytest.fixture(scope="module")
-def seen() -> set[str]:
-    """What pages were built of that have been gone through."""
-    return set()
+def seen(once) -> Seen:
+    return Seen(once("kinds-of-pages", Path.touch) / "kinds.txt")
 
 
-def problems_of(visitor: Visitor, path: Path, name: str, seen: set[str]) -> list[str]:
+def problems_of(visitor: Visitor, path: Path, name: str, seen: Seen) -> list[str]:
     """What is wrong with one page. All are opened and folded out on the narrowest screen; a page is gone through
     where it is built of something that no page before it was.
     """
     visitor.open(path.as_uri(), NARROWEST)
     kinds, found, main = visitor.kinds(), visitor.spoken(path.as_uri()), path.name == "index.html"
-    new = not kinds <= seen
-    seen |= kinds
+    new = seen.is_new(kinds)
     settings = ALL_SETTINGS if main else TWO_SETTINGS
     if new or main:
         for setting in settings if new else TWO_SETTINGS:

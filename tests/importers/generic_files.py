@@ -1,0 +1,56 @@
+"""Small files in the generic format with their map, for tests, and what an import of them gives."""
+
+from __future__ import annotations
+
+from assaymark.importers import import_generic
+
+MAP = """
+version = "1"
+[files]
+decisions = "d.csv"
+facts = "f.csv"
+outcomes = "o.csv"
+[provenance]
+source = "mine"
+licence = "MIT"
+[columns]
+episode = "round"
+decided_at = "at"
+agent = "agent"
+family = "maker"
+context = "seen"
+confidence = "sure"
+instrument = "ticker"
+weight = "size"
+[rationales]
+summary = ["why"]
+risk = ["risks"]
+"""
+HEAD = "round,at,agent,maker,seen,sure,ticker,size,why,risks\n"
+ONE = "r1,2026-05-04T13:30:00Z,alpha,acme,m1,0.6,A,0.5,A grew 4%.,A may fall.\n"
+TWO = "r1,2026-05-04T13:31:00Z,beta,bolt,m1,0.7,B,1.0,B is cheap.,\n"
+FACTS = (
+    "context,instrument,field,value,unit,available_at\n"
+    "m1,A,growth,0.04,ratio,2026-05-01T20:00:00Z\n"
+    "m1,,next_meeting,2026-05-20,date,2026-05-01T20:00:00Z\n"
+    "m1,B,growth,,ratio,2026-05-01T20:00:00Z\n"
+)
+OUTCOMES = "agent,episode,horizon,value\nalpha,r1,one week,0.02\nbeta,r1,one week,\n"
+
+
+def files(**changes: str | bytes | None) -> dict[str, bytes]:
+    given = {"map.toml": MAP, "d.csv": HEAD + ONE + TWO, "f.csv": FACTS, "o.csv": OUTCOMES} | changes
+    return {name: text.encode() if isinstance(text, str) else text for name, text in given.items() if text is not None}
+
+
+COMPLETE = MAP.replace('version = "1"', 'version = "1"\ncompleteness = "complete"')
+WHOLE = FACTS.replace("m1,B,growth,,", "m1,B,growth,0.01,")
+
+
+def seen(**changes: str | bytes | None):
+    result = import_generic(files(**({"map.toml": COMPLETE, "f.csv": WHOLE} | changes)), keep_going=True)
+    return {d.record_id: result.contexts[d.context_id] for d in result.decisions}, result.report
+
+
+def problems(report) -> str:
+    return "\n".join(map(str, report.problems))

@@ -1,0 +1,297 @@
+"""The generic importer: what it refuses or leaves out, told once; constraints, and control cells."""
+
+from __future__ import annotations
+
+import pytest
+from generic_files import COMPLETE, FACTS, HEAD, MAP, ONE, OUTCOMES, TWO, WHOLE, files, problems, seen
+
+from assaymark.errors import InputError
+from assaymark.importers import import_generic
+from assaymark.importers.generic import parse_map
+
+# --- what was accepted silently -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("field", ["exit_price", "realized_return_1w", "outcome_7d", "return_after_1w", "Fwd Return"])
+def test_a_field_that_names_an_outcome_is_refused_once(field):
+    rows = "".join(f"m1,{name},{field},0.1,ratio,2026-05-01T20:00:00Z\n" for name in "ABC")
+    with pytest.raises(InputError, match="outcome offered as context") as caught:
+        import_generic(files(**{"f.csv": FACTS + rows}))
+    (problem,) = caught.value.problems
+    assert str(problem).startswith(f"f.csv line 5, field: outcome offered as context: {field!r} names what happened")
+    assert "(3 rows); give it in files.outcomes" in str(problem)
+
+
+@pytest.mark.parametrize(
+    "field", ["next_meeting", "forward_pe", "price_to_forward_earnings", "realized_volatility", "after_hours_change",
+              "expected_return_next_year", "exit_polls", "future_orders"],
+)  # fmt: skip
+def test_a_field_that_was_known_before_is_a_fact(field):
+    rows = f"m1,A,{field},0.1,ratio,2026-05-01T20:00:00Z\n"
+    (context,) = import_generic(files(**{"f.csv": FACTS + rows})).contexts.values()
+    assert field in [fact.field for fact in context.facts]
+
+
+def test_an_agent_of_two_families_is_left_out_and_told_once():
+    rows = HEAD + ONE + ONE.replace("r1", "r2").replace("acme", "bolt") + ONE.replace("r1", "r3") + TWO
+    with pytest.raises(InputError, match="is of two families") as caught:
+        import_generic(files(**{"d.csv": rows}))
+    (problem,) = caught.value.problems
+    assert str(problem) == (
+        "d.csv line 3, maker: 'alpha' is of two families (got 'bolt', and 'acme' at d.csv line 2); "
+        "an agent has one in all of its decisions"
+    )
+    result = import_generic(files(**{"d.csv": rows}), keep_going=True)
+    assert [d.agent.id for d in result.decisions] == ["beta"]
+    assert (result.report.bad, result.report.counts["outcomes of decisions that were left out"]) == (3, 1)
+
+
+def test_a_decision_with_a_second_prompt_is_left_out():
+    text = MAP.replace('facts = "f.csv"\noutcomes = "o.csv"\n', "").replace('risk = ["risks"]', "")
+    text = text.replace('weight = "size"', 'prompt = "risks"').replace('instrument = "ticker"\n', "")
+    rows = HEAD + ONE + TWO.replace("cheap.,", "cheap.,B may fall.")
+    result = import_generic(files(**{"map.toml": text, "d.csv": rows}), keep_going=True)
+    assert [d.agent.id for d in result.decisions] == ["alpha"]
+    assert result.report.bad == 1
+
+
+def test_an_outcome_told_twice_is_refused_and_neither_kept():
+    told = OUTCOMES + "alpha,r1,one week,0.03\nalpha,r1,one month,0.05\n"
+    with pytest.raises(
+        InputError, match=r"o\.csv line 4, horizon: a second outcome of 'r1/alpha' for 'one week' \(fir"
+    ):
+        import_generic(files(**{"o.csv": told}))
+    result = import_generic(files(**{"o.csv": told}), keep_going=True)
+    assert [(o.horizon, o.value) for o in result.outcomes] == [("one month", 0.05)]
+
+
+def test_an_outcome_with_a_problem_is_not_kept():
+    text = MAP + '[outcomes]\nresolved_at = "when"\n'
+    told = "agent,episode,horizon,value,when\nalpha,r1,one week,0.02,noon\n"
+    result = import_generic(files(**{"map.toml": text, "o.csv": told}), keep_going=True)
+    assert result.outcomes == ()
+
+
+def test_the_outcome_of_a_replicate_is_its_own():
+    text = MAP.replace('confidence = "sure"', 'replicate = "sure"') + '[outcomes]\nreplicate = "run"\n'
+    rows = HEAD + ONE.replace("0.6", "1") + ONE.replace("0.6", "2")
+    told = "agent,episode,run,horizon,value\nalpha,r1,1,one week,0.1\nalpha,r1,2,one week,0.2\n"
+    result = import_generic(files(**{"map.toml": text, "d.csv": rows, "o.csv": told}))
+    assert [(o.record_id, o.value) for o in result.outcomes] == [("r1/alpha", 0.1), ("r1/alpha/r2", 0.2)]
+
+
+def test_two_values_for_one_cell_are_refused_and_told_once():
+    more = "m1,A,growth,0.07,ratio,2026-05-01T20:00:00Z\nm1,A,growth,0.08,ratio,2026-05-01T20:00:00Z\n"
+    with pytest.raises(InputError, match="two values") as caught:
+        import_generic(files(**{"f.csv": FACTS + more}))
+    (problem,) = caught.value.problems
+    assert str(problem).startswith(
+        "f.csv line 5, value: two values for growth of A in 'm1' (got '0.07 ratio', and '0.04 ratio' at f.csv line 2)"
+    )
+    again = "m1,A,growth,0.04,ratio,2026-05-01T20:00:00Z\n"
+    texts = "".join(f"m1,A,headline,{word},text,2026-05-01T20:00:00Z\n" for word in ("one", "two"))
+    assert import_generic(files(**{"f.csv": FACTS + again + texts})).report.counts["facts"] == 5
+
+
+def test_one_cell_has_a_value_for_each_day():
+    text = MAP + '[facts]\nas_of = "day"\n'
+    rows = (
+        "context,instrument,field,value,unit,available_at,day\n"
+        "m1,A,price,1,usd,2026-05-01T20:00:00Z,2026-04-30T00:00:00Z\n"
+        "m1,A,price,2,usd,2026-05-01T20:00:00Z,2026-05-01T00:00:00Z\n"
+    )
+    assert import_generic(files(**{"map.toml": text, "f.csv": rows})).report.counts["facts"] == 2
+
+
+@pytest.mark.parametrize("weight", ["60", "-60", "10.5"])
+def test_a_weight_beyond_leverage_is_refused_with_advice(weight):
+    said = rf"size: must be a finite number from -10 to 10 \(got '{weight}'\); if your weights are in percent, say "
+    with pytest.raises(InputError, match=said):
+        import_generic(files(**{"d.csv": HEAD + ONE.replace("0.5", weight)}))
+    percent = MAP.replace('version = "1"', 'weight_unit = "percent"')
+    decision, *_ = import_generic(
+        files(**{"map.toml": percent, "d.csv": HEAD + ONE.replace("0.5", weight) + TWO})
+    ).decisions
+    assert decision.actions[0].weight == float(weight) / 100
+
+
+def test_weights_that_add_up_beyond_leverage_are_refused():
+    text = MAP.replace('instrument = "ticker"\nweight = "size"\n', "").replace('confidence = "sure"\n', "")
+    text += '[weights]\nsure = "A"\nsize = "B"\n'
+    row = ONE.replace("0.6", "-6").replace("0.5", "6")
+    with pytest.raises(
+        InputError, match=r"line 2: weights of 12 times net asset value \(allowed at most 10\); if your"
+    ):
+        import_generic(files(**{"map.toml": text, "d.csv": HEAD + row}))
+
+
+def test_a_record_without_text_to_judge_says_so():
+    result = import_generic(files(**{"d.csv": HEAD + ONE + TWO.replace("B is cheap.", "")}))
+    assert [d.missing for d in result.decisions] == [(), ("text",)]
+    assert result.report.no_text == ("r1/beta",)
+
+
+# --- one cause, told once -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rows", "cause"),
+    [
+        ("", "d.csv: empty: a header row is needed"),
+        (HEAD, "d.csv: holds no decision: no row below the header"),
+        (HEAD + "x,y\n", "d.csv line 2: has 2 cells (the header has 10)"),
+        (HEAD.replace("why", "thesis") + ONE + TWO, "d.csv: no column 'why' (got round, at, agent, maker, seen, "),
+    ],
+)
+def test_an_unreadable_decisions_file_is_one_problem(rows, cause):
+    with pytest.raises(InputError, match=r"d\.csv") as caught:
+        import_generic(files(**{"d.csv": rows}))
+    (problem,) = caught.value.problems
+    assert str(problem).startswith(cause)
+
+
+def test_a_future_fact_is_told_once_for_all_its_decisions():
+    rows = HEAD + "".join(ONE.replace("alpha", f"a{n}").replace("05-04", "04-04") for n in range(5))
+    with pytest.raises(InputError, match="a fact from the future") as caught:
+        import_generic(
+            files(
+                **{
+                    "d.csv": rows,
+                    "f.csv": FACTS.partition("m1,,")[0],
+                    "o.csv": OUTCOMES.replace("alpha", "a1").replace("beta", "a2"),
+                }
+            )
+        )
+    (problem,) = caught.value.problems
+    assert str(problem) == (
+        "f.csv line 2, growth: a fact from the future: available 2026-05-01T20:00:00+00:00, used by the decision of "
+        "2026-04-04T13:30:00+00:00 (d.csv line 2) and 4 more"
+    )
+
+
+def test_decisions_whose_facts_were_refused_are_told_once():
+    with pytest.raises(InputError, match="2 decisions") as caught:
+        import_generic(files(**{"f.csv": FACTS.replace("available_at", "when")}))
+    assert [str(p).partition(" (")[0] for p in caught.value.problems] == [
+        "f.csv: no column 'available_at'",
+        "d.csv: 2 decisions without a context: no prompt, and their facts were refused or without value",
+    ]
+
+
+def test_outcomes_of_decisions_left_out_are_counted_and_others_named():
+    told = OUTCOMES + "nobody,r1,one week,0.1\n"
+    result = import_generic(files(**{"d.csv": HEAD + ONE.replace("0.6", "6") + TWO, "o.csv": told}), keep_going=True)
+    assert problems(result.report).splitlines()[1:] == [
+        "o.csv line 4: an outcome of no imported decision (got episode 'r1', agent 'nobody')"
+    ]
+    assert result.report.counts["outcomes of decisions that were left out"] == 1
+
+
+def test_outcomes_beside_unreadable_decisions_are_told_together():
+    told = OUTCOMES + "nobody,r1,one week,0.1\n"
+    result = import_generic(files(**{"d.csv": HEAD + "x,y\n" + TWO, "o.csv": told}), keep_going=True)
+    assert problems(result.report).endswith(
+        "\no.csv line 2: 2 outcomes of no imported decision (the first has episode 'r1', agent 'alpha'); "
+        "1 rows of d.csv were unreadable"
+    )
+    assert len(result.report.problems) == 2
+
+
+# --- constraints ----------------------------------------------------------------------------------------------------
+
+RULED = COMPLETE.replace('facts = "f.csv"', 'facts = "f.csv"\nconstraints = "c.csv"') + '[constraints]\nscope = "on"\n'
+RULES = (
+    "context,kind,limit,unit,on\nm1,max_weight,0.5,nav,holding\nm1,max_holdings,5,count,\nm2,max_holdings,9,count,\n"
+)
+
+
+def test_constraints_are_part_of_their_context():
+    contexts, _ = seen(**{"map.toml": RULED, "c.csv": RULES})
+    context = contexts["r1/alpha"]
+    assert [(c.kind, c.limit, c.unit, c.scope) for c in context.constraints] == [
+        ("max_weight", 0.5, "nav", "holding"),
+        ("max_holdings", 5.0, "count", "portfolio"),
+    ]
+    assert context.completeness == "complete"
+
+
+@pytest.mark.parametrize(
+    ("row", "said", "lost"),
+    [
+        ("m1,max_loss,,nav,\n", r"c\.csv line 5, limit: is empty", "constraint max_loss: refused"),
+        ("m1,max_loss,low,nav,\n", r"c\.csv line 5, limit: must be a finite number", "constraint max_loss: refused"),
+        ("m1,,1,nav,\n", r"c\.csv line 5, kind: is empty", "constraint (unnamed): refused"),
+        ("m1,max_holdings,6,count,\n", r"two values for max_holdings in 'm1'", "constraint max_holdings: two values"),
+    ],
+)
+def test_a_wrong_constraint_is_named_and_its_context_partial(row, said, lost):
+    with pytest.raises(InputError, match=said):
+        import_generic(files(**{"map.toml": RULED, "f.csv": WHOLE, "c.csv": RULES + row}))
+    contexts, _ = seen(**{"map.toml": RULED, "c.csv": RULES + row})
+    assert {(c.completeness, c.missing) for c in contexts.values()} == {("partial", (lost,))}
+
+
+def test_constraints_are_no_place_for_outcomes():
+    with pytest.raises(InputError, match=r"files\.constraints: 'outcomes\.csv' names outcomes"):
+        parse_map(RULED.replace("c.csv", "outcomes.csv"))
+    with pytest.raises(InputError, match=r"c\.csv: no column 'limit'"):
+        import_generic(files(**{"map.toml": RULED, "c.csv": RULES.replace("limit", "bound")}))
+
+
+def test_a_map_is_refused_in_our_words():
+    with pytest.raises(InputError, match=r"map\.toml: not TOML: a number with too many digits"):
+        parse_map(MAP + f"x = {'1' * 5000}\n")
+    with pytest.raises(InputError, match=r"^map\.toml: column 'exit_text' names an outcome: what happened") as caught:
+        parse_map(MAP.replace('"why"', '"exit_text"'))
+    assert "got" not in str(caught.value)
+    with pytest.raises(InputError, match=r"weight_unit: must be 'fraction' or 'percent' \(got 'bps'\)"):
+        parse_map(MAP.replace('version = "1"', 'weight_unit = "bps"'))
+
+
+CELL_MAP = MAP.replace(
+    'size"', 'size"\nderivation = "made"\nparent = "of"\n[known_scores]\nsizing = "position_sizing"', 1
+)
+CELL_HEAD = HEAD.replace("\n", ",made,of,sizing\n")
+CELL_ONE, CELL_TWO = (line.replace("\n", ",,,\n") for line in (ONE, TWO))
+
+
+def cell(row: str, made: str, parent: str = "", known: str = "") -> str:
+    return row.replace("\n", f",{made},{parent},{known}\n")
+
+
+def test_control_cells_are_records_of_their_own_beside_the_honest_ones():
+    rows = (
+        CELL_ONE
+        + CELL_TWO
+        + cell(ONE, "paraphrase")
+        + cell(TWO, "cell_b", known="5")
+        + cell(TWO, "fact_flip", "r1/beta")
+    )
+    result = import_generic(files(**{"map.toml": CELL_MAP, "d.csv": CELL_HEAD + rows}))
+    made = {d.record_id: d.derivation for d in result.decisions}
+    assert list(made) == ["r1/alpha", "r1/beta", "r1/alpha~paraphrase", "r1/beta~cell_b", "r1/beta~fact_flip"]
+    assert [one.kind for one in made.values()] == ["honest", "honest", "paraphrase", "cell_b", "fact_flip"]
+    assert [one.parent for one in made.values()] == [None, None, "r1/alpha", None, "r1/beta"]
+    assert made["r1/beta~cell_b"].known_scores == {"position_sizing": 5.0}
+    assert {o.record_id for o in result.outcomes} == {"r1/alpha"}
+
+
+@pytest.mark.parametrize(
+    ("row", "says"),
+    [
+        (cell(ONE, "cell_c"), r"line 4, made: must be one of honest, cell_a.*got 'cell_c'"),
+        (
+            cell(ONE, "paraphrase", "r9/alpha"),
+            r"line 4, of: made from an honest record that was not imported .*r9/alpha",
+        ),
+        (cell(ONE, "cell_b", known="6"), r"line 4, sizing: .*6"),
+        (cell(ONE.replace("r1", "r2", 1), "honest", known="4"), r"line 4, sizing: an honest record has no known score"),
+    ],
+)
+def test_a_wrong_control_cell_is_named(row, says):
+    with pytest.raises(InputError, match=says):
+        import_generic(files(**{"map.toml": CELL_MAP, "d.csv": CELL_HEAD + CELL_ONE + CELL_TWO + row}))
+    kept = import_generic(
+        files(**{"map.toml": CELL_MAP, "d.csv": CELL_HEAD + CELL_ONE + CELL_TWO + row}), keep_going=True
+    )
+    assert [d.record_id for d in kept.decisions] == ["r1/alpha", "r1/beta"]

@@ -1,0 +1,75 @@
+"""Runs of `assaymark datasheet`, and what tests read off what they leave."""
+
+from __future__ import annotations
+
+import csv
+import re
+import sqlite3
+from collections.abc import Sequence
+from pathlib import Path
+
+from assaymark.cli import main
+from assaymark.metrology.datasheet import Datasheet
+from assaymark.records import Measurement, measurement_id
+from assaymark.workflow.datasheets import datasheet_name, read_datasheet
+
+JUDGES = ("checklist", "slot-biased", "surface-swayed")
+THREE = [word for name in JUDGES for word in ("--judge", f"reference/{name}")]
+CLEAN = ["--judge", "reference/checklist", "--no-strict"]
+BASE = {"prompt": "tie-allowed"}
+ALL_PAIRS = {**BASE, "condition": "different_subset"}
+
+
+def datasheet(out: Path, *words: str | Path) -> int:
+    return main(["datasheet", *map(str, words), "--out", str(out)])
+
+
+def sheet_of(out: Path, judge: str) -> Datasheet:
+    return read_datasheet(out / "datasheets" / f"{datasheet_name(judge)}.json")
+
+
+def measured(sheet: Datasheet, name: str, **labels: str) -> Measurement:
+    wanted = measurement_id(name, {"judge": sheet.judge, **labels})
+    return next(item for item in sheet.measurements if item.id == wanted)
+
+
+def drift(sheet: Datasheet) -> Measurement:
+    return measured(sheet, "drift.verdict")
+
+
+def chips(sheet: Datasheet) -> list[str]:
+    return [chip.partition(" (")[0] for chip in sheet.sketch]
+
+
+def attempts(out: Path) -> int:
+    with sqlite3.connect(out / "ledger.db") as ledger:
+        (found,) = ledger.execute("select count(*) from attempts").fetchone()
+    ledger.close()
+    return int(found)
+
+
+def said(text: str) -> str:
+    """What a terminal showed, without its line breaks."""
+    return re.sub(r"\s+", " ", text)
+
+
+HEADER = ("judge", "question_id", "slot1_model", "slot2_model", "verdict")
+Row = tuple[str, str, str, str, str]
+
+
+def both(judge: str, question: str, first: str, second: str) -> list[Row]:
+    """One pair in both orders."""
+    return [(judge, question, "a", "b", first), (judge, question, "b", "a", second)]
+
+
+SIMPLE = [
+    row
+    for question, verdicts in enumerate([("1", "2"), ("2", "1"), ("1", "1"), ("1", "tie"), ("tie", "tie"), ("1", "?")])
+    for row in both("north", f"q{question}", *(word.replace("?", "invalid") for word in verdicts))
+]
+
+
+def write_log(path: Path, rows: Sequence[Sequence[str]], header: Sequence[str] = HEADER) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+    return path
