@@ -7,22 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from made_cells import AGENTS, FAMILIES, JUDGES, band
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from assaymark.metrology import Calls, ScoreTable, analyse, cluster_t
 from assaymark.metrology.cells import Cell
 from assaymark.metrology.style import length_matched_contrasts, style_measurements
-
-JUDGES = ("auditor", "reader", "skeptic")
-FAMILIES = ("north", "south", "east")
-AGENTS = ("ash", "birch", "cedar", "elm")
-
-
-def band(n: int, rate: float) -> tuple[int, int]:
-    """Central 99.9 % of a binomial count."""
-    low, high = stats.binom.ppf([0.0005, 0.9995], n, rate)
-    return int(low), int(high)
 
 
 def made(
