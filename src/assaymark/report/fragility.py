@@ -9,7 +9,6 @@ from assaymark.records import Level, Verdict
 from assaymark.report.book import Book
 from assaymark.report.formats import count, counted, plural, prose, words
 from assaymark.report.levels import LEVELS, TAGS, permitted_verdicts, rule_words
-from assaymark.report.linked import Linked
 
 _RANK = {"no-claim": 0, "qualified": 1, "headline": 2}
 _ROWS = 8
@@ -26,12 +25,13 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class FragilityRow:
-    """One permitted claim, which leads to its card, and its level under each rule."""
+    """One permitted claim and its level under each rule; ``href`` leads to its card."""
 
     text: str
     level: Level
     tag: str
     cells: tuple[Cell, ...]
+    href: str = ""
 
     @property
     def holds(self) -> str:
@@ -82,9 +82,8 @@ def _head(rule: str) -> str:
 
 
 def _row(book: Book, verdict: Verdict, rules: Sequence[str]) -> FragilityRow:
-    level, card = verdict.publication_level, book.claims.get(verdict.claim.id)
+    level = verdict.publication_level
     text = prose(verdict.claim.statement, 400).removesuffix(".")
-    text = text if card is None else Linked(text, card)
     cells = []
     for rule in rules:
         other = verdict.fragility.get(rule)
@@ -92,7 +91,7 @@ def _row(book: Book, verdict: Verdict, rules: Sequence[str]) -> FragilityRow:
             cells.append(Cell(None, _UNTRIED))
         else:
             cells.append(Cell(None, "holds") if other == level else Cell(other, TAGS[other]))
-    return FragilityRow(text, level, TAGS[level], tuple(cells))
+    return FragilityRow(text, level, TAGS[level], tuple(cells), book.claims.get(verdict.claim.id, ""))
 
 
 def _levels(verdicts: Sequence[Verdict]) -> str:

@@ -81,10 +81,12 @@ def test_a_claim_that_may_be_said_leads_to_its_card_and_a_withheld_one_has_no_pl
         found["index.html"],
         re.DOTALL,
     )
-    rules = re.findall(r'<th scope="row"><a href="(claims[^"#]*)#(k[0-9a-f]+)">(.*?)</a></th>', found["index.html"])
+    rules = re.findall(
+        r'<th scope="row">([^<]*) <span class="sub"><a href="(claims[^"#]*)#(k[0-9a-f]+)">', found["index.html"]
+    )
     assert len(said) > 2
     assert len(rules) > 2
-    for quote, page, anchor in [*said, *((text, page, anchor) for page, anchor, text in rules)]:
+    for quote, page, anchor in [*said, *rules]:
         level, text = re.findall(
             rf'<li class="lv card (\S+)"[^>]* id="{anchor}">(.*?)</dl></li>', found[page], re.DOTALL
         )[0]
