@@ -70,8 +70,14 @@ class Terminal:
             pass
         return self.process.wait(max(0.0, self._until - time.monotonic()))
 
-    def left(self) -> list[psutil.Process]:
-        """Processes of it that are there."""
+    def left(self, patience_s: float = 0.0) -> list[psutil.Process]:
+        """Processes of it that are there, after so long at most: some hear of its end a moment later."""
+        until = time.monotonic() + patience_s
+        while (found := self._processes()) and time.monotonic() < until:
+            time.sleep(0.05)
+        return found
+
+    def _processes(self) -> list[psutil.Process]:
         found = []
         for one in psutil.process_iter():
             try:

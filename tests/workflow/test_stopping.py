@@ -23,7 +23,7 @@ def test_a_run_that_is_stopped_says_how_many_replies_are_kept_and_goes_on(tmp_pa
         terminal.until(" of 18")  # on a terminal there is progress
         stop(terminal, how)
         assert terminal.ended() == 130
-        assert terminal.left() == []
+        assert terminal.left(10) == []
     told = re.search(r"assaymark: stopped: (\d+) of 18 calls are answered and kept in ", terminal.shown)
     assert told is not None, terminal.shown
     assert "calls under way end first" in terminal.shown
@@ -41,7 +41,7 @@ def test_a_second_ctrl_c_does_not_wait(tmp_path):
         terminal.until("calls under way end first")
         terminal.press(CTRL_C)
         assert terminal.ended() == 130
-        assert terminal.left() == []
+        assert terminal.left(10) == []
     assert re.search(r"stopped at questions \(\d+ of 18\): .*; the same command goes on", terminal.shown)
     assert "Traceback" not in terminal.shown
 
@@ -58,6 +58,6 @@ def test_processes_end_with_the_command_that_started_them(tmp_path):
         terminal.until("summing partitions")
         terminal.press(CTRL_C)
         assert terminal.ended() == 130
-        assert terminal.left() == []
+        assert terminal.left(10) == []
     assert "nothing was written" in terminal.shown.splitlines()[-1]
     assert "Traceback" not in terminal.shown
