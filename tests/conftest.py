@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import signal
@@ -31,6 +32,17 @@ _CHROMIUM_OPTIONS: Final = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync",
 )  # fmt: skip
+
+
+def pytest_collection():
+    gc.disable()
+
+
+def pytest_collection_finish():
+    """Tests and modules stay to the end: whatever looks for cycles need not go through them again and again."""
+    gc.enable()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def pytest_configure():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import subprocess
@@ -200,6 +201,19 @@ def test_whoever_has_had_enough_is_told_nothing():
         told = process.stderr.read()
         process.wait()
     assert told == b""
+
+
+def test_only_the_program_itself_looks_for_cycles_less_often(monkeypatch, capsys):
+    before = gc.get_threshold()
+    try:
+        assert main(["--version"]) == 0
+        assert gc.get_threshold() == before
+        monkeypatch.setattr(sys, "argv", ["assaymark", "--version"])
+        gc.set_threshold(700, 10, 10)
+        assert main() == 0
+        assert gc.get_threshold()[0] > 700
+    finally:
+        gc.set_threshold(*before)
 
 
 def test_json_is_one_document_with_sorted_keys(capsys):

@@ -17,6 +17,7 @@ from assaymark.workflow.importing import import_grades, import_records
 from assaymark.workflow.judging_calls import JudgeResult, judge
 from assaymark.workflow.locking import Locked, lock, lock_lines, open_locked
 from assaymark.workflow.measuring import measure
+from assaymark.workflow.memory import give_back
 from assaymark.workflow.planning_calls import CallPlan, plan_calls_report
 from assaymark.workflow.planning_calls import lines as plan_calls_lines
 from assaymark.workflow.progress import Progress, silent
@@ -68,6 +69,7 @@ def finish(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress
     decide(folder, models, progress=progress)
     judge(folder, models, progress=progress)
     _measure_panel(folder, models, progress)
+    give_back()  # what was rendered for the judges
     measure(folder, progress=progress)
     claim(folder)
     return report(folder)
