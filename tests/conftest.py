@@ -34,15 +34,16 @@ _CHROMIUM_OPTIONS: Final = (
 )  # fmt: skip
 
 
+@pytest.hookimpl(wrapper=True)
 def pytest_collection():
-    gc.disable()
-
-
-def pytest_collection_finish():
     """Tests and modules stay to the end: whatever looks for cycles need not go through them again and again."""
-    gc.enable()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+        gc.set_threshold(20_000, 20, 20)
 
 
 def pytest_configure():

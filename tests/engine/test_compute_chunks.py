@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing
 from pathlib import Path
@@ -18,6 +19,7 @@ import pytest
 from assaymark.engine import Chunk, ChunkError, Ledger, map_chunks
 from assaymark.engine.chunk_book import chunks as chunk_table
 from assaymark.engine.chunks import answer, target_of
+from assaymark.engine.compute_processes import start
 from assaymark.errors import LedgerError, UnknownNameError
 
 SQUARES = [str(n**2).encode() for n in range(5)]
@@ -295,3 +297,27 @@ def test_another_version_of_the_program_is_told():
     end = answer(Task(0, "part", target_of(functions.square), {}, version="0.0"))
     assert isinstance(end, Defect)
     assert "install the same on all" in end.what
+
+
+@pytest.mark.parametrize("heard_by", ["this thread", "another"])
+def test_a_stop_while_a_process_is_started_is_heard_when_it_stands(heard_by):
+    """Half of a started process would end with a traceback on the terminal, because the other half is missing."""
+
+    class Starting:
+        stands = False
+
+        def start(self) -> None:
+            if heard_by == "another":  # as when a thread without the mask hears it for this one
+                thread = threading.Thread(target=signal.pthread_kill, args=(threading.get_ident(), signal.SIGINT))
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+                thread.start()
+                thread.join()
+            else:
+                os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.01)
+            self.stands = True
+
+    process = Starting()
+    with pytest.raises(KeyboardInterrupt):
+        start(process)
+    assert process.stands

@@ -7,10 +7,11 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from multiprocessing import connection, get_context, parent_process, resource_tracker
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
+from types import FrameType
 from typing import Final
 
 from assaymark.engine.chunks import Ended, Task, Turns, answer
@@ -92,11 +93,32 @@ def start(process: BaseProcess) -> None:
     Whoever starts it hears it a moment later.
     """
     resource_tracker.ensure_running()  # it opens the signals when it is started, so it is there before they are held
-    held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    with _later(signal.SIGINT):
+        held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+
+@contextmanager
+def _later(which: signal.Signals) -> Iterator[None]:
+    """Have a signal do what it does after the block, which another thread may hear for this one.
+
+    A process that was started by half would say on the terminal that the other half is missing.
+    """
+    before = signal.getsignal(which)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+    heard: list[tuple[int, FrameType | None]] = []
+    signal.signal(which, lambda number, frame: heard.append((number, frame)))
     try:
-        process.start()
+        yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+        signal.signal(which, before)
+        if heard:
+            before(*heard[0])
 
 
 def stop(process: BaseProcess) -> None:
