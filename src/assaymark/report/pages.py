@@ -30,7 +30,7 @@ from assaymark.report.levels import LEVELS, TALLY, level_views
 from assaymark.report.measured import measured_links, measured_rows
 from assaymark.report.measured_pages import measurement_pages
 from assaymark.report.outside import outside_view
-from assaymark.report.paging import beside, paged, part_names
+from assaymark.report.paging import beside, in_parts, paged
 from assaymark.report.plan import plan_view
 from assaymark.report.probes import anchor_view, contamination_view
 from assaymark.report.ranks import ranks_view
@@ -104,11 +104,10 @@ def each_page(
     trail = Trail.of(run.judged, run.rubric.dimensions) if run.judged else None
     rows = ledger_rows(unlinked, {} if trail is None else trail.decisions)
     parts = paged(measured_rows(unlinked, None if trail is None else trail.rests(run.evidence)))
-    measured = dict(zip(part_names("measurements", len(parts)), parts, strict=True))
+    measured = in_parts("measurements", parts)
     links = measured_links(measured)
     unplaced = replace(unlinked, links=links)
-    pages = paged(cards(unplaced, links), PAGE)
-    claims = dict(zip(part_names("claims", len(pages)), pages, strict=True))
+    claims = in_parts("claims", paged(cards(unplaced, links), PAGE))
     book = replace(unplaced, claims=claim_links(claims))
     if trail is not None:
         yield from trail.pages(frame, read, calls)

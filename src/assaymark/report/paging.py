@@ -73,6 +73,15 @@ def part_names(stem: str, pages: int) -> list[str]:
     return [f"{stem}.html", *(f"{stem}-{at:03d}.html" for at in range(2, pages + 1))]
 
 
+def in_parts(stem: str, pages: Sequence[T]) -> dict[str, T]:
+    """The pages of something long by their files.
+
+    >>> in_parts("claims", ["first", "second"])
+    {'claims.html': 'first', 'claims-002.html': 'second'}
+    """
+    return dict(zip(part_names(stem, len(pages)), pages, strict=True))
+
+
 def file_stems(folder: str, keys: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """Where the pages of things with such keys lie, without their ending: safe as file names, and no two alike.
 

@@ -31,7 +31,6 @@ from assaymark.workflow.conduct import measured_conduct
 from assaymark.workflow.datasheets import stored_datasheets
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import Locked, open_locked
-from assaymark.workflow.memory import give_back
 from assaymark.workflow.oracle import oracle_known, scored_by_oracle
 from assaymark.workflow.probing import probe_basis
 from assaymark.workflow.progress import Progress, counted, silent
@@ -81,7 +80,6 @@ class _Run:
         for cell in cells:
             if cell.kind == "length_matched":
                 found += length_matched_contrasts(cell, honest, study)
-        give_back()  # the resamples
         oracle = scored_by_oracle(self.store, self.locked) if study.oracle else {}
         tables = [honest, *(cell.table for cell in cells)]
         if study.oracle:

@@ -12,7 +12,7 @@ from assaymark.report.frame import ALONE, SCRIPTS, Frame, Link, Site
 from assaymark.report.levels import LEVELS, TALLY
 from assaymark.report.measured import measured_links
 from assaymark.report.measured_pages import measurement_pages
-from assaymark.report.paging import beside, paged, paged_by, pager, part_names
+from assaymark.report.paging import beside, in_parts, paged, paged_by, pager, part_names
 from assaymark.report.portbench.asked import QuestionView, question_views, questions_view
 from assaymark.report.portbench.book import STAGES, BenchBook, profile_word
 from assaymark.report.portbench.every import every_measurement
@@ -100,8 +100,7 @@ def each_benchmark_page(run: BenchRun, site: Site = ALONE, read: ReadCalls | Non
     unlinked = BenchBook.of(run)
     episodes = tuple(_planned(run.episodes))
     trail = BenchTrail.of(run.asked, [(one.episode, one.places) for one in episodes])
-    parts = paged(every_measurement(unlinked, trail.rests))
-    measured = dict(zip(part_names("measurements", len(parts)), parts, strict=True))
+    measured = in_parts("measurements", paged(every_measurement(unlinked, trail.rests)))
     links = measured_links(measured)
     book = replace(unlinked, links=links)
     views = _ByProfile.of(book)
@@ -212,8 +211,7 @@ def _facts(book: BenchBook) -> list[tuple[str, str]]:
 
 
 def _claims(book: BenchBook, frame: Frame, links: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    pages = paged(every_claim(book, links), PAGE)
-    for path, rows, parts in beside(zip(part_names("claims", len(pages)), pages, strict=True)):
+    for path, rows, parts in beside(in_parts("claims", paged(every_claim(book, links), PAGE)).items()):
         values: dict[str, Any] = {
             "rows": rows,
             "filters": level_filters([row.level for row in rows]),
@@ -255,7 +253,7 @@ def _histories(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
         for window in stress_first(book)
     ]
     pages = paged_by(by_window, lambda one: history_bytes(one[1], one[2]), _PAGE_OF_HISTORIES)
-    for path, part, parts in beside(zip(part_names("histories", len(pages)), pages, strict=True)):
+    for path, part, parts in beside(in_parts("histories", pages).items()):
         yield (
             path,
             frame.render(
@@ -329,7 +327,7 @@ def _questions(book: BenchBook, frame: Frame, calls: Mapping[str, str], trail: B
     if not book.run.questions:
         return
     pages: tuple[tuple[QuestionView, ...], ...] = paged(question_views(book))
-    for path, rows, parts in beside(zip(part_names("questions", len(pages)), pages, strict=True)):
+    for path, rows, parts in beside(in_parts("questions", pages).items()):
         values: dict[str, Any] = {"rows": rows, "filters": key_filters([row.key for row in rows]), "calls": calls}
         values["every"] = [(clean(model, 60), own[0][0]) for model, own in trail.pages.items()]
         total = counted(len(rows), "question")

@@ -7,7 +7,7 @@ from typing import Final
 
 from assaymark.records import Measurement
 from assaymark.report.measured import MeasuredRow, rows_of
-from assaymark.report.paging import part_names
+from assaymark.report.paging import in_parts, paged_by
 
 ROWS: Final = 500
 """Rows on one page: so many in every language, so that a page has its translation."""
@@ -33,5 +33,4 @@ def measured_pages(measurements: Iterable[Measurement]) -> Mapping[str, tuple[Me
     names = [f"season.{name}" for kinds in _GROUPS.values() for name in kinds]
     groups = {f"season.{name}": group for group, kinds in _GROUPS.items() for name in kinds} | {"datasheet": "judges"}
     rows = rows_of(measurements, {name: name for name in names}, groups=groups)
-    parts = [rows[at : at + ROWS] for at in range(0, max(len(rows), 1), ROWS)]
-    return dict(zip(part_names("measurements", len(parts)), parts, strict=True))
+    return in_parts("measurements", paged_by(rows, lambda _: 1, ROWS))

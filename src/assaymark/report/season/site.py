@@ -13,7 +13,7 @@ from assaymark.report.formats import clean
 from assaymark.report.frame import ALONE, Site
 from assaymark.report.levels import LEVELS
 from assaymark.report.measured_pages import STYLES
-from assaymark.report.paging import beside, part_names
+from assaymark.report.paging import beside, in_parts, paged_by
 from assaymark.report.season.audits import blinding_view, preference_level, preference_rows
 from assaymark.report.season.edition import Edition, editions
 from assaymark.report.season.every_words import worded_rows
@@ -167,10 +167,9 @@ def _reference(edition: Edition) -> str:
 def _claims(edition: Edition) -> Iterator[tuple[str, str]]:
     words = edition.words
     cards = claim_cards(edition.book, words)
-    pages = [cards[at : at + CARDS] for at in range(0, max(len(cards), 1), CARDS)]
-    named = zip(part_names("claims", len(pages)), pages, strict=True)
+    pages = in_parts("claims", paged_by(cards, lambda _: 1, CARDS))
     tags: dict[str, str] = {level: words(f"level.{level}.tag") for level in LEVELS}
-    for name, rows, parts in beside(named, part=words("frame.part"), parts=words("frame.parts")):
+    for name, rows, parts in beside(pages.items(), part=words("frame.part"), parts=words("frame.parts")):
         yield (
             name,
             edition.render(
