@@ -18,7 +18,7 @@ import pytest
 from assaymark.metrology.sums import ScoreSums
 from assaymark.workflow.partitions import Computing, folder_sums
 from assaymark.workflow.progress import silent
-from make_scores import AGENTS, JUDGES, make_scores
+from make_scores import AGENTS, DIMENSIONS, JUDGES, make_scores
 
 Note = Callable[[str, str, str, str], None]
 TRAJECTORIES, PARTS, WORKERS = 10_000_000, 8, 2
@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def timed(folder: Path, computing: Computing, kept: Path | None = None) -> tuple[float, ScoreSums]:
     started = time.perf_counter()
-    sums = folder_sums(folder, None, computing, kept, silent)
+    sums = folder_sums(folder, None, computing, kept, silent, DIMENSIONS)
     return time.perf_counter() - started, sums
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from make_scores import DIMENSIONS
+
 Note = Callable[[str, str, str, str], None]
 MAKER = Path(__file__).with_name("make_scores.py")
 SIZES = (100_000, 1_000_000, 10_000_000)
@@ -35,7 +37,7 @@ import pyarrow.parquet, duckdb, scipy.special
 from assaymark.workflow import bare_tables
 bare_tables.STREAMED_FROM = 1
 started = time.perf_counter()
-bare_tables.measure_table(Path(sys.argv[1]))
+bare_tables.measure_table(Path(sys.argv[1]), dimensions=sys.argv[2])
 seconds = time.perf_counter() - started
 print(json.dumps([seconds, peak(), []]))
 """
@@ -53,7 +55,7 @@ import pyarrow.parquet, duckdb, scipy.special
 from assaymark.metrology import pooled, streaming
 from assaymark.workflow.bare_tables import default_study
 started = time.perf_counter()
-sums = streaming.score_sums(Path(sys.argv[1]), scratch=Path("."))
+sums = streaming.score_sums(Path(sys.argv[1]), dimensions=sys.argv[2], scratch=Path("."))
 study = default_study(sums.layout)
 panel = pooled.panel_of_sums(sums, study)
 seconds = time.perf_counter() - started
@@ -115,7 +117,8 @@ print(json.dumps([seconds, peak(), answers]))
 
 def run(program: str, path: Path) -> tuple[float, float, list[float]]:
     """Seconds of the work, peak memory of the process in MB, and two answers to be compared."""
-    done = subprocess.run([sys.executable, "-c", program, str(path)], check=True, capture_output=True, text=True)
+    command = [sys.executable, "-c", program, str(path), ",".join(DIMENSIONS)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     seconds, megabytes, answers = json.loads(done.stdout)
     return float(seconds), float(megabytes), list(answers)
 

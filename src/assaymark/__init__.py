@@ -6,4 +6,4 @@ says which claims may be made: headline, qualified, or no claim. Start with ``as
 
 __all__ = ["__version__"]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -35,10 +35,11 @@ from assaymark.workflow.bare_tables import measure_table
 from assaymark.workflow.benching import bench_report
 from assaymark.workflow.datasheets import datasheet_report
 from assaymark.workflow.exporting import export_arrow, export_inspect
-from assaymark.workflow.folder import RunFolder, read_text
+from assaymark.workflow.folder import RunFolder, read_lock, read_text
 from assaymark.workflow.joining import TITLE, join_runs, kind_of
 from assaymark.workflow.partitions import computing_of
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
+from assaymark.workflow.version_1 import adopt_rules
 
 app = typer.Typer(rich_markup_mode=None)
 
@@ -111,20 +112,41 @@ def lock(ctx: typer.Context, study: StudyFile, out: Out, json: AsJson = False) -
     say(tools, json, found | {"date_probes": locked.date_probes}, verbs.lock_lines(locked))
 
 
-@app.command(epilog=examples('assaymark amend study.toml --out runs/mine --reason "a third judge"'))
+@app.command(
+    epilog=examples(
+        'assaymark amend study.toml --out runs/mine --reason "a third judge"', "assaymark amend runs/old --rules 2"
+    )
+)
 def amend(
     ctx: typer.Context,
-    study: StudyFile,
-    out: Out,
-    reason: Annotated[str, typer.Option("--reason", help="Why; every reader of a verdict sees it.", metavar="TEXT")],
+    study: Annotated[Path, typer.Argument(help="Study file (TOML); for --rules, a run folder.", metavar="STUDY|RUN")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Run folder to work in.", metavar="RUN")] = None,
+    reason: Annotated[
+        str | None, typer.Option("--reason", help="Why; every reader of a verdict sees it.", metavar="TEXT")
+    ] = None,
+    rules: Annotated[
+        Literal["2"] | None,
+        typer.Option("--rules", help="Bring a run of version 1 under these rules; no reply is lost."),
+    ] = None,
     json: AsJson = False,
 ) -> None:
-    """Change a locked plan in the open: dated, hashed, with a reason; thresholds only before any judge was asked."""
-    tools = tools_of(ctx)
-    folder, text = RunFolder(out), read_text(study, "study file")
-    made = verbs.amend(folder, text, str(study), reason=reason, now=datetime.now(UTC), models=tools.models())
-    locked = verbs.open_locked(folder)
-    say(tools, json, {"amendment": made, "plan_hash": locked.plan_hash}, verbs.amendment_lines(made, locked))
+    """Change a locked plan in the open: dated, hashed, with a reason; thresholds only before any judge was asked.
+
+    With --rules, a study, season or benchmark that assaymark 0.1 locked goes on under the rules of this version.
+    """
+    tools, now = tools_of(ctx), datetime.now(UTC)
+    if rules is not None:
+        if out is not None or reason is not None:
+            raise typer.BadParameter("--rules takes a run folder and nothing else", ctx=ctx)
+        folder = RunFolder(study)
+        made = adopt_rules(folder, now=now)
+    elif out is None or reason is None:
+        raise typer.BadParameter("--out and --reason are needed, or RUN --rules 2", ctx=ctx)
+    else:
+        folder, text = RunFolder(out), read_text(study, "study file")
+        made = verbs.amend(folder, text, str(study), reason=reason, now=now, models=tools.models())
+    value = {"amendment": made, "plan_hash": made.plan_after, "preregistered": read_lock(folder)["preregistered"]}
+    say(tools, json, value, verbs.amendment_lines(made))
 
 
 @app.command(
@@ -196,7 +218,7 @@ def judge(
 @app.command(
     epilog=examples(
         "assaymark measure runs/mine",
-        "assaymark measure --judgments scores.csv --json",
+        "assaymark measure --judgments scores.csv --dimensions clarity,risk",
         "assaymark measure --judgments scores/ --compute processes --out runs/big",
     )
 )
@@ -210,6 +232,10 @@ def measure(
     ] = None,
     study: Annotated[
         Path | None, typer.Option("--study", help="For --judgments: the plan; default: defaults.", metavar="STUDY")
+    ] = None,
+    dimensions: Annotated[
+        str | None,
+        typer.Option("--dimensions", help="For --judgments: columns that hold scores, a comma list.", metavar="NAMES"),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="For --judgments: where to write.", metavar="RUN")
@@ -237,7 +263,7 @@ def measure(
         plan = None if study is None else parse_study(read_text(study, "study file"), source=str(study))
         with tools.progress(NOTHING if out is None else KEPT) as progress:
             found = measure_table(
-                judgments, plan, None if out is None else RunFolder(out),
+                judgments, plan, None if out is None else RunFolder(out), dimensions=dimensions,
                 computing=computing_of(compute, workers, ray, deadline), progress=progress,
             )  # fmt: skip
         value: object = {"measurements": found.measurements, "verdicts": found.verdicts, "notes": found.notes}

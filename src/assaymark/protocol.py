@@ -2,20 +2,19 @@
 
 A person writes one TOML file. Every threshold of the sources is a field here, with the source's value as its default
 (departures are listed in ``docs/protocol.md`` with their reasons). `plan_hash` covers the canonical plan and every text
-it uses, so a changed anchor is a changed plan.
+it uses, so a changed anchor is a changed plan. Seasons and benchmarks share some of its tables.
 """
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from datetime import date
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from assaymark.errors import InputError, Problem
-from assaymark.records import AGGREGATE, DerivationKind, content_id, problems_of, sha256_text
+from assaymark.plan import BiasRules, Frozen, Human, Missing, OrderRules, read_plan, read_toml
+from assaymark.records import AGGREGATE, DerivationKind, content_id, sha256_text
 
 Name = Annotated[str, Field(min_length=1, max_length=120, pattern=r"^[^\x00-\x1f\[\]=,|]+$")]
 """A name that a study file gives: it stands in labels of measurements, so it has none of their signs."""
@@ -25,15 +24,6 @@ HUMAN_MODEL: Final = "human/table"
 
 HUMAN_FAMILY: Final = "human"
 """The family of every judge that is people."""
-
-GatingTest = Literal["auto", "cluster-t", "bootstrap", "sign-flip"]
-M = TypeVar("M", bound=BaseModel)
-
-
-class Frozen(BaseModel):
-    """Base of the parts of a study file: immutable, and an unknown key is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class JudgeSpec(Frozen):
@@ -173,14 +163,11 @@ class Gates(Frozen):
         return self
 
 
-class Inference(Frozen):
-    """How intervals and tests are made. ``auto`` is cluster t below 20 common clusters, else the bootstrap."""
+class Inference(OrderRules):
+    """How intervals and tests are made."""
 
-    gating_test: GatingTest = "auto"
-    alpha: float = Field(default=0.05, gt=0, lt=0.5)
     level: float = Field(default=0.95, gt=0.5, lt=1)
     resamples: int | None = Field(default=None, ge=1000, le=10_000_000, description="default max(10000, 40 m/alpha)")
-    share_alpha: bool = Field(default=True, description="one alpha for the whole study; see docs/decisions/0001")
     ddof: Literal[0, 1] = 1
     mde_sd: float = Field(default=1.0, gt=0)
     mde_power: float = Field(default=0.8, gt=0.5, lt=1)
@@ -280,16 +267,16 @@ class EngineChoice(Frozen):
     batch_poll_s: float = Field(default=60.0, gt=0, le=3600, description="between two looks at a batch")
 
 
-class Claims(Frozen):
+class Claims(BiasRules):
     """Which candidate claims are put to the gates; by default all kinds, for the aggregate and each dimension.
 
-    ``first`` is "X ranks first" for every agent, ``pairs`` "X scores above Y", ``rankings`` the whole order and the tie
-    classes found in it, ``cells`` one claim about each control cell that was judged.
+    ``first`` is "X ranks first" for every agent, ``pairs`` "X scores above Y", ``within`` "X and Y score within the
+    margin of each other" (the aggregate alone), ``cells`` one claim about each control cell that was judged.
     """
 
     first: bool = True
     pairs: bool = True
-    rankings: bool = True
+    within: bool = True
     cells: bool = True
     dimensions: tuple[str, ...] | None = Field(
         default=None, min_length=1, description="default: the aggregate and each dimension"
@@ -297,10 +284,8 @@ class Claims(Frozen):
 
     @model_validator(mode="after")
     def _something_to_decide(self) -> Claims:
-        if not (self.first or self.pairs or self.rankings):
-            raise ValueError(
-                "a study without any candidate claim decides nothing; set first, pairs or rankings to true"
-            )
+        if not (self.first or self.pairs or self.within):
+            raise ValueError("a study without any candidate claim decides nothing; set first, pairs or within to true")
         if self.dimensions is not None and len(set(self.dimensions)) < len(self.dimensions):
             raise ValueError(f"each dimension is named once (got {', '.join(self.dimensions)})")
         return self
@@ -309,7 +294,7 @@ class Claims(Frozen):
 class Study(Frozen):
     """A whole study file. See ``docs/protocol.md`` for every field, its source and its reason."""
 
-    version: Literal["1"] = "1"
+    version: Literal["2"] = "2"
     name: Name
     title: str = ""
     seed: int = Field(ge=0)
@@ -328,6 +313,8 @@ class Study(Frozen):
     anchor_probe: AnchorProbe | None = None
     datasheets: DatasheetLimits | None = None
     claims: Claims = Claims()
+    missing: Missing = Missing()
+    human: Human = Human()
     engine: EngineChoice = EngineChoice()
 
     @model_validator(mode="after")
@@ -382,60 +369,9 @@ class Study(Frozen):
         return tuple(kind for kind in self.records.derivations if kind != "honest")
 
     @property
-    def claim_alpha(self) -> float:
-        """The level at which one Holm family is tested.
-
-        The aggregate and the dimensions are separate families (ValueBlindBench section 3.9, extended to the
-        aggregate). Testing both at alpha gives equal agents an order claim in about twice alpha of all studies, so
-        they share it, unless the plan asks for only one of them.
-        """
-        wanted = self.claims.dimensions
-        both = wanted is None or (AGGREGATE in wanted and len(set(wanted)) > 1)
-        return self.inference.alpha / 2 if both and self.inference.share_alpha else self.inference.alpha
-
-    @property
     def families(self) -> tuple[str, ...]:
         """The judge families of the panel, in the order of their first judge."""
         return tuple(dict.fromkeys(judge.family for judge in self.judges))
-
-
-def read_toml(text: str, *, source: str) -> dict[str, Any]:
-    """The table in a TOML file that a person wrote.
-
-    Raises
-    ------
-    InputError
-        Not TOML, or a whole number longer than Python reads.
-    """
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as exc:
-        raise InputError(source, [Problem("", f"not TOML: {exc}")]) from None
-    except ValueError:
-        # The one other thing the reader raises.
-        raise InputError(source, [Problem("", "not TOML: a number with too many digits")]) from None
-
-
-def read_model(kind: type[M], text: str, *, source: str) -> M:
-    """A TOML file that a person wrote, as a model.
-
-    >>> read_model(JudgeSpec, 'name = "a"', source="judge.toml")
-    Traceback (most recent call last):
-        ...
-    assaymark.errors.InputError: judge.toml: 2 problems
-      model: field required (got {'name': 'a'})
-      family: field required (got {'name': 'a'})
-
-    Raises
-    ------
-    InputError
-        Not TOML, or fields that are wrong, missing or unknown: all of them at once.
-    """
-    raw = read_toml(text, source=source)
-    try:
-        return kind.model_validate(raw)
-    except ValidationError as exc:
-        raise InputError(source, problems_of(exc)) from None
 
 
 def parse_study(text: str, *, source: str = "study.toml") -> Study:
@@ -444,9 +380,9 @@ def parse_study(text: str, *, source: str = "study.toml") -> Study:
     Raises
     ------
     InputError
-        Not TOML, or fields that are wrong, missing or unknown: all of them at once.
+        Not TOML, of version 1, or fields that are wrong, missing or unknown: all of them at once.
     """
-    return read_model(Study, text, source=source)
+    return read_plan(Study, read_toml(text, source=source), source=source)
 
 
 def plan_hash(study: Study, texts: Mapping[str, str], tables: Mapping[str, str] | None = None) -> str:
@@ -461,7 +397,7 @@ def plan_hash(study: Study, texts: Mapping[str, str], tables: Mapping[str, str] 
     tables : mapping of table name to sha256, optional
         The imported records the plan is locked on.
     """
-    plan = study.model_dump(mode="json", exclude={"engine"})
+    plan = study.model_dump(mode="json", exclude={"engine": True, "human": {"grades"}})
     return content_id(
         {
             "plan": plan,

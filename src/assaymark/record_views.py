@@ -1,6 +1,6 @@
-"""How the records that people hold in their hands show themselves: as a row of a table, and as a line of text.
+"""How records show themselves in a notebook and in a terminal: as a row of a table, and as a line of text.
 
-A verdict that withholds its claim shows what the claim is about and never its sentence, as on the pages.
+A verdict whose claim is not supported shows what the claim is about and never its sentence, as on the pages.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from typing import Any, Final
 from assaymark.display import MARKS, Grid, Heading, Note, Part, Said, Shown, plain
 from assaymark.typography import NBSP, bounds, clean, count, count_of, number, prose, why_undefined
 
-_EVERY: Final = frozenset(("above", "band", "beats", "cell", "first", "gate", "gates", "ranking", "tie"))
-"""Kinds of claims that are made of all alike. The subjects of any other say by themselves who is ahead."""
+_EVERY: Final = frozenset(("above", "band", "beats", "cell", "first", "gate", "gates", "within"))
+"""Kinds of claims that are made of all alike. The subjects of any other would show who is ahead."""
+_OF_ALL: Final = frozenset(("agreement", "adversarial", "datasheets", "preregistration"))
+"""Fields that limit the first rank of every agent alike."""
 
 
 class ShownDecision(Shown):
@@ -101,7 +103,7 @@ class ShownMeasurement(Shown):
 
 
 class ShownVerdict(Shown):
-    """What a verdict shows: its level, the sentence that may be said with its condition, and what decided."""
+    """What a verdict shows: its level, the supported sentence with its condition, and what decided."""
 
     __slots__ = ()
     claim: Any
@@ -118,26 +120,26 @@ class ShownVerdict(Shown):
 
     @property
     def said(self) -> str:
-        """The claim as it may be shown: its sentence, or for one that is withheld what it is about and no more."""
+        """The claim as it may be shown: its sentence, or for one that is not supported what it is about and no more."""
         if self.publication_level != "no-claim":
             return prose(self.claim.statement, 400)
         kind = clean(self.claim.id.partition("[")[0], 40)
         about = ", ".join(sorted(clean(name, 80) for name in self.claim.subjects))
         named = f": {about}" if kind.rpartition(".")[2] in _EVERY else ""
-        return f"withheld ({kind}{named}; {clean(self.claim.dimension, 60)})"
+        return f"not supported ({kind}{named}; {clean(self.claim.dimension, 60)})"
 
     def _cells(self) -> dict[str, str]:
         said = self.publication_level != "no-claim"
-        # Of several first places that are withheld, the one whose stability differs is the leader's.
+        # Of several first ranks that are not supported, the one that another check stops is the leader's.
         leads = not said and self.claim.id.startswith("first[")
         return {
             "Level": f"{MARKS[self.publication_level]}{NBSP}{self.publication_level}",
             "Claim": self.said,
             "Say also": prose(self.condition or "", 400) if said else "",
             "Agreement": self.agreement_status,
-            "Stability": "withheld" if leads else self.stability_status,
+            "Stability": "not shown" if leads else self.stability_status,
             "Controls": self.adversarial_status,
-            "Decided by": ", ".join(name for name in self.binding if not (leads and name == "stability")),
+            "Decided by": ", ".join(name for name in self.binding if not leads or name in _OF_ALL),
         }
 
     def _parts(self) -> Iterator[Part]:

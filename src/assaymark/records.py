@@ -43,9 +43,20 @@ SlotVerdict = Literal["1", "2", "tie", "abstain", "invalid"]
 JudgmentStatus = Literal["ok", "invalid", "refused"]
 Scope = Literal["aggregate-ranking", "dimension-ranking", "pairwise-contrast", "adversarial-cell", "benchmark"]
 AgreementStatus = Literal["publish", "methodology", "halt", "not judged"]
-StabilityStatus = Literal["stable", "tie-class", "judge-dependent", "rule-dependent"]
+StabilityStatus = Literal["stable", "tie-class", "judge-dependent", "rule-dependent", "not tested"]
 AdversarialStatus = Literal["passed", "construct-sensitive", "contaminated", "not tested", "not judged"]
 Level = Literal["headline", "qualified", "no-claim"]
+PairState = Literal[
+    "ordered", "ordered-by-less-than-the-margin", "within-the-margin", "not-resolved", "cannot-be-tested"
+]
+StabilityState = Literal["stable", "rests-on", "reversed-without", "not-measurable"]
+OwnFamilyState = Literal[
+    "clear", "rests-on-own-family", "turns-without-own-family", "no-disinterested-judge", "unknown", "not-applicable"
+]
+LengthState = Literal["clear", "may-be-length", "length", "not-tested", "not-applicable"]
+DistinctState = Literal["passed", "not-told-apart", "smaller", "not-tested", "not-applicable"]
+OtherJudgesState = Literal["yes", "no", "not-tested", "not-applicable"]
+AnchorState = Literal["not-tested", "confirms", "undecided", "contradicts"]
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -418,12 +429,41 @@ class Claim(Shown):
 
 
 @record
-class Verdict(ShownVerdict):
-    """The deliverable: what may be said, and why (ValueBlindBench section 3.8). A bare score is malformed.
+class Condition(Shown):
+    """One sentence that has to be said with a claim; ``id`` names its kind for programs."""
 
-    ``condition`` is the sentence that must be said with a qualified claim; ``binding`` names the fields of the tuple
-    that decided the level; ``measurements`` are the ids it rests on; ``amended`` names the plan fields that were
-    changed after the lock and before the judging.
+    id: str
+    text: str
+
+
+@record
+class Cap(Shown):
+    """One field that keeps a claim at ``level`` or below, and whether the human anchor lifts it."""
+
+    field: str
+    level: Level
+    lifted: bool = False
+
+
+@record
+class StabilityFinding(Shown):
+    """What leaving out each judge family does to an order, and the families whose absence decides it."""
+
+    state: StabilityState
+    families: tuple[str, ...] = ()
+
+
+@record
+class Verdict(ShownVerdict):
+    """The deliverable: which sentence the scores support, and why (ValueBlindBench section 3.8).
+
+    ``conditions`` are the sentences that have to be said with the claim, and ``condition`` is their texts joined;
+    ``binding`` names the fields that decided the level; ``caps`` lists every field that limits it, lowest level first;
+    ``measurements`` are the ids it rests on; ``amended`` names the plan fields that were changed after the lock and
+    before the judging. ``p`` is that of the contrast, ``p_adjusted`` that in the order procedure, and
+    ``p_adjusted_headline`` that in its second run, where length may explain the difference (a first place has the
+    largest of its contrasts). ``stability`` is None where no judge family was left out to decide. The five states name
+    what each bias test found, in one word.
     """
 
     claim: Claim
@@ -438,3 +478,16 @@ class Verdict(ShownVerdict):
     condition: str | None = None
     fragility: Mapping[str, Level] = field(default_factory=dict)
     amended: tuple[str, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    caps: tuple[Cap, ...] = ()
+    pair_state: PairState | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    p_adjusted_headline: float | None = None
+    stability: StabilityFinding | None = None
+    own_family: OwnFamilyState = "not-applicable"
+    length: LengthState = "not-applicable"
+    distinct: DistinctState = "not-applicable"
+    other_judges: OtherJudgesState = "not-applicable"
+    human_anchor: AnchorState = "not-tested"
+    preregistered: bool = True

@@ -93,6 +93,41 @@ def test_the_terse_agent_is_terse_and_the_steward_is_not():
     assert max(lengths["reference/equal-weight"]) < 60 < 150 < min(lengths["reference/steward"])
 
 
+def test_memos_of_ordinary_length_are_alike_in_length():
+    """So that length explains nothing between the agents of the shipped study that differ in quality."""
+    means = {
+        name: np.mean([np.log2(token_count(judged_text(asked(spec(name, seed=1), one)[0]))) for one in some_cycles()])
+        for name in (MIXED, "reference/inverse-volatility")
+    }
+    assert means["reference/inverse-volatility"] == pytest.approx(means[MIXED], abs=0.06)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_a_brief_agent_decides_alike_and_gives_no_reason_in_that_share_of_its_texts(share):
+    found = []
+    for cycle in some_cycles(count=12):
+        full, _ = asked(spec(MIXED, seed=1, args={"style": "dogwood"}), cycle)
+        brief, _ = asked(spec(MIXED, seed=1, args={"style": "dogwood", "brief": share}), cycle)
+        assert brief.actions == full.actions
+        assert brief.confidence == full.confidence
+        text = judged_text(brief)
+        assert text.startswith(SIGNATURES["dogwood"])
+        found.append(not any(char.isdigit() for char in text) and token_count(text) < 20)
+        assert found[-1] or text == judged_text(full)
+    assert np.mean(found) == pytest.approx(share, abs=0.35 if share == 0.5 else 0)
+
+
+def test_a_careful_diversifier_that_holds_nothing_says_so():
+    context = some_cycles()[0].context
+    kept = tuple(one for one in context.constraints if one.kind != "min_cash")
+    constraints = (*kept, Constraint(kind="min_cash", limit=1.0, unit="nav"))
+    book = replace(context.portfolio, cash=1e5, nav=1e5, positions={})
+    seen = observe(replace(context, constraints=constraints, portfolio=book))
+    draft = COMPOSERS["reference/inverse-volatility"](seen, "")
+    assert draft.orders == ()
+    assert "Nothing is held." in draft.text
+
+
 @pytest.mark.parametrize("style", SIGNATURES)
 def test_a_style_changes_the_opening_and_nothing_else(style):
     plain, _ = asked(spec("reference/steward"), some_cycles()[0])
@@ -116,7 +151,12 @@ def test_the_prompt_is_read_back_as_it_was_written():
 def test_arguments_and_prompts_that_cannot_be_used_are_said():
     assert agent_argument_problems("reference/momentum", {"style": "alder"}) == []
     assert agent_argument_problems("openai/gpt", {"whatever": 1}) == []
-    assert agent_argument_problems("reference/momentum", {"speed": 1}) == ["argument speed is unknown (allowed: style)"]
+    assert agent_argument_problems("reference/momentum", {"speed": 1}) == [
+        "argument speed is unknown (allowed: style, brief)"
+    ]
+    for share in (-0.1, 1.1, float("nan"), True, "often", None):
+        (problem,) = agent_argument_problems("reference/momentum", {"brief": share})
+        assert problem.startswith("argument brief must be a share in 0..1 (got ")
     call = CallSpec(model="reference/momentum", messages=(Message("user", (Text.of("hello"),)),), template="")
     with pytest.raises(ModelError, match="reference/momentum cannot read the prompt"):
         asyncio.run(MODELS["reference/momentum"].complete(call))

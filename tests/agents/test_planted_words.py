@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assaymark.agents import reference_agents
-from assaymark.agents.composers import directional, equal_weight, minimum_variance, steward
+from assaymark.agents.composers import directional, equal_weight, inverse_volatility, minimum_variance, steward
 from assaymark.agents.composers.planted import WORDS, planted_words
 from assaymark.prompting.styles import SIGNATURES
 
@@ -24,6 +24,7 @@ def test_every_reference_agent_has_its_words():
         ("reference/contrarian", directional.INVESTED),
         ("reference/minimum-variance", minimum_variance.INVESTED),
         ("reference/equal-weight", equal_weight.INVESTED),
+        ("reference/inverse-volatility", inverse_volatility.INVESTED),
         ("reference/steward", steward.INVESTED),
     ],
 )
@@ -39,7 +40,14 @@ def test_a_house_style_is_said_with_its_opening_words(style):
     assert found.properties[:-1] == WORDS["reference/steward"].properties
 
 
-@pytest.mark.parametrize("args", [{}, {"style": "plain"}])
+def test_a_share_of_brief_texts_is_said_before_the_style():
+    found = planted_words("reference/mixed", {"style": "dogwood", "brief": 0.8})
+    assert found is not None
+    assert found.properties[-2] == "gives its orders and no reason in 80\u00a0% of its texts"
+    assert SIGNATURES["dogwood"] in found.properties[-1]
+
+
+@pytest.mark.parametrize("args", [{}, {"style": "plain"}, {"brief": 0.0}])
 def test_without_a_style_nothing_is_added(args):
     assert planted_words("reference/mixed", args) == WORDS["reference/mixed"]
 

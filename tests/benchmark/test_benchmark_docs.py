@@ -12,6 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from assaymark.benchmark.plan import BenchPlan, Market, Pipeline, Questions, parse_plan
+from assaymark.plan import BiasRules, Missing, OrderRules
 from assaymark.protocol import EngineChoice
 from assaymark.workflow.bench_files import Wanted, plan_text
 
@@ -23,6 +24,9 @@ TABLES: dict[str, type[BaseModel]] = {
     "market": Market,
     "pipeline": Pipeline,
     "questions": Questions,
+    "inference": OrderRules,
+    "missing": Missing,
+    "claims": BiasRules,
     "engine": EngineChoice,
 }
 

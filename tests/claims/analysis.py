@@ -28,10 +28,14 @@ def panel(
     *,
     dimension: str = "aggregate",
     p: float | Mapping[tuple[str, str], float] = 1e-4,
+    p_drop: float = 1e-4,
     dropped: Mapping[str, Mapping[str, float]] | None = None,
     never: frozenset[frozenset[str]] = frozenset(),
 ) -> list[Measurement]:
-    """Effects, contrasts and drops of agents with these levels; ``dropped`` gives other levels without a family."""
+    """Effects, contrasts and drops of agents with these levels; ``dropped`` gives other levels without a family.
+
+    ``p_drop`` is the p-value of every contrast without a family, adjusted or not.
+    """
     found = []
     without = {family: (dropped or {}).get(family, levels) for family in FAMILIES}
     for agent, level in levels.items():
@@ -43,27 +47,29 @@ def panel(
         found.append(measured("lofo.rho", {"dimension": dimension, "dropped": family}, 1.0))
     for pair in combinations(sorted(levels), 2):
         high, low = sorted(pair, key=lambda agent: (-levels[agent], agent))
-        found += _pair(dimension, high, low, levels, p, without, frozenset(pair) in never)
+        found += _pair(dimension, high, low, levels, p, p_drop, without, frozenset(pair) in never)
     return found
 
 
-def _pair(dimension, high, low, levels, p, without, apart):
+def _pair(dimension, high, low, levels, p, p_drop, without, apart):
     labels = {"dimension": dimension, "high": high, "low": low}
     if apart:
-        detail = {"p": 1.0, "p_holm": 1.0, "p_cluster_t": None, "p_bootstrap": None, "cluster_sums": {}}
-        return [measured("contrast", labels, None, n=0, n_of="common cycles", state="never compared", detail=detail)]
+        state = "cannot be tested (0 common clusters; 3 are needed, 5 or more to have a chance)"
+        detail = {"p": 1.0, "clusters": 0, "cluster_sums": {}}
+        return [measured("contrast", labels, None, n=0, n_of="common cycles", state=state, detail=detail)]
     value = p if isinstance(p, float) else p.get((high, low), 1e-4)
     detail = {
-        "gating": "cluster-t",
         "p": value,
         "p_cluster_t": value,
         "p_bootstrap": value / 10,
+        "clusters": 8,
         "cluster_sums": {"c1": [1.0, 2]},
     }
     gap = levels[high] - levels[low]
     found = [measured("contrast", labels, gap, n_of="common cycles", detail=detail)]
     for family, other in without.items():
-        found.append(measured("lofo.contrast", {**labels, "dropped": family}, other[high] - other[low]))
+        left = {"p": p_drop, "p_adjusted": p_drop}
+        found.append(measured("lofo.contrast", {**labels, "dropped": family}, other[high] - other[low], detail=left))
     return found
 
 

@@ -1,107 +1,195 @@
-"""A whole analysis whose tables belong together: agents from a simulator, control cells and a probe by hand."""
+"""Whole analyses whose tables belong together: agents, judges, lengths and gaps from a simulator, control cells too."""
 
 from __future__ import annotations
 
+import copy
+import json
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 from analysis import measured
-from test_null import study as simulated
+from made_cells import cell
+from test_null import NOW, decision
 
-from assaymark.claims import decide_claims, index
-from assaymark.metrology import analyse, cluster_t, holm, kappa_of_table, score_table, wilson
+from assaymark.claims import certificate, certificates, decide_claims, index
+from assaymark.metrology import analyse, cluster_t, score_table
+from assaymark.metrology.cells import cell_measurements
 from assaymark.protocol import parse_study
-from assaymark.records import Measurement
+from assaymark.records import Agent, Decision, Judgment, Measurement, canonical_json
 
-PLAN = parse_study(
-    'name = "s"\nseed = 1\n'
-    + "".join(f'[[judges]]\nname = "j{j}"\nmodel = "reference/auditor"\nfamily = "f{j}"\n' for j in range(3))
-)
-FALLING = {"cell_a"}
-CELLS = {"cell_a": -2.9, "cell_b": -0.8, "paraphrase": 0.05}
-CLUSTERS = [f"regime-{c}" for c in range(6)]
+Design = dict[str, Any]
+
+BASE: Design = {
+    "agents": 4,
+    "judges": 3,
+    "dimensions": 2,
+    "clusters": 6,
+    "cycles": 4,
+    "leader": 1.0,
+    "noise": 0.25,  # how differently agents react to clusters
+    "families": None,  # of the judges; default: each its own
+    "conflicts": 0,  # so many agents share a family with a judge of the same number
+    "lengths": None,  # None: not known; "alike" for all agents, "longer" for the leader, "fixed" within agents
+    "missing": 0.0,  # share of grades that did not come
+    "absent": {},  # agent: clusters in which it has no record
+    "dated": False,
+    "cells": False,
+    "beside": False,  # a probe, terse agents and a rerun at equal length
+    "plan": "",
+    "preregistered": True,
+}
+DESIGNS: dict[str, Design] = {
+    "plain": {"cells": True, "beside": True},
+    "nine clusters": {"clusters": 9, "agents": 3},
+    "seventeen clusters": {"clusters": 17, "cycles": 2, "agents": 3, "leader": 0.5},
+    "one agent": {"agents": 1},
+    "two agents": {"agents": 2},
+    "one dimension": {"dimensions": 1, "leader": 0.7},
+    "three dimensions of five agents": {"agents": 5, "dimensions": 3, "clusters": 8, "leader": 1.5},
+    "lengths": {"lengths": "longer", "leader": 0.5, "clusters": 8},
+    "fixed lengths": {"lengths": "fixed", "agents": 3},
+    "style": {"lengths": "longer", "leader": 0.7, "clusters": 8, "plan": 'claims.length = ["log2", "digits"]'},
+    "digits": {"lengths": "alike", "agents": 3, "plan": 'claims.length = ["digits"]'},
+    "conflicts": {"conflicts": 2, "lengths": "alike", "leader": 0.9, "clusters": 8},
+    "nobody without an interest": {"agents": 2, "judges": 2, "conflicts": 2, "lengths": "alike"},
+    "two clusters": {"clusters": 2, "agents": 3},
+    "three clusters": {"clusters": 3, "agents": 3},
+    "an agent that is often absent": {"absent": {3: (0, 1, 2, 3), 2: (0,)}},
+    "missing grades": {"missing": 0.1, "lengths": "alike", "conflicts": 1},
+    "weeks": {"dated": True, "clusters": 26, "cycles": 2, "lengths": "alike", "conflicts": 1, "noise": 0.5},
+    "few weeks": {"dated": True, "clusters": 14, "cycles": 2, "absent": {3: (0, 5, 6)}},
+    "too few weeks": {"dated": True, "clusters": 8, "cycles": 2, "agents": 3},
+    "any judges": {"judges": 4, "plan": 'claims.judges = "any"', "leader": 1.5},
+    "two families of four judges": {"judges": 4, "families": ("f0", "f0", "f1", "f1")},
+    "one family": {"families": ("f0", "f0", "f0")},
+    "own variance": {"plan": 'inference.test = "own-variance"'},
+    "other shares": {"plan": "inference.aggregate_share = 0.6\ninference.margin = 0.2\ninference.alpha = 0.1",
+                     "leader": 0.6},
+    "one scale": {"plan": 'claims.dimensions = ["d1"]'},
+    "after the scores": {"preregistered": False},
+    "a leader among six": {"agents": 6, "dimensions": 1, "leader": 0.7, "noise": 0.3,
+                           "plan": 'claims.dimensions = ["aggregate"]'},
+    "equal agents": {"leader": 0.0, "noise": 0.02, "clusters": 8, "cycles": 8},
+}  # fmt: skip
+"""What can make a certificate hold something else."""
+
+
+def plan_of(design: Design):
+    families = design["families"] or tuple(f"f{j}" for j in range(design["judges"]))
+    judges = "".join(
+        f'[[judges]]\nname = "j{j}"\nmodel = "reference/auditor"\nfamily = "{family}"\n'
+        for j, family in enumerate(families)
+    )
+    return parse_study(f'name = "s"\nseed = 1\n{design["plan"]}\n{judges}')
+
+
+def record(design: Design, agent: int, cluster: int, cycle: int) -> Decision:
+    found = decision(agent, cluster, cycle)
+    family = f"f{agent}" if agent < design["conflicts"] else f"other-{agent}"
+    where = f"2026-W{cluster + 1:02d}" if design["dated"] else f"regime-{cluster}"
+    return replace(found, cluster=where, decided_at=NOW, agent=Agent(id=found.agent.id, family=family))
+
+
+def simulated(design: Design, rng: np.random.Generator):
+    """Judgments, decisions and lengths of one study."""
+    judgments, decisions, lengths = [], [], {}
+    names = [f"d{d}" for d in range(design["dimensions"])]
+    families = [judge.family for judge in plan_of(design).judges]
+    for cluster in range(design["clusters"]):
+        liking = rng.normal(0, design["noise"], (design["agents"], len(names)))
+        for cycle in range(design["cycles"]):
+            task = rng.normal(0, 0.3)
+            for agent in range(design["agents"]):
+                made = record(design, agent, cluster, cycle)
+                quality = 3.0 + task + design["leader"] * (agent == 0) - 0.05 * agent + liking[agent]
+                quality = quality + rng.normal(0, 0.6) + rng.normal(0, 0.4, len(names))
+                longer = 1.3 if design["lengths"] == "longer" and agent == 0 else 1.0
+                spread = 0.0 if design["lengths"] == "fixed" else 0.2
+                lengths[made.record_id] = int(longer * (100 + 7 * agent) * np.exp(rng.normal(0, spread)))
+                grades = np.clip(np.floor(quality + rng.normal(0, 0.5, (len(families), len(names))) + 0.5), 1, 5)
+                there = rng.random(len(families)) >= design["missing"]
+                if cluster in design["absent"].get(agent, ()):
+                    continue
+                decisions.append(made)
+                judgments += [
+                    Judgment(
+                        trajectory=made.record_id,
+                        judge=f"j{j}",
+                        family=family,
+                        rubric="v1.0",
+                        trial=1,
+                        status="ok" if there[j] else "invalid",
+                        scores=dict(zip(names, grades[j].tolist(), strict=True)) if there[j] else {},
+                        call_key="k",
+                    )
+                    for j, family in enumerate(families)
+                ]
+    return judgments, decisions, lengths if design["lengths"] else None
 
 
 @cache
-def analysed(clusters: int = 6) -> tuple[Measurement, ...]:
-    """Four agents, the first a point better; two dimensions of six, so that certificates stay small."""
-    judgments, decisions = simulated(np.random.default_rng(5), clusters=clusters, cycles=4, leader=1.0)
-    kept = [replace(one, scores={name: one.scores[name] for name in ("d0", "d1")}) for one in judgments]
-    found = analyse(score_table(kept, decisions), PLAN, rng=np.random.default_rng(1))
-    return (*found, *control_cells(), *shares(found), outside(found))
+def analysed(name: str) -> tuple[Measurement, ...]:
+    """Every measurement of one design."""
+    design = BASE | DESIGNS[name]
+    plan, rng = plan_of(design), np.random.default_rng(5)
+    judgments, decisions, lengths = simulated(design, rng)
+    table = score_table(judgments, decisions, lengths=lengths)
+    style = (
+        {"digits": {one.record_id: float(rng.poisson(5)) for one in decisions}} if "digits" in design["plan"] else {}
+    )
+    found = list(analyse(table, plan, rng=np.random.default_rng(1), style=style or None))
+    if design["cells"]:
+        found += cell_measurements(table, control_cells(table, rng), plan, rng=np.random.default_rng(2))
+    if design["beside"]:
+        found += [*shares(found), outside(found)]
+    return tuple(found)
 
 
-def control_cells() -> list[Measurement]:
-    """Gates with their drops and halos, all from the same differences by cluster."""
-    rng = np.random.default_rng(3)
-    judges = {cell: shift + rng.normal(0, 0.2, (3, 60)) for cell, shift in CELLS.items()}
-    differences = {
-        cell: [rows.mean(axis=0), *(np.delete(rows, j, axis=0).mean(axis=0) for j in range(3))]
-        for cell, rows in judges.items()
-    }
-    where = np.repeat(CLUSTERS, 10)
-    tests = {cell: [cluster_t(rows, where) for rows in parts] for cell, parts in differences.items()}
-    p = {cell: [_one_sided(cell, test) for test in found] for cell, found in tests.items()}
-    adjusted = [dict(zip(CELLS, holm([p[cell][v] for cell in CELLS]).tolist(), strict=True)) for v in range(4)]
-    found = []
-    for cell, parts in differences.items():
-        for v, name in enumerate(("panel", "f0", "f1", "f2")):
-            test = tests[cell][v]
-            detail = {"outcome": _outcome(cell), "p": p[cell][v], "p_holm": adjusted[v][cell]}
-            labels = {"cell": cell} if name == "panel" else {"cell": cell, "dropped": name}
-            if name == "panel":
-                sums = {c: [float(parts[0][where == c].sum()), 10] for c in CLUSTERS}
-                detail |= {"cluster_sums": sums, "primary": "panel"}
-            found.append(
-                measured(
-                    "cell.gate" if name == "panel" else "cell.drop",
-                    labels,
-                    test.difference,
-                    n=60,
-                    low=test.low,
-                    high=test.high,
-                    level=0.95,
-                    detail=detail,
-                )
-            )
-        gap = tests[cell][0].difference - tests[cell][1].difference
-        found.append(measured("cell.halo", {"cell": cell}, gap, n=60, detail={"family": "f0", "triggered": False}))
-        found.append(_cell_kappa(cell))
-    return found
+def control_cells(table, rng):
+    """Wrong texts that score low, terse ones that lose a little, and paraphrases that lose nothing."""
+    honest = table.scores
 
+    def scored(kind, scores, parents=None):
+        rows = np.resize(np.arange(table.n), len(scores))
+        fields = {one: getattr(table, one) for one in ("agents", "clusters", "judges", "families", "dimensions")}
+        made = replace(
+            table,
+            **fields,
+            trajectories=tuple(f"{kind}-{k}" for k in range(len(scores))),
+            cycles=tuple(f"{kind}-{k}" for k in range(len(scores))),
+            cycle=np.arange(len(scores)),
+            agent=table.agent[rows],
+            cluster=table.cluster[rows],
+            formats=("v1",),
+            format=np.zeros(len(scores), dtype=np.int64),
+            scores=np.clip(np.floor(scores + 0.5), 1, 5),
+            mean=None,
+            first=None,
+            trials={judge: np.zeros((0, 1)) for judge in table.judges},
+            incomplete=None,
+            lacking=None,
+        )
+        return cell(kind, made, parents=parents, composer="f0")
 
-def _one_sided(cell: str, test) -> float:
-    if cell not in FALLING:
-        return test.p
-    return test.p / 2 if test.difference < 0 else 1 - test.p / 2
-
-
-def _outcome(cell: str) -> str:
-    return {"cell_a": "passed", "cell_b": "verbosity-bias", "paraphrase": "invariant"}[cell]
-
-
-def _cell_kappa(cell: str) -> Measurement:
-    """Judges who agree in pairs, on two of five categories."""
-    table = [[0] * 5 for _ in range(5)]
-    table[0][:2], table[1][:2] = [20, 5], [5, 30]
-    value = kappa_of_table(table)
-    pairs = ("j0|j1", "j0|j2", "j1|j2")
-    detail = {"pairs": dict.fromkeys(pairs, value), "tables": dict.fromkeys(pairs, table), "clusters": 6}
-    return measured("cell.kappa", {"cell": cell, "dimension": "aggregate"}, value, n=60, detail=detail)
+    noise = rng.normal(0, 0.3, honest[:48].shape)
+    return [
+        scored("cell_a", 1.4 + noise),
+        scored("cell_b", honest[:48] - 1.2 + noise),
+        scored("paraphrase", honest[:48] + 0.1 * noise, parents=table.trajectories[:48]),
+    ]
 
 
 def shares(found) -> list[Measurement]:
     """One mostly terse agent, and a rerun at equal length that bears one of its comparisons."""
-    below = {"agent-0": 0, "agent-1": 200, "agent-2": 10, "agent-3": 125}
-    terse = []
-    for agent, count in below.items():
-        low, high = wilson(count, 250)
-        detail = {"below": count, "tokens": 60}
-        terse.append(measured("terse.share", {"agent": agent}, count / 250, n=250, low=low, high=high, detail=detail))
+    below = {"agent-0": 5, "agent-1": 200, "agent-2": 10, "agent-3": 125}
+    terse = [
+        measured("terse.share", {"agent": agent}, count / 250, n=250, detail={"below": count, "tokens": 60})
+        for agent, count in below.items()
+    ]
     labels = next(m.labels for m in found if m.name == "contrast" and {"agent-0", "agent-1"} <= set(m.labels.values()))
-    rerun = measured("length_matched.contrast", labels, 0.7, detail={"p": 1e-5, "p_holm": 6e-5})
-    return [*terse, rerun]
+    return [*terse, measured("length_matched.contrast", labels, 0.7, detail={"p": 1e-5, "p_holm": 6e-5})]
 
 
 def outside(found) -> Measurement:
@@ -110,9 +198,9 @@ def outside(found) -> Measurement:
         m.labels for m in found if m.name == "contrast" and m.labels["dimension"] == "aggregate" and m.detail["p"] > 0.1
     )
     differences = np.random.default_rng(4).normal(0.02, 0.4, 60)
-    where = np.repeat(CLUSTERS, 10)
+    where = np.repeat([f"regime-{c}" for c in range(6)], 10)
     test = cluster_t(differences, where)
-    sums = {c: [float(differences[where == c].sum()), 10] for c in CLUSTERS}
+    sums = {str(c): [float(differences[where == c].sum()), 10] for c in np.unique(where)}
     detail = {"judge": "deepseek", "family": "outside", "p": test.p, "cluster_sums": sums}
     return measured(
         "probe.contrast", labels, test.difference, n=60, low=test.low, high=test.high, level=0.95, detail=detail
@@ -120,8 +208,59 @@ def outside(found) -> Measurement:
 
 
 @cache
-def decided(clusters: int = 6):
-    """The verdicts on it, by claim id, and the index they follow from."""
-    measurements = analysed(clusters)
-    verdicts = decide_claims(measurements, PLAN, "f" * 64, amended=["gates.publish", "claims.first"])
-    return {verdict.claim.id: verdict for verdict in verdicts}, index(measurements)
+def decided(name: str = "plain"):
+    """The verdicts of one design by claim id, the index they follow from, and the plan."""
+    design = BASE | DESIGNS[name]
+    measurements, plan = analysed(name), plan_of(design)
+    verdicts = decide_claims(
+        measurements,
+        plan,
+        "f" * 64,
+        amended=["gates.publish", "claims.first"],
+        preregistered=design["preregistered"],
+    )
+    return {verdict.claim.id: verdict for verdict in verdicts}, index(measurements), plan
+
+
+def certified(claim: str, name: str = "plain"):
+    """The certificate of one claim of one design."""
+    verdicts, known, plan = decided(name)
+    return certificate(verdicts[claim], known, plan)
+
+
+def written(made):
+    """A certificate as it is read from its file."""
+    return json.loads(canonical_json(made))
+
+
+@cache
+def every(name):
+    """The certificates of all claims of one design."""
+    verdicts, known, plan = decided(name)
+    return {
+        claim: written(one) for claim, one in zip(verdicts, certificates(verdicts.values(), known, plan), strict=True)
+    }
+
+
+CHOSEN = [
+    ("plain", "first[agent=agent-0,dimension=aggregate]"),
+    ("plain", "first[agent=agent-1,dimension=d0]"),
+    ("plain", "above[dimension=aggregate,high=agent-0,low=agent-1]"),
+    ("plain", "cell[cell=cell_b]"),
+    ("conflicts", "above[dimension=d0,high=agent-0,low=agent-1]"),
+    ("conflicts", "within[dimension=aggregate,high=agent-0,low=agent-1]"),
+    ("style", "above[dimension=d0,high=agent-0,low=agent-1]"),
+    ("weeks", "above[dimension=aggregate,high=agent-0,low=agent-1]"),
+    ("missing grades", "above[dimension=aggregate,high=agent-0,low=agent-1]"),
+    ("an agent that is often absent", "first[agent=agent-3,dimension=aggregate]"),
+]
+
+
+def tampered(found, *path, value):
+    found = copy.deepcopy(found)
+    *where, last = path
+    place = found
+    for step in where:
+        place = place[step]
+    place[last] = value
+    return found

@@ -150,7 +150,6 @@ def test_a_mostly_terse_agent_makes_every_comparison_with_it_construct_sensitive
         "first[agent=oak,dimension=aggregate]",
         "above[dimension=aggregate,high=ash,low=elm]",
         "above[dimension=aggregate,high=elm,low=oak]",
-        "ranking[dimension=aggregate]",
     }
     assert (
         "84.4 % of the rationales of elm have fewer than 60 tokens."
@@ -169,8 +168,8 @@ def test_mostly_means_above_the_share(share, status):
     ("value", "p", "status"),
     [
         (0.4, 0.02, "passed"),
-        (0.4, 0.025, "passed"),  # the level of one family of two at .05
-        (0.4, 0.026, "construct-sensitive"),
+        (0.4, 0.05, "passed"),
+        (0.4, 0.051, "construct-sensitive"),
         (-0.4, 0.001, "construct-sensitive"),
         (0.0, 0.001, "construct-sensitive"),
     ],
@@ -198,7 +197,8 @@ def test_terse_agents_count_where_no_cell_was_run():
     assert "No control texts were graded" in verdict.condition
 
 
-def test_a_class_compares_nobody():
+def test_an_equivalence_compares_nobody():
     clean = [kappa(0.72), *panel(LEVELS, p=0.5)]
     found = verdicts(*passed(), terse("oak", 0.9), clean=clean)
-    assert found["tie[agents=ash+elm+oak,dimension=aggregate]"].adversarial_status == "passed"
+    near = [verdict for name, verdict in found.items() if name.startswith("within") and "oak" in name]
+    assert {verdict.adversarial_status for verdict in near} == {"passed"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from analysis import gate, halo, kappa, measured, panel, without
 
-from assaymark.claims import decide_claims, kind_of, withheld_phrase
+from assaymark.claims import decide_claims, kind_of, suppressed_phrase
 from assaymark.protocol import parse_study
 
 STUDY = parse_study(
@@ -14,15 +14,17 @@ STUDY = parse_study(
 )
 
 
-def cell_kappa(value, cell="cell_a", **more):
-    state = "ok" if value is not None else "undefined: both judges gave one rating"
-    return measured("cell.kappa", {"cell": cell, "dimension": "aggregate"}, value, state=state, **more)
+def agreed(kappa=0.6, cell="cell_a", *, unanimous=True, left_out=True):
+    """Whether the judge families agree on the cell's difference from honest records."""
+    state = "ok" if kappa is not None else "undefined: two judge families gave one rating each"
+    detail = {"unanimous": unanimous, "leave_one_out": left_out}
+    return measured("cell.agreement", {"cell": cell}, kappa, state=state, detail=detail)
 
 
 def whole(cell="cell_a", outcome="passed", value=-2.9):
-    """A cell whose outcome no drop changes, agreed on by the judges, without a judge of its composer's family."""
+    """A cell that every judge family sees alike, without a judge of its composer's family."""
     drops = [without(cell, family, value, outcome) for family in ("fa", "fb")]
-    return [gate(cell, outcome, value), cell_kappa(0.6, cell), halo(cell, 0.0, None), *drops]
+    return [gate(cell, outcome, value), agreed(cell=cell), halo(cell, 0.0, None), *drops]
 
 
 def claim_on(measurements, cell="cell_a"):
@@ -66,28 +68,29 @@ def test_each_outcome_has_its_sentence(cell, outcome, statement):
     assert statement in claim_on(whole(cell, outcome), cell).claim.statement
 
 
-@pytest.mark.parametrize(("value", "status"), [(0.4, "publish"), (0.39, "methodology"), (0.1, "halt"), (None, "halt")])
-def test_agreement_is_that_inside_the_cell(value, status):
-    """The honest records agree at .72 throughout."""
-    cell = [item for item in whole() if item.name != "cell.kappa"]
-    assert claim_on([*cell, cell_kappa(value)]).agreement_status == status
+@pytest.mark.parametrize(
+    ("kappa", "unanimous", "left_out", "status", "level"),
+    [
+        (0.4, True, True, "publish", "headline"),
+        (0.39, True, True, "methodology", "qualified"),
+        (0.6, False, True, "methodology", "qualified"),
+        (0.19, True, True, "halt", "no-claim"),
+        (0.6, False, False, "halt", "no-claim"),
+        (None, False, False, "halt", "no-claim"),
+    ],
+)
+def test_agreement_is_asked_about_the_difference(kappa, unanimous, left_out, status, level):
+    """Within a cell all texts deserve one score, so that kappa inside it is near 0 whatever the judges do."""
+    cell = [item for item in whole() if item.name != "cell.agreement"]
+    verdict = claim_on([*cell, agreed(kappa, unanimous=unanimous, left_out=left_out)])
+    assert (verdict.agreement_status, verdict.publication_level) == (status, level)
+    assert verdict.stability_status == ("stable" if left_out else "judge-dependent")
 
 
-def test_a_cell_without_a_kappa_halts():
-    cell = [item for item in whole() if item.name != "cell.kappa"]
-    assert claim_on(cell).publication_level == "no-claim"
-
-
-def test_an_outcome_that_one_drop_changes_depends_on_the_judges():
-    cell = [item for item in whole() if item.labels.get("dropped") != "fb"]
-    verdict = claim_on([*cell, without("cell_a", "fb", -0.1, "failed")])
+def test_a_cell_whose_agreement_nobody_measured_halts():
+    cell = [item for item in whole() if item.name != "cell.agreement"]
+    verdict = claim_on(cell)
     assert (verdict.stability_status, verdict.publication_level) == ("judge-dependent", "no-claim")
-    assert "without fb it is −0.100: failed" in verdict.reasons[1]
-
-
-def test_an_outcome_that_no_drop_was_made_of_depends_on_the_judges():
-    cell = [item for item in whole() if item.name != "cell.drop"]
-    assert claim_on(cell).stability_status == "judge-dependent"
 
 
 def test_a_triggered_halo_makes_the_claim_construct_sensitive():
@@ -103,9 +106,8 @@ def test_an_unmeasured_halo_is_not_tested():
     assert claim_on(cell).adversarial_status == "not tested"
 
 
-def test_other_tests_say_nothing_about_a_cell():
-    verdict = claim_on(whole())
-    assert set(verdict.fragility) == {"kappa cut-offs 0.5 and 0.25", "lower bound of kappa", "half-even rounding"}
+def test_rules_about_orders_say_nothing_about_a_cell():
+    assert claim_on(whole()).fragility == {}
 
 
 def test_a_failing_cell_a_does_not_contaminate_its_own_claim():
@@ -120,4 +122,4 @@ def test_ladders_have_no_claim():
 
 
 def test_what_is_not_said_about_a_cell():
-    assert withheld_phrase(claim_on(whole()).claim) == "What the panel makes of confident but wrong rationales."
+    assert suppressed_phrase(claim_on(whole()).claim) == "How the panel scores confident but wrong rationales."

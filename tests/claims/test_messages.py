@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from assaymark.claims.messages import Catalogue, Said, catalogue, english, languages, said
 from assaymark.errors import InputError, UnknownNameError
 
+PARTS = ("claim.scope.one", "claim.scope.other", "claim.says.within_gap", "claim.reason.points")
+"""Parts of sentences, which begin with the space before them."""
+
 OWN = 'language = "Own"\ndecimal = ","\nlist_and = "et"\nminus = "-"\n'
 
 
@@ -47,7 +50,8 @@ def test_the_files_of_a_language_are_read_together():
 @pytest.mark.parametrize("language", languages())
 def test_no_sentence_is_empty_or_loose(language: str):
     for key, text in catalogue(language).texts.items():
-        assert text == text.strip() or len(text) == 1 or key.endswith(".ends"), key
+        part = key in PARTS or key.endswith(".ends")
+        assert text == text.strip() or len(text) == 1 or part, key
         assert text, key
         assert "  " not in text, key
         assert "—" not in text, key
@@ -91,10 +95,10 @@ def test_a_sentence_stands_in_a_sentence():
 
 
 def test_one_and_several_are_chosen_by_n():
-    one = said("claim.says.above", upper=("ash",), lower=("birch", "cedar"), n=1)
-    two = said("claim.says.above", upper=("ash", "birch"), lower=("cedar",), n=2)
-    assert english().render(one) == "ash scores above birch and cedar."
-    assert english().join([one, two]).endswith("ash and birch score above cedar.")
+    one = said("claim.condition.probe", judges=("ash",), n=1)
+    two = said("claim.condition.probe", judges=("ash", "birch"), n=2)
+    assert english().render(one) == "Blinding is incomplete: ash names the author of a record more often than chance."
+    assert english().join([one, two]).endswith("ash and birch name the author of a record more often than chance.")
 
 
 def test_braces_in_a_value_stay_what_they_are():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from season_measured import gate, measured
 
 from assaymark.claims import SeasonGates, decide_season
@@ -27,26 +26,23 @@ def test_no_band_of_the_table_may_be_named():
     bands = [one for one in found.verdicts if one.kind == "band"]
     assert len(bands) == 5
     assert {one.verdict.publication_level for one in bands} == {"no-claim"}
-    assert all("The judges straddle a boundary" in one.verdict.reasons[0] for one in bands)
+    assert all("The judges disagree on the band" in one.verdict.reasons[0] for one in bands)
 
 
 def test_nothing_was_graded_twice_so_nothing_is_ordered():
     """The page has neither a second grading nor a second decision, and says that decimals are noise."""
     found = decide_season([*measured(SCORES, judges=JUDGES, floor=None, reach=None), *KEPT], GATES, "plan")
-    assert len(found.groups) == 1
+    assert len(found.tiers) == 1
     assert {(one.first, one.last, one.shown) for one in found.places} == {(1, 5, False)}
 
 
-@pytest.mark.parametrize("floor", [0.5, 3.0])
-def test_even_with_calm_judges_and_evidence_in_every_week_four_of_five_have_no_place(floor: float):
-    """Of ten pairs three keep their sign without any one judge; places hang on who judges."""
-    found = decide_season([*measured(SCORES, judges=JUDGES, floor=floor), *KEPT], GATES, "plan")
+def test_even_with_calm_judges_and_small_p_in_every_drop_few_pairs_are_ordered():
+    """Of ten pairs three keep their sign without any one judge: no agent has a single rank."""
+    found = decide_season([*measured(SCORES, judges=JUDGES, floor=0.5, p=1e-6), *KEPT], GATES, "plan")
     above = [one for one in found.verdicts if one.kind == "above"]
     assert {one.verdict.claim.subjects for one in above if one.verdict.publication_level == "headline"} == {
         ("OpenAI GPT-5", "Google Gemini 3.5 Flash"),
         ("Anthropic Claude Sonnet 4.6", "Google Gemini 3.5 Flash"),
         ("Anthropic Claude Sonnet 4.6", "xAI Grok 4.3"),
     }
-    assert found.groups == (("Google Gemini 3.5 Flash",),)
-    assert (found.places[0].first, found.places[0].last, found.places[0].shown) == (3, 5, False)
-    assert sum(one.kind == "unplaced" for one in found.verdicts) == 4
+    assert not any(one.shown for one in found.places)

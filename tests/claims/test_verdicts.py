@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import pytest
-from analysis import kappa, measured, panel
+from analysis import kappa, measured, panel, passed
 
-from assaymark.claims import decide_claims, index
+from assaymark.claims import decide_claims, index, summary_of
 from assaymark.errors import NotMeasurableError
 from assaymark.protocol import Claims, parse_study
 from assaymark.records import Verdict, canonical_json, parse
@@ -35,16 +36,18 @@ def test_without_controls_the_best_level_is_qualified():
     assert verdict.adversarial_status == "not tested"
     assert verdict.publication_level == "qualified"
     assert verdict.binding == ("adversarial",)
+    assert [cap.field for cap in verdict.caps] == ["adversarial"]
+    assert [one.id for one in verdict.conditions] == ["controls"]
     assert "No control texts were graded" in verdict.condition
-    assert verdict.claim.statement == "ash ranks first of the three agents on the panel's aggregate score."
+    assert verdict.claim.statement == "ash ranks first of the three agents on the overall score."
 
 
 def test_every_agent_and_every_pair_gets_a_verdict_and_only_the_leader_leads():
     found = verdicts([kappa(0.72), *panel(LEVELS)])
-    assert len(found) == 3 + 3 + 1
+    assert len(found) == 3 + 3 + 3, "first places, orders, and pairs within the margin"
     allowed = {name for name, verdict in found.items() if verdict.publication_level != "no-claim"}
     assert {name for name in allowed if name.startswith("first")} == {"first[agent=ash,dimension=aggregate]"}
-    assert "2 of the 2 agents" in found["first[agent=oak,dimension=aggregate]"].reasons[1]
+    assert "not resolved" in found["first[agent=oak,dimension=aggregate]"].reasons[1]
 
 
 def test_a_leader_that_survives_every_drop_needs_significance_too():
@@ -53,14 +56,30 @@ def test_a_leader_that_survives_every_drop_needs_significance_too():
     assert verdict.publication_level == "no-claim"
     assert verdict.binding == ("stability",)
     assert verdict.condition is None
+    assert verdict.stability is None, "no drop was asked for"
 
 
-def test_holm_counts_the_whole_family():
-    """p = .02 alone would pass; as the smallest of three it is .06."""
+def test_shaffer_counts_the_pairs_that_can_still_be_equal():
+    """p = .02 alone would pass; as the smallest of three pairs it is .06. The second of them is not multiplied."""
     measurements = [kappa(0.72), *panel(LEVELS, p={("ash", "elm"): 0.02, ("ash", "oak"): 0.9, ("elm", "oak"): 0.9})]
     verdict = above("ash", "elm", measurements)
     assert verdict.stability_status == "tie-class"
-    assert "p = .060 after Holm" in verdict.reasons[1]
+    assert (verdict.p, verdict.p_adjusted) == (0.02, pytest.approx(0.06))
+    assert "p = .060 adjusted" in verdict.reasons[1]
+    stepped = above("elm", "oak", [kappa(0.72), *panel(LEVELS, p={("ash", "oak"): 1e-4, ("elm", "oak"): 0.04})])
+    assert stepped.p_adjusted == pytest.approx(0.04)
+
+
+def test_a_leader_among_four_needs_no_correction_among_its_own_pairs():
+    """Half of alpha is kept for the leader; its share is handed on to the pairs of the others."""
+    four = {"ash": 4.6, "elm": 4.0, "fir": 4.0, "oak": 3.9}
+    weak = {pair: 0.02 if "ash" in pair else 0.9 for pair in combinations(four, 2)}
+    found = verdicts([kappa(0.72), *panel(four, p=weak)])
+    leader = found["first[agent=ash,dimension=aggregate]"]
+    assert (leader.publication_level, leader.p_adjusted) == ("qualified", pytest.approx(0.04))
+    assert all(found[f"above[dimension=aggregate,high=ash,low={one}]"].p_adjusted == pytest.approx(0.04)
+               for one in ("elm", "fir", "oak"))  # fmt: skip
+    assert found["above[dimension=aggregate,high=fir,low=oak]"].publication_level == "no-claim"
 
 
 def test_an_order_that_one_drop_reverses_is_judge_dependent():
@@ -68,25 +87,47 @@ def test_an_order_that_one_drop_reverses_is_judge_dependent():
     pair = above("elm", "oak", measurements)
     assert pair.stability_status == "judge-dependent"
     assert pair.publication_level == "no-claim"
-    assert "without fb it is −0.400" in pair.reasons[1]
+    assert (pair.stability.state, pair.stability.families) == ("reversed-without", ("fb",))
+    assert "it turns without judge family fb" in pair.reasons[1]
     assert first("ash", measurements).stability_status == "stable"
+
+
+def test_an_order_that_one_family_alone_makes_visible_rests_on_it():
+    """The sign survives every drop, and the significance does not."""
+    found = [kappa(0.72), *panel(LEVELS)]
+    weak = {"p": 0.2, "p_adjusted": 0.4}
+    found = [replace(one, detail=weak) if one.labels.get("dropped") == "fb" and "high" in one.labels else one
+             for one in found]  # fmt: skip
+    pair = above("ash", "oak", found)
+    assert (pair.stability_status, pair.publication_level) == ("judge-dependent", "no-claim")
+    assert (pair.stability.state, pair.stability.families) == ("rests-on", ("fb",))
+    assert "needs judge family fb to be seen" in pair.reasons[1]
+    assert pair.pair_state == "not-resolved", "ordered means published and stable"
 
 
 def test_a_first_place_that_one_drop_takes_away_is_judge_dependent():
     measurements = [kappa(0.72), *panel(LEVELS, dropped={"fc": {"ash": 3.0, "elm": 4.0, "oak": 3.9}})]
     verdict = first("ash", measurements)
     assert verdict.stability_status == "judge-dependent"
-    assert "without fc elm, oak comes before it" in verdict.reasons[1]
+    assert "it turns without judge family fc" in verdict.reasons[1]
 
 
-def test_a_pair_that_never_met_has_no_order_and_limits_the_statement():
+def test_no_reason_of_an_unsupported_pair_shows_its_gap():
+    measurements = [kappa(0.72), *panel(LEVELS, dropped={"fb": {"ash": 4.4, "elm": 3.5, "oak": 3.9}})]
+    for verdict in verdicts(measurements).values():
+        shown = any("points" in reason for reason in verdict.reasons)
+        assert not shown or verdict.publication_level != "no-claim"
+
+
+def test_a_pair_that_cannot_be_tested_has_no_order_and_no_tie():
     measurements = [kappa(0.72), *panel(LEVELS, never=frozenset({frozenset(("ash", "oak"))}))]
     pair = above("ash", "oak", measurements)
-    assert pair.publication_level == "no-claim"
-    assert "never answered the same question" in pair.reasons[1]
+    assert (pair.publication_level, pair.stability_status) == ("no-claim", "not tested")
+    assert pair.pair_state == "cannot-be-tested"
+    assert "ash and oak: cannot be tested (0 common clusters" in pair.reasons[1]
     leader = first("ash", measurements)
-    assert leader.publication_level == "qualified"
-    assert leader.claim.statement == "ash ranks first among the one agent that it met, on the panel's aggregate score."
+    assert (leader.publication_level, leader.stability_status) == ("no-claim", "not tested")
+    assert "ahead of each of the one agent it was compared with" in leader.reasons[1]
 
 
 @pytest.mark.parametrize(
@@ -148,28 +189,145 @@ def test_fragility_shows_what_the_other_rounding_of_halves_would_have_done():
     assert first("ash", [halted, *panel(LEVELS, p=0.005)]).fragility["half-even rounding"] == "no-claim"
 
 
-def test_fragility_shows_what_the_percentile_bootstrap_would_have_permitted():
-    verdict = first("ash", [kappa(0.72), *panel(LEVELS, p=0.05)])
+def test_fragility_shows_what_the_sources_own_test_would_have_permitted():
+    verdict = first("ash", [kappa(0.72), *panel(LEVELS, p=0.06)])
     assert verdict.publication_level == "no-claim"
-    assert verdict.fragility["percentile bootstrap"] == "qualified"
-    assert "cluster t" not in verdict.fragility, "it is the locked test here, not another rule"
+    assert verdict.fragility["source: percentile bootstrap"] == "qualified"
+    assert "source: sign flip" not in verdict.fragility, "it was not made"
 
 
 def test_the_aggregate_and_the_dimensions_share_one_alpha():
-    """Both families at .05 give equal agents an order claim in about a tenth of all studies."""
-    measurements = [kappa(0.72), *panel(LEVELS, p=0.015)]
+    """Four fifths for the aggregate, unless the plan claims nothing else."""
+    dims = [
+        item for name in ("d1", "d2") for item in (kappa(0.7, dimension=name), *panel(LEVELS, dimension=name, p=0.9))
+    ]
+    measurements = [kappa(0.72), *panel(LEVELS, p=0.015), *dims]
     assert above("ash", "elm", measurements).publication_level == "no-claim"
     alone = STUDY.model_copy(update={"claims": Claims(dimensions=("aggregate",))})
     found = {v.claim.id: v for v in decide_claims(measurements, alone, "hash")}
     assert found["above[dimension=aggregate,high=ash,low=elm]"].publication_level == "qualified"
 
 
-def test_a_dimension_rests_on_the_family_of_all_dimensions():
-    """The aggregate's contrasts form a family of their own."""
-    dims = [kappa(0.7, dimension="d1"), *panel(LEVELS, dimension="d1", p=0.02)]
-    found = verdicts([kappa(0.72), *panel(LEVELS, p=1e-4), *dims])
-    assert found["above[dimension=aggregate,high=ash,low=elm]"].publication_level == "qualified"
-    assert found["above[dimension=d1,high=ash,low=elm]"].publication_level == "no-claim"
+def test_dimensions_get_all_of_alpha_where_the_aggregate_is_fully_ordered():
+    def dims(p):
+        return [item for name in ("d1", "d2")
+                for item in (kappa(0.7, dimension=name), *panel(LEVELS, dimension=name, p=p))]  # fmt: skip
+
+    pair = "above[dimension=d1,high=ash,low=elm]"
+    open_gate = verdicts([kappa(0.72), *panel(LEVELS, p=1e-4), *dims(0.008)])
+    shut = verdicts([kappa(0.72), *panel(LEVELS, p={("elm", "oak"): 0.9}), *dims(0.008)])
+    assert (open_gate[pair].p_adjusted, shut[pair].p_adjusted) == (pytest.approx(0.048), pytest.approx(0.048))
+    assert open_gate[pair].stability_status == "stable"
+    assert shut[pair].stability_status == "tie-class"
+
+
+def test_scores_that_were_seen_before_the_plan_are_qualified_at_most():
+    measurements = [kappa(0.72), *panel(LEVELS), *passed()]
+    assert first("ash", measurements).publication_level == "headline"
+    found = {v.claim.id: v for v in decide_claims(measurements, STUDY, "hash", preregistered=False)}
+    verdict = found["first[agent=ash,dimension=aggregate]"]
+    assert (verdict.publication_level, verdict.preregistered) == ("qualified", False)
+    assert [one.id for one in verdict.conditions] == ["not-preregistered"]
+
+
+def test_what_follows_from_the_verdicts_never_contradicts_them():
+    found = decide_claims([kappa(0.72), *panel(LEVELS, p={("elm", "oak"): 0.9})], STUDY, "hash")
+    summary = summary_of(found, LEVELS)
+    assert summary.tiers["aggregate"] == (("ash",), ("elm", "oak"))
+    assert summary.ranks["aggregate"] == {"ash": (1, 1), "elm": (2, 3), "oak": (2, 3)}
+    assert summary.top_set["aggregate"] == ("ash",)
+
+
+# --- biases -----------------------------------------------------------------------------------------------------------
+
+
+def beside(kind: str, high: str, low: str, value: float | None, p: float, **detail):
+    """A contrast that tests what may explain an order."""
+    state = "ok" if value is not None else "undefined: every judge shares its family with one of the two"
+    labels = {"dimension": "aggregate", "high": high, "low": low}
+    return measured(f"{kind}.contrast", labels, value, state=state, detail={"p": p, **detail})
+
+
+def test_an_order_that_rests_on_the_agents_own_makers_is_no_claim():
+    own = beside("recusal", "ash", "elm", 0.1, 0.2)
+    verdict = above("ash", "elm", [kappa(0.72), *panel(LEVELS), own, *passed()])
+    assert (verdict.own_family, verdict.publication_level) == ("rests-on-own-family", "no-claim")
+    assert verdict.stability_status == "stable", "the state of its drops"
+    assert "rests on judges from the agents' own makers: without them" in " ".join(verdict.reasons)
+    assert [cap.field for cap in verdict.caps if cap.level == "no-claim"] == ["own_family"]
+    assert above("ash", "oak", [kappa(0.72), *panel(LEVELS), own, *passed()]).own_family == "clear"
+
+
+def test_an_order_that_turns_without_the_own_makers_says_so():
+    own = replace(beside("recusal", "ash", "elm", -0.4, 0.001), low=-0.6, high=-0.2, level=0.95)
+    verdict = above("ash", "elm", [kappa(0.72), *panel(LEVELS), own, *passed()])
+    assert verdict.own_family == "turns-without-own-family"
+    assert "turns without the judges" in " ".join(verdict.reasons)
+
+
+def test_without_any_disinterested_judge_an_order_is_qualified():
+    own = beside("recusal", "ash", "elm", None, 1.0)
+    verdict = above("ash", "elm", [kappa(0.72), *panel(LEVELS), own, *passed()])
+    assert (verdict.own_family, verdict.publication_level) == ("no-disinterested-judge", "qualified")
+    assert verdict.p_adjusted < 0.05 < verdict.p_adjusted_headline
+    assert [one.id for one in verdict.conditions] == ["own-family"]
+
+
+@pytest.mark.parametrize(("p", "gap", "level", "state"), [
+    (1e-4, 1.0, "headline", "clear"),
+    (0.3, 1.0, "qualified", "may-be-length"),
+    (0.3, 0.01, "headline", "clear"),
+])  # fmt: skip
+def test_length_caps_a_headline_and_never_an_order(p, gap, level, state):
+    """Lengths that are the same within 2 % explain nothing."""
+    lengths = [beside("length", high, low, 0.3, p, gap=gap, slope=0.1, raw=0.4, word="clear", overlap=0.6)
+               for high, low in combinations(LEVELS, 2)]  # fmt: skip
+    verdict = first("ash", [kappa(0.72), *panel(LEVELS), *lengths, *passed()])
+    assert (verdict.publication_level, verdict.length) == (level, state)
+    if level == "qualified":
+        assert "ash writes 2.0 times as much as" in verdict.condition
+        assert "0.10 points a doubling would explain 0.10 of 0.40" in verdict.condition
+
+
+def test_an_order_on_a_dimension_that_copies_the_impression_carries_that_in_its_sentence():
+    dims = [item for name in ("d1", "d2") for item in (kappa(0.7, dimension=name), *panel(LEVELS, dimension=name))]
+    same = measured("dimension.distinct", {"dimension": "d1"}, 0.99, low=0.97, high=1.01, detail={"p_holm": 0.6})
+    found = verdicts([kappa(0.72), *panel(LEVELS), *dims, same, *passed()])
+    verdict = found["above[dimension=d1,high=ash,low=elm]"]
+    assert (verdict.distinct, verdict.publication_level) == ("not-told-apart", "qualified")
+    assert "which these judges do not tell from the overall impression" in verdict.claim.statement
+    assert "phi 0.99 [0.97, 1.01]" in verdict.condition
+    assert found["above[dimension=aggregate,high=ash,low=elm]"].distinct == "not-applicable"
+
+
+def test_an_order_that_other_judges_might_not_see_says_whose_scores_it_is_about():
+    families = measured("panel.families", {}, 3.0, detail={"unknown": "", "own": {"a": [], "b": [], "c": []}})
+    wide = [beside("judges", high, low, 0.3, 0.2) for high, low in combinations(LEVELS, 2)]
+    analysis = [kappa(0.72), *panel(LEVELS), *passed(), families]
+    verdict = first("ash", [*analysis, *wide])
+    assert (verdict.other_judges, verdict.publication_level) == ("no", "headline")
+    assert verdict.claim.statement.endswith("on the overall score in the scores of these 3 judges.")
+    sure = [replace(one, detail={"p": 0.001}) for one in wide]
+    assert first("ash", [*analysis, *sure]).claim.statement.endswith("on the overall score.")
+    any_judges = STUDY.model_copy(update={"claims": Claims(judges="any")})
+    found = {v.claim.id: v for v in decide_claims([*analysis, *wide], any_judges, "hash")}
+    assert found["first[agent=ash,dimension=aggregate]"].publication_level == "qualified"
+
+
+def test_two_agents_within_the_margin_are_said_with_their_interval():
+    near = {"ash": 4.0, "elm": 3.98}
+    rows = [replace(one, detail=one.detail | {"p_equivalence": 0.001, "equivalence_interval": [-0.1, 0.14]})
+            if one.name == "contrast" else one for one in panel(near, p=0.8)]  # fmt: skip
+    rows = [replace(one, value=0.02) if one.name == "lofo.contrast" else one for one in rows]
+    found = verdicts([kappa(0.72), *rows, *passed()])
+    verdict = found["within[dimension=aggregate,high=ash,low=elm]"]
+    assert (verdict.publication_level, verdict.pair_state) == ("headline", "within-the-margin")
+    assert verdict.claim.statement == ("ash and elm score within 0.3 of each other on the overall score "
+                                       "(gap +0.020, 90 % interval −0.100 to +0.140).")  # fmt: skip
+    assert found["above[dimension=aggregate,high=ash,low=elm]"].publication_level == "no-claim"
+
+
+# --- the whole --------------------------------------------------------------------------------------------------------
 
 
 def test_one_judge_family_permits_nothing():
@@ -185,8 +343,6 @@ def test_adding_a_judge_that_disagrees_never_upgrades_a_verdict():
     before = verdicts([kappa(0.6), *panel(LEVELS)])
     after = verdicts([kappa(0.3), *panel(LEVELS, dropped={"fa": {"ash": 3.0, "elm": 4.0, "oak": 3.9}})])
     for name, verdict in after.items():
-        if not verdict.claim.asserts_order:
-            continue  # a class that an unestablished order leaves behind
         assert order.index(verdict.publication_level) >= order.index(before[name].publication_level)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 import pytest
+from slow_orders import OWN, run
 
+from assaymark.metrology import ScoreTable
 from assaymark.protocol import Study, parse_study
-from assaymark.records import Agent, Decision, Judgment, Provenance, Rationale
+from assaymark.records import Agent, Decision, Judgment, Measurement, Provenance, Rationale
 
 DIMENSIONS = ("clarity", "evidence", "risk")
 JUDGES = {"auditor": "north", "reader": "south", "skeptic": "east"}
@@ -18,7 +20,14 @@ Records = tuple[list[Decision], list[Judgment]]
 
 
 def decision(
-    agent: str, cycle: int, cluster: str, *, replicate: int = 1, format: str = "v1", tag: str = ""
+    agent: str,
+    cycle: int,
+    cluster: str,
+    *,
+    replicate: int = 1,
+    format: str = "v1",
+    tag: str = "",
+    family: str | None = None,
 ) -> Decision:
     return Decision(
         record_id=f"{agent}.{cycle:04d}.{replicate}{tag}",
@@ -26,7 +35,7 @@ def decision(
         step=0,
         cluster=cluster,
         decided_at=datetime(2026, 1, 1, tzinfo=UTC),
-        agent=Agent(id=agent, family=agent),
+        agent=Agent(id=agent, family=family or agent),
         context_id="c",
         actions=(),
         rationales=(Rationale(text="because", kind="summary"),),
@@ -59,9 +68,14 @@ def make_records(
     dimensions: Sequence[str] = DIMENSIONS,
     trials: int = 1,
     attend: float = 1.0,
+    families: Mapping[str, str] | None = None,
+    week: str = "week{:02d}",
     seed: int = 1,
 ) -> Records:
-    """Each cycle has a quality of its own; agents add theirs; each judge adds noise and rounds to whole scores."""
+    """Each cycle has a quality of its own; agents add theirs; each judge adds noise and rounds to whole scores.
+
+    ``families`` are those of agents that are not of a family of their own.
+    """
     rng = np.random.default_rng(seed)
     shifts = dict(zip(agents, effects or [0.0] * len(agents), strict=True))
     decisions, judgments = [], []
@@ -70,7 +84,8 @@ def make_records(
         for agent in agents:
             if rng.random() > attend:
                 continue
-            record = decision(agent, cycle, f"week{cycle // cycles:02d}", format=f"v{1 + cycle % 2}")
+            own = (families or {}).get(agent)
+            record = decision(agent, cycle, week.format(cycle // cycles), format=f"v{1 + cycle % 2}", family=own)
             decisions.append(record)
             true = base + shifts[agent] + rng.normal(0, 0.6, len(dimensions))
             for judge in JUDGES:
@@ -107,3 +122,18 @@ def one_decision() -> Callable[..., Decision]:
 @pytest.fixture(scope="session")
 def one_judgment() -> Callable[..., Judgment]:
     return judgment
+
+
+@pytest.fixture(scope="session")
+def led() -> tuple[ScoreTable, dict[str, Measurement]]:
+    """A leader, three agents that are nearly equal, and nobody with an interest: analysed once."""
+    return run(make_records(effects=(0.9, 0.1, 0.05, 0.0), trials=3), make_study())
+
+
+@pytest.fixture(scope="session")
+def biased() -> tuple[ScoreTable, dict[str, Measurement]]:
+    """Judges of the agents' makers, lengths that differ, eight clusters of unequal size: analysed once."""
+    decisions, judgments = make_records(effects=(0.5, 0.2, 0.1, 0.0), clusters=8, cycles=6, attend=0.9, families=OWN)
+    rng = np.random.default_rng(5)
+    lengths = {d.record_id: int(rng.integers(40, 400)) * (2 if d.agent.id == "ash" else 1) for d in decisions}
+    return run((decisions, judgments), make_study(), lengths)

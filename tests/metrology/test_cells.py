@@ -12,6 +12,7 @@ from statsmodels.stats.multitest import multipletests
 
 from assaymark.metrology import (
     analyse,
+    cell_agreement,
     mean_pairwise_kappa,
     minimum_detectable_effect,
     round_half_up,
@@ -312,9 +313,112 @@ def test_agreement_in_a_cell_is_measured_as_everywhere(plan):
     for name in table.names:
         mine = found[f"cell.kappa[cell=cell_b,dimension={name}]"]
         other = everywhere[f"kappa.mean_pairwise[dimension={name}]"]
-        assert replace(mine, name=other.name, labels=other.labels) == other
+        said = f"{other.method}; undefined by design: all texts deserve the same score"
+        assert replace(mine, name=other.name, labels=other.labels) == replace(other, method=said)
     ratings = np.clip(round_half_up(table.scores[:, :, 0]), 1, 5).astype(int)
     assert found["cell.kappa[cell=cell_b,dimension=d0]"].value == pytest.approx(mean_pairwise_kappa(ratings))
+
+
+def asked(honest, table, **options):
+    """`cell_agreement` of the aggregate of a cell and honest records."""
+    tables = [(one.stacked[:, :, 0], [one.clusters[g] for g in one.cluster]) for one in (table, honest)]
+    return cell_agreement(*tables[0], *tables[1], honest.families, **options)
+
+
+def graded(rng, level, *, clusters=5, each=8, tag="b", spread_of=0.0):
+    """A cell that the judges give about ``level``, each with some noise."""
+    scores = level + rng.normal(0, spread_of, (clusters * each, 1)) + rng.normal(0, 0.3, (clusters * each, 3))
+    return made(np.clip(scores, 1, 5), spread(clusters, each), tag=tag)
+
+
+@pytest.mark.parametrize(
+    ("kind", "level", "options", "status"),
+    [
+        ("cell_a", 1.5, [{"quantile": 0.25, "alpha": 0.01}], "publish"),
+        ("red_team", 1.5, [{"quantile": 0.25, "alpha": 0.01}], "publish"),
+        ("cell_a", 4.2, [{"quantile": 0.25, "alpha": 0.01}], "halt"),
+        ("cell_b", 1.5, [{"threshold": 0.5}], "publish"),
+        ("cell_b", 3.6, [{"threshold": 0.5}], "halt"),  # .4 below: inconclusive, and nobody shows more than .5
+    ],
+)
+def test_agreement_about_a_cell_is_asked_about_its_difference(plan, kind, level, options, status):
+    rng = np.random.default_rng(31)
+    honest, table = graded(rng, 4.0, each=20, tag="h", spread_of=0.5), graded(rng, level)
+    m = run(honest, [cell(kind, table)], plan)[f"cell.agreement[cell={kind}]"]
+    (expected,) = [asked(honest, table, **one) for one in options]
+    assert (m.value, m.detail["status"]) == (pytest.approx(expected.pooled_kappa), status)
+    assert (m.detail["unanimous"], m.detail["leave_one_out"]) == (expected.unanimous, expected.leave_one_out)
+    assert m.detail["each"] == pytest.approx({family: one.delta for family, one in expected.each.items()})
+    assert m.detail["p"] == pytest.approx({family: one.p for family, one in expected.each.items()})
+    assert (m.n, m.n_of, m.state) == (40, "trajectories", "ok")
+    assert m.detail["status"] == expected.status
+
+
+def test_no_penalty_has_to_be_shown_from_both_sides(plan):
+    """Substance is equivalence: every family rejects 0.3 below and 0.3 above."""
+    rng = np.random.default_rng(32)
+    honest, table = (graded(rng, 4.0, each=30, tag=tag, spread_of=0.3) for tag in "hb")
+    found = run(honest, [cell("cell_b", table)], plan)
+    assert gate(found, "cell_b").detail["outcome"] == "substance"
+    m = found["cell.agreement[cell=cell_b]"]
+    below = asked(honest, table, threshold=-0.3)
+    flipped = [replace(one, scores=6 - one.scores) for one in (honest, table)]
+    above = asked(*flipped, threshold=-0.3)
+    assert m.detail["unanimous"] is (below.unanimous and above.unanimous) is True
+    assert m.detail["p"] == pytest.approx({f: max(below.each[f].p, above.each[f].p) for f in FAMILIES})
+    few = graded(rng, 4.0, each=1, spread_of=0.3)
+    m = run(honest, [cell("cell_b", few)], plan)["cell.agreement[cell=cell_b]"]
+    assert m.detail["status"] == "halt", "five texts do not show that there is no penalty"
+
+
+def test_a_favoured_cell_is_the_mirror_image(plan):
+    rng = np.random.default_rng(33)
+    honest, table = graded(rng, 3.0, each=20, tag="h", spread_of=0.3), graded(rng, 4.2)
+    found = run(honest, [cell("cell_b", table)], plan)
+    assert gate(found, "cell_b").detail["outcome"] == "terse-favoured"
+    flipped = [replace(one, scores=6 - one.scores) for one in (honest, table)]
+    expected, m = asked(*flipped, threshold=0.3), found["cell.agreement[cell=cell_b]"]
+    assert (m.value, m.detail["status"]) == (pytest.approx(expected.pooled_kappa), "publish")
+    assert m.detail["p"] == pytest.approx({f: expected.each[f].p for f in FAMILIES})
+
+
+def test_one_judge_that_sees_no_difference_leaves_no_agreement(plan):
+    """It is enough that one family does not see it, or that the others need it to see it."""
+    rng = np.random.default_rng(34)
+    honest, table = graded(rng, 4.0, each=20, tag="h", spread_of=0.5), graded(rng, 1.5)
+    table.scores[:, 2] = 4 + rng.normal(0, 0.3, (40, 1))
+    m = run(honest, [cell("cell_b", table)], plan)["cell.agreement[cell=cell_b]"]
+    assert (m.detail["unanimous"], m.detail["leave_one_out"]) == (False, True)
+    assert m.detail["status"] == ("methodology" if m.value >= 0.2 else "halt")
+    assert m.detail["p"]["east"] > 0.9
+    table.scores[:, 1] = table.scores[:, 2]
+    m = run(honest, [cell("cell_b", table)], plan)["cell.agreement[cell=cell_b]"]
+    assert (m.detail["leave_one_out"], m.detail["status"]) == (False, "halt")
+
+
+def test_cells_with_parents_are_held_against_them_alone(plan):
+    rng = np.random.default_rng(35)
+    honest = made(rng.uniform(1.5, 4.5, (50, 1)) + rng.normal(0, 0.1, (50, 3)), spread(5, 10))
+    rows = np.arange(0, 50, 2)
+    lower = honest.scores[rows, :, 0] - 0.4 + rng.normal(0, 0.05, (25, 3))
+    table = made(lower, np.array(honest.cluster)[rows], tag="p")
+    changed = cell("fact_flip", table, parents=[honest.trajectories[k] for k in rows])
+    m = run(honest, [changed], plan)["cell.agreement[cell=fact_flip]"]
+    parents = made(honest.scores[rows, :, 0], np.array(honest.cluster)[rows])
+    expected = asked(parents, table, alpha=0.01)
+    assert m.detail["p"] == pytest.approx({f: expected.each[f].p for f in FAMILIES})
+    assert m.detail["unanimous"] is True
+
+
+def test_agreement_about_a_cell_that_cannot_be_asked(plan, study):
+    rng = np.random.default_rng(36)
+    honest = honest_table(rng)
+    lone = run(honest, [cell("cell_a", graded(rng, 1.5, clusters=1))], plan)["cell.agreement[cell=cell_a]"]
+    assert (lone.value, lone.state) == (None, "undefined: one cluster cannot be tested, needs two")
+    one = made(4 + rng.normal(0, 0.3, (50, 1)), spread(5, 10))
+    table = made(2 + rng.normal(0, 0.3, (10, 1)), spread(5, 2), tag="a")
+    m = run(one, [cell("cell_a", table)], study(judges={"auditor": "north"}))["cell.agreement[cell=cell_a]"]
+    assert (m.value, m.state) == (None, "not measurable: one judge family, needs two")
 
 
 def test_a_cell_of_many_clusters_needs_no_generator_and_repeats_itself(plan):
@@ -370,5 +474,5 @@ def test_gates_are_also_given_in_units_of_the_detectable_effect(plan):
         cycle=cycles,
     )
     found = gate(run(honest, [cell("cell_b", made(flat([2.0, 2.1, 2.0, 2.2]), [0, 0, 1, 1], tag="b"))], plan), "cell_b")
-    mde = minimum_detectable_effect(40, alpha=plan.claim_alpha, comparisons=6)
+    mde = minimum_detectable_effect(40, alpha=plan.inference.alpha, comparisons=6)
     assert found.detail["in_mde"] == pytest.approx(found.value / mde)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Sequence
+from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +20,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError
-from assaymark.metrology import ScoreTable, analyse, score_table
-from assaymark.metrology.arrow import (
-    MISSING_SCORE,
-    measurements_from_arrow,
-    measurements_to_arrow,
-    table_from_arrow,
-    weights_of,
-)
-from assaymark.metrology.columns import read_scores
+from assaymark.metrology import ScoreTable, analyse, arrow, columns, gated, score_table
+from assaymark.metrology.arrow import MISSING_SCORE, measurements_from_arrow, measurements_to_arrow, weights_of
+from assaymark.metrology.columns import KNOWN
 from assaymark.records import Decision, Judgment, Measurement
 
 DIMENSIONS = ("clarity", "evidence", "risk")
+table_from_arrow = partial(arrow.table_from_arrow, dimensions=DIMENSIONS)
+read_scores = partial(columns.read_scores, dimensions=["style", "risk"])
 
 
 def as_rows(decisions: Sequence[Decision], judgments: Sequence[Judgment], lengths=None) -> list[dict[str, Any]]:
@@ -62,6 +60,13 @@ def same_table(ours: ScoreTable, theirs: ScoreTable) -> None:
         if wanted is not None:
             assert (mine.dtype, mine.shape) == (wanted.dtype, wanted.shape), name
             assert np.array_equal(mine, wanted), name
+    for name in ("values", "agent", "cycle", "cluster", "lengths"):
+        mine, wanted = getattr(ours.grades, name), getattr(theirs.grades, name)
+        assert (mine is None) == (wanted is None), name
+        assert mine is None or (mine.dtype == wanted.dtype and np.array_equal(mine, wanted, equal_nan=True)), name
+    assert ours.grades.trajectories == theirs.grades.trajectories
+    assert np.array_equal(ours.lacking, theirs.lacking)
+    assert ours.missing() == theirs.missing()
     assert ours.left_out == theirs.left_out
     assert dict(ours.calls) == dict(theirs.calls)
     assert list(ours.trials) == list(theirs.trials)
@@ -94,7 +99,7 @@ def spoilt(judgments: list[Judgment], one_judgment, share: float, seed: int = 2)
 
 @pytest.mark.parametrize("trials", [1, 3])
 @pytest.mark.parametrize("share", [0.0, 0.1])
-def test_a_bare_table_is_the_table_of_its_judgments(make, one_decision, one_judgment, trials, share):
+def test_a_bare_table_is_the_table_of_its_judgments(make, study, one_decision, one_judgment, trials, share):
     decisions, judgments = make(trials=trials, attend=0.8)
     again = [one_decision("ash", cycle, f"week{cycle // 10:02d}", replicate=2) for cycle in range(0, 20, 3)]
     rng = np.random.default_rng(4)
@@ -109,7 +114,9 @@ def test_a_bare_table_is_the_table_of_its_judgments(make, one_decision, one_judg
     rng.shuffle(rows)
     weights = {"clarity": 2.0, "evidence": 1.0, "risk": 1.0}
     ours = table_from_arrow(pa.Table.from_pylist(rows), weights=weights)
-    same_table(ours, score_table(judgments, [*decisions, *again], weights=weights, lengths=lengths))
+    theirs = score_table(judgments, [*decisions, *again], weights=weights, lengths=lengths)
+    same_table(ours, theirs)
+    same_table(gated(ours, study(), {"auditor": False}), gated(theirs, study(), {"auditor": False}))
 
 
 def test_equal_tables_have_equal_digests_whatever_their_order(make):
@@ -146,6 +153,41 @@ def test_only_honest_rows_enter(make):
     same_table(table_from_arrow(pa.Table.from_pylist(rows + cells)), plain)
 
 
+def test_rows_of_a_bare_table_that_are_not_there_were_not_asked_for():
+    """One judge has no score of one agent at all, another never saw a record; NaN, text and a gap in one dimension."""
+    rows = [dict(row, style=2.0) for row in NAMED.to_pylist() if (row["trajectory"], row["judge"]) != ("t6", "bb")]
+    for row in rows:
+        if row["judge"] == "a" and row["agent"] == "elm":
+            row["risk"] = float("nan")
+        if (row["trajectory"], row["judge"]) == ("t0", "bb"):
+            row["style"] = None
+    texts = [{name: None if value is None else str(value) for name, value in row.items()} for row in rows]
+    for table in (pa.Table.from_pylist(rows), pa.Table.from_pylist(texts)):
+        found = table_from_arrow(table, dimensions="risk,style")
+        assert found.trajectories == ("t2", "t4")
+        assert found.grades.trajectories == ("t2", "t4", "t0", "t1", "t3", "t5", "t6", "t7")
+        nan = np.isnan(found.grades.values)
+        assert np.array_equal(nan.any(axis=2), nan.all(axis=2))
+        assert nan[2:, :, 0].tolist() == [[False, True], *[[True, False]] * 3, [False, True], [True, False]]
+        assert found.missing() == (
+            {"a": 4 / 8, "bb": 1 / 7},
+            {("a", "ash"): 0.0, ("a", "elm"): 1.0, ("bb", "ash"): 1 / 3, ("bb", "elm"): 0.0},
+        )
+    rows[0]["risk"] = float("inf")
+    with pytest.raises(InputError, match=r"row 1, risk: usable scores lie in 1..5 \(got inf\)"):
+        table_from_arrow(pa.Table.from_pylist(rows), dimensions="risk,style")
+
+
+def test_grades_are_in_the_digest_of_a_bare_table():
+    def digest(**values: Any) -> str:
+        rows = changed(1, risk=None).to_pylist()
+        rows[0] |= values
+        rows[1] |= {name: value for name, value in values.items() if name == "cluster"}
+        return table_from_arrow(pa.Table.from_pylist(rows), dimensions="risk,style").digest
+
+    assert len({digest(), digest(risk="4"), digest(risk="5"), digest(cluster="w9")}) == 4
+
+
 def test_weights_that_do_not_fit():
     with pytest.raises(InputError, match=r"(?s)no weight for dimension 'risk'.*'style' is not a dimension"):
         weights_of(("risk",), {"style": 1.0})
@@ -171,6 +213,7 @@ ROWS = [
 ]
 TABLE = pa.Table.from_pylist(ROWS)
 NAMED = TABLE.rename_columns({"style, as it is": "style"})
+K = NAMED.num_rows
 
 
 def text(table: pa.Table, delimiter: str = ",") -> bytes:
@@ -222,17 +265,122 @@ def test_compressed_text(tmp_path):
 def test_arrow_readers_and_the_choice_of_dimensions():
     reader = pa.RecordBatchReader.from_batches(NAMED.schema, NAMED.to_batches())
     assert read_scores(reader).equals(read_scores(NAMED))
-    extra = NAMED.append_column("remark", pa.array(["x"] * NAMED.num_rows))
-    assert read_scores(extra, dimensions=["style", "risk"]).equals(read_scores(NAMED))
-    with pytest.raises(InputError, match="this dimension has no column"):
-        read_scores(NAMED, dimensions=["tone"])
+    for kind in (["x"] * K, [3] * K, [[1]] * K):
+        extra = NAMED.append_column("remark", pa.array(kind))
+        assert read_scores(extra).equals(read_scores(NAMED))
+        assert read_scores(extra, dimensions=" risk,style ").equals(read_scores(NAMED))
     with pytest.raises(InputError, match=r"must be a path.*got int"):
         read_scores(3)  # type: ignore[arg-type]
 
 
-def test_reading_twice_changes_nothing():
+def test_a_checked_table_says_which_columns_are_its_dimensions(tmp_path):
     once = read_scores(NAMED)
-    assert read_scores(once).equals(once)
+    assert columns.read_scores(once).equals(once)
+    pq.write_table(once.append_column("retries", pa.array(range(K))), tmp_path / "checked")
+    again = columns.read_scores(tmp_path / "checked")
+    assert again.equals(once)
+    assert arrow.table_from_arrow(again).dimensions == ("risk", "style")
+    hostile = NAMED.replace_schema_metadata({"assaymark.dimensions": b"\xff,,risk,trial"})
+    with pytest.raises(InputError, match=r"3 problems(?s:.)*no such column(?s:.)*trial: this name is not available"):
+        columns.read_scores(hostile)
+
+
+# --- which columns are dimensions -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
+def test_a_numeric_column_never_becomes_a_dimension_silently(tmp_path, write):
+    write(tmp_path / "scores")
+    with pytest.raises(InputError) as caught:
+        columns.read_scores(tmp_path / "scores")
+    (problem,) = caught.value.problems
+    assert problem.what.endswith("(got risk in column 7, style in column 8)")
+    assert "--dimensions risk,style" in problem.what
+
+
+@pytest.mark.parametrize("name", ["score", "rating", "grade"])
+def test_the_one_score_needs_no_name(name):
+    one = NAMED.drop_columns("style").rename_columns({"risk": name})
+    assert columns.Columns.of(one).dimensions == (name,)
+    beside = one.append_column("note", pa.array(["fine"] * K)).append_column("gone", pa.array(["n/a"] * K))
+    assert columns.Columns.of(beside).dimensions == (name,)
+    texts = pa.Table.from_pylist([{k: None if v is None else str(v) for k, v in r.items()} for r in one.to_pylist()])
+    assert columns.Columns.of(texts).dimensions == (name,)
+    # A score that is no number is an error of that score, and not a table without one.
+    values = texts.column(name).to_pylist()
+    broken = texts.set_column(6, name, pa.array([*values[:2], "inf", *values[3:]]))
+    with pytest.raises(InputError, match=f"row 3, {name}: text where scores belong \\(got 'inf'\\)"):
+        columns.read_scores(broken)
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        pa.array(range(K)),
+        pa.array([str(k) for k in range(K)]),
+        pa.array(["+1.5", "", "NaN", *[" 2 "] * (K - 3)]),
+        pa.array([float("nan")] * K),
+        pa.array([Decimal("1.5")] * K),
+        pa.array(["3"] * K).dictionary_encode(),
+        pa.array([2] * K, type=pa.uint8()).dictionary_encode(),
+    ],
+)
+def test_any_numeric_column_beside_the_score_has_to_be_settled(beside):
+    one = NAMED.drop_columns("style").rename_columns({"risk": "score"}).append_column("retries", beside)
+    with pytest.raises(InputError, match=r"got score in column 7, retries in column 8"):
+        columns.read_scores(one)
+    found = columns.Columns.of(one, "scores", ["score"])
+    assert (found.dimensions, found.unused) == (("score",), ("retries",))
+    assert found.only(found.usable).unused == ("retries",)
+
+
+@pytest.mark.parametrize("name", ["risk", "Score", "scores", "score_2"])
+def test_one_numeric_column_of_another_name_has_to_be_settled(name):
+    with pytest.raises(InputError, match=f"--dimensions {name}, or in rubric.weights"):
+        columns.read_scores(NAMED.drop_columns("style").rename_columns({"risk": name}))
+
+
+def test_two_columns_that_are_called_scores():
+    two = NAMED.rename_columns({"risk": "score", "style": "rating"})
+    with pytest.raises(InputError, match="got score in column 7, rating in column 8"):
+        columns.read_scores(two)
+    worded = two.set_column(7, "rating", pa.array(["good"] * K))
+    assert columns.Columns.of(worded).dimensions == ("score",)
+    with pytest.raises(InputError, match=r"row 1, rating: text where scores belong"):
+        columns.read_scores(worded, dimensions=["rating"])
+
+
+def test_everything_wrong_with_the_names_is_told_at_once():
+    table = wider(flag=[True] * K, note=["fine"] * K, aggregate=3)
+    wanted = ["risk", "tone", "trial", "cycle", "flag", "note", "aggregate", "", "risk"]
+    with pytest.raises(InputError) as caught:
+        columns.read_scores(table, dimensions=wanted)
+    told = [str(problem) for problem in caught.value.problems]
+    for part in (
+        "tone: the table has no such column for a dimension (beside the documented columns it has risk, style, flag",
+        "trial: this name is not available for a dimension",
+        "cycle: this name is not available for a dimension",
+        "aggregate: this name is not available for a dimension",
+        "dimensions: the table has no such column",
+        "risk: this dimension is named more than once",
+        "flag: must hold scores (got bool)",
+        "row 1, note: text where scores belong (got 'fine')",
+    ):
+        assert any(one.startswith(part) for one in told), part
+
+
+def test_many_numeric_columns_are_counted():
+    table = pa.table(
+        {**dict(zip(NAMED.column_names, NAMED.columns, strict=True)), **{f"d{k}": [1] * K for k in range(50)}}
+    )
+    with pytest.raises(InputError, match=r"d17,\.\.\., or .* d17 in column 26 and 32 more\)"):
+        columns.read_scores(table)
+
+
+def test_no_names_are_no_dimensions():
+    for named in ([], ()):
+        with pytest.raises(InputError, match="no dimension"):
+            columns.read_scores(NAMED, dimensions=named)
 
 
 @pytest.mark.parametrize(
@@ -280,19 +428,20 @@ def wider(**columns: Any) -> pa.Table:
     return table
 
 
-K = NAMED.num_rows
-
-
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (NAMED.drop_columns(["agent", "family"]), r"2 problem(?s:.)*agent: this column is missing(?s:.)*family: this"),
+        (
+            NAMED.drop_columns(["agent", "cluster"]),
+            r"2 problem(?s:.)*agent: this column is missing(?s:.)*cluster: this",
+        ),
         (NAMED.rename_columns({"judge": "Judge"}), r"judge: this column is missing .*is it 'Judge'\?"),
         (NAMED.drop_columns(["risk", "style"]), "no dimension"),
         (NAMED.slice(0, 0), "no rows"),
         (NAMED.rename_columns({"risk": "style"}), r"style: a column name stands once \(got 2 times\)"),
         (NAMED.rename_columns({"risk": "aggregate"}), "aggregate: this name is not available"),
         (NAMED.rename_columns({"risk": "a=b"}), "names of dimensions have"),
+        (TABLE, "names of dimensions have"),
         (changed(0, risk="6"), r"row 1, risk: usable scores lie in 1..5 \(got '6'\)"),
         (changed(0, risk="0.5"), r"got '0.5'"),
         (changed(0, risk="inf"), r"row 1, risk: text where scores belong \(got 'inf'\)"),
@@ -322,8 +471,9 @@ K = NAMED.num_rows
     ],
 )
 def test_what_is_wrong_is_said(table, message):
+    named = [name for name in dict.fromkeys(table.column_names) if name not in KNOWN]
     with pytest.raises(InputError, match=message):
-        read_scores(table)
+        read_scores(table, dimensions=named)
 
 
 def test_all_problems_at_once_and_no_more_than_twenty():
@@ -339,7 +489,7 @@ def test_all_problems_at_once_and_no_more_than_twenty():
 
 def test_missing_scores_are_calls_without_an_answer():
     for word in ("", "NaN", "na", "null", " "):
-        table = table_from_arrow(changed(0, risk=word))
+        table = table_from_arrow(changed(0, risk=word), dimensions=["risk", "style"])
         assert table.calls["a"].reasons == {MISSING_SCORE: 2}
         assert table.left_out == ("t0", "t3")
 
@@ -359,10 +509,10 @@ def test_any_text_is_a_table_or_an_input_error(rows):
         {k: pa.array([row.get(k) for row in rows], type=pa.string()) for k in {k for row in rows for k in row}}
     )
     try:
-        found = read_scores(table)
+        found = read_scores(table, dimensions=["risk"])
     except InputError:
         return
-    assert table_from_arrow(found).judges
+    assert arrow.table_from_arrow(found).judges
 
 
 # --- measurements -----------------------------------------------------------------------------------------------------

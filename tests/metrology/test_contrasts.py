@@ -13,8 +13,8 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from assaymark.errors import InputError
-from assaymark.metrology import bootstrap_contrast, cluster_t, gating_test, holm
-from assaymark.metrology.contrasts import bootstrap_tests, default_resamples, holm_rows, smallest_p, t_test
+from assaymark.metrology import bootstrap_contrast, cluster_t, holm
+from assaymark.metrology.contrasts import bootstrap_tests, holm_rows, t_test
 from assaymark.metrology.flips import flip_tests, sign_flip
 
 pvalues = st.lists(st.floats(0, 1), min_size=1, max_size=40)
@@ -262,26 +262,23 @@ def test_many_clusters_need_a_generator():
         bootstrap_contrast(np.ones(9), np.arange(9))
 
 
-def test_the_gate_is_the_t_test_below_twenty_clusters():
-    assert [gating_test("auto", k) for k in (0, 2, 19, 20, 50)] == ["cluster-t"] * 3 + ["bootstrap"] * 2
-    assert gating_test("cluster-t", 50) == "cluster-t"
-    assert gating_test("bootstrap", 2) == "bootstrap"
+@pytest.mark.parametrize(("clusters", "smallest"), [(1, 1.0), (2, 0.5), (3, 2 / 27), (8, 2 / 8**8), (9, 2 / 1000)])
+def test_the_smallest_p_of_the_bootstrap_is_set_by_its_resamples(clusters, smallest):
+    """All of up to 8 clusters are enumerated; above, 999 draws say no more than 2 in 1,000."""
+    result = bootstrap_contrast(np.ones(clusters), np.arange(clusters), resamples=999, rng=np.random.default_rng(1))
+    assert result.p == pytest.approx(smallest)
 
 
-def test_the_smallest_p_of_each_test():
-    assert smallest_p("bootstrap", 1, 1000) == smallest_p("cluster-t", 0, 1000) == 1.0
-    assert smallest_p("bootstrap", 8, 1000) == 2 / 8**8
-    assert smallest_p("bootstrap", 9, 999) == 2 / 1000
-    assert smallest_p("cluster-t", 2, 1000) == 0.0
+@pytest.mark.parametrize(("clusters", "smallest"), [(1, 1.0), (2, 0.5), (5, 2**-4), (16, 2**-15), (17, 1 / 1000)])
+def test_the_smallest_p_of_the_sign_flip_halves_with_each_cluster(clusters, smallest):
+    """Until its patterns are drawn: 17 clusters of one sign are as far out as two of 131,072 patterns."""
+    result = sign_flip(np.ones(clusters), np.arange(clusters), resamples=999, rng=np.random.default_rng(1))
+    assert result.p == smallest
 
 
-def test_the_smallest_p_of_the_sign_flip_halves_with_each_cluster():
-    assert [smallest_p("sign-flip", k, 999) for k in (0, 1, 2, 5, 16)] == [1.0, 1.0, 0.5, 2**-4, 2**-15]
-    assert smallest_p("sign-flip", 17, 999) == 1 / 1000
-
-
-def test_the_number_of_draws_grows_with_the_family():
-    assert (default_resamples(1, 0.05), default_resamples(270, 0.05)) == (10_000, 216_000)
+def test_the_smallest_p_of_a_t_test_has_no_bound():
+    steady = cluster_t([0.5, 0.5 + 1e-6, 0.5 - 1e-6], ["a", "b", "c"])
+    assert 0 < steady.p < 1e-10
 
 
 # --- rows at once ----------------------------------------------------------------------------------------------------

@@ -10,12 +10,10 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from assaymark.errors import InputError
-from assaymark.metrology.paired import (
-    ScoredItems,
-    contrast_measurements,
-    level_measurements,
-    rank_agreement,
-)
+from assaymark.metrology import order_analysis
+from assaymark.metrology.order_tests import OrderPlan
+from assaymark.metrology.paired import ScoredItems, board_measurements, level_measurements, rank_agreement
+from assaymark.plan import OrderRules
 
 
 def items(values, clusters=None, parts=None):
@@ -40,33 +38,65 @@ def test_a_level_is_a_t_interval_of_the_mean_where_each_item_is_its_own_cluster(
     assert one.level == 0.9
 
 
+def contrasts(boards, **more):
+    if isinstance(boards, ScoredItems):
+        boards = {"all": boards}
+    found = board_measurements(boards, OrderPlan(OrderRules(), span=1.0, unit="", cycle="item"), **more)
+    return [one for one in found if one.name == "contrast"]
+
+
 def test_a_difference_is_a_paired_t_test():
     rng = np.random.default_rng(2)
     shared = rng.normal(0, 1, 15)
     values = np.stack([shared + rng.normal(0, 0.1, 15), shared + 0.2 + rng.normal(0, 0.1, 15)])
-    (one,) = contrast_measurements("bench.contrast", items(values), {}, level=0.95)
+    (one,) = contrasts(items(values))
     peer = stats.ttest_rel(values[1], values[0])
     assert (one.labels["high"], one.labels["low"]) == ("b", "a")
     assert one.detail["p"] == pytest.approx(peer.pvalue)
     assert (one.low, one.high) == pytest.approx(tuple(peer.confidence_interval(0.95)))
 
 
-def test_one_cluster_tells_nothing():
-    (one,) = contrast_measurements("bench.contrast", items([[0.1, 0.2], [0.8, 0.9]], clusters="xx"), {}, level=0.95)
-    assert one.value == pytest.approx(0.7)
-    assert (one.low, one.high, one.detail["p"]) == (None, None, 1.0)
+def test_two_clusters_cannot_be_tested():
+    (one,) = contrasts(items([[0.1, 0.2], [0.8, 0.9]], clusters="xy"))
+    assert one.value is None
+    assert one.state.startswith("cannot be tested (2 common clusters")
+    assert one.detail["p"] == 1.0
+
+
+def test_every_cluster_counts_once_whatever_its_size():
+    values = np.array([[0.1, 0.2, 0.3, 0.8, 0.5], [0.4, 0.5, 0.6, 0.8, 0.6]])
+    (one,) = contrasts(items(values, clusters="xxxyz"))
+    assert one.value == pytest.approx((0.3 + 0.0 + 0.1) / 3)
+    assert (one.n, one.n_of, one.detail["clusters"]) == (5, "common items", 3)
+    levels = board_measurements({"all": items(values, clusters="xxxyz")}, OrderPlan(OrderRules(), span=1.0))
+    (first, *_) = [one for one in levels if one.name == "bench.level"]
+    assert (first.value, first.n) == (pytest.approx((0.2 + 0.8 + 0.5) / 3), 5)
+
+
+def test_boards_of_one_family_are_dimensions_of_the_first():
+    """The tests and adjusted p-values of `order_analysis` on the same tables."""
+    rng = np.random.default_rng(8)
+    parts = {name: items(rng.normal([[0.5], [0.6], [0.7]], 0.1, (3, 9))) for name in ("one", "two")}
+    whole = items((parts["one"].values + parts["two"].values) / 2)
+    found = contrasts({"all": whole, **parts})
+    scales = {"aggregate": whole.values.T} | {name: part.values.T for name, part in parts.items()}
+    expected = order_analysis(scales, score_range=(0, 1))
+    for one in found:
+        scale = "aggregate" if one.labels["dimension"] == "all" else one.labels["dimension"]
+        pair = tuple(sorted(map("abc".index, (one.labels["high"], one.labels["low"]))))
+        assert one.detail["p"] == pytest.approx(expected.scales[scale][pair].p)
 
 
 @given(
     arrays(float, (3, 8), elements=st.floats(0, 1, allow_subnormal=False)),
     st.lists(st.sampled_from("xyz"), min_size=8, max_size=8),
 )
-def test_leaving_out_and_the_other_convention_are_told_in_the_direction_of_the_whole(values, parts):
-    other = values[:, ::-1] * 0.5
-    for one in contrast_measurements("c", items(values, parts=parts), {}, level=0.95, other=other):
+def test_leaving_out_and_the_other_convention_are_in_the_direction_of_the_whole(values, parts):
+    other = items(values[:, ::-1] * 0.5, parts=parts)
+    for one in contrasts(items(values, parts=parts), others={"all": other}):
         high, low = "abc".index(one.labels["high"]), "abc".index(one.labels["low"])
         assert one.value >= 0
-        assert one.detail["other"] == pytest.approx((other[high] - other[low]).mean(), abs=1e-12)
+        assert one.detail["other"] == pytest.approx((other.values[high] - other.values[low]).mean(), abs=1e-12)
         seen = one.detail.get("without", {})
         assert set(seen) == (set(parts) if len(set(parts)) > 1 else set())
         for part, left in seen.items():
@@ -80,8 +110,8 @@ def test_the_order_of_the_models_changes_no_difference(order):
     names = tuple("abcd"[at] for at in order)
     turned = ScoredItems(names, values[list(order)], tuple("aabbccdde"), tuple("xxxyyyzzz"))
     plain = ScoredItems(tuple("abcd"), values, turned.clusters, turned.parts)
-    found = {one.id: one.value for one in contrast_measurements("c", turned, {}, level=0.95)}
-    assert found == {one.id: one.value for one in contrast_measurements("c", plain, {}, level=0.95)}
+    found = {one.id: one.value for one in contrasts(turned)}
+    assert found == {one.id: one.value for one in contrasts(plain)}
 
 
 def test_a_planted_rank_correlation_is_in_its_interval():

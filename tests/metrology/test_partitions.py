@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError
+from assaymark.metrology import streaming
 from assaymark.metrology.partitions import (
     Partition,
     _runs,
@@ -20,9 +22,10 @@ from assaymark.metrology.partitions import (
     read_partition,
     to_bytes,
 )
-from assaymark.metrology.streaming import sums_of
 
 FAMILIES = {"auditor": "north", "reader": "south", "skeptic": "east"}
+DIMENSIONS = ["clarity", "risk"]
+sums_of = partial(streaming.sums_of, dimensions=DIMENSIONS)
 
 
 def rows(cycles=range(6), *, names=tuple(FAMILIES), **columns) -> pa.Table:
@@ -45,7 +48,8 @@ def rows(cycles=range(6), *, names=tuple(FAMILIES), **columns) -> pa.Table:
 
 def given_of(folder, table: pa.Table, name: str = "scores.parquet") -> dict[str, object]:
     pq.write_table(table, folder / name, row_group_size=7)
-    return {"path": str(folder / name), "weights": None, "threads": 1}
+    named = [one for one in DIMENSIONS if one in table.column_names]
+    return {"path": str(folder / name), "weights": None, "dimensions": named, "threads": 1}
 
 
 def read(folder, table: pa.Table, name: str = "scores.parquet") -> Partition:
@@ -139,7 +143,15 @@ def test_damage_is_an_error_with_the_name_of_the_file(tmp_path, damage, message)
 
 def test_a_file_that_is_gone(tmp_path):
     with pytest.raises(InputError, match="no such file where it is to be read"):
-        partition_sums({"path": str(tmp_path / "gone.parquet"), "weights": None, "threads": 1})
+        partition_sums({**given_of(tmp_path, rows()), "path": str(tmp_path / "gone.parquet")})
+
+
+def test_what_lacks_a_score_is_left_out_and_counted(tmp_path):
+    table = rows()
+    risk = [None, *table.column("risk").to_pylist()[1:]]
+    found = read(tmp_path, table.set_column(8, "risk", pa.array(risk))).sums
+    assert (found.n, found.left_out) == (11, 1)
+    assert found.replies[:, :, 1].tolist() == [[1, 0], [0, 0], [0, 0]]
 
 
 def test_rows_that_are_needed_are_said_to_be(tmp_path):

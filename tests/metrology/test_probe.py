@@ -32,8 +32,13 @@ def rho(value: float | None, dropped: str = "north", dimension: str = "aggregate
     return measurement("lofo.rho", value, dimension=dimension, dropped=dropped)
 
 
-def contrast(high: str, low: str, p_holm: float, dimension: str = "aggregate", value: float = 0.5) -> Measurement:
-    return measurement("contrast", value, {"p_holm": p_holm}, dimension=dimension, high=high, low=low)
+def contrast(high: str, low: str, resolved: bool, dimension: str = "aggregate") -> Measurement:
+    return measurement("contrast", 0.5, {"resolved": resolved}, dimension=dimension, high=high, low=low)
+
+
+def untested(high: str, low: str) -> Measurement:
+    """A pair with too few clusters."""
+    return measurement("contrast", None, {"resolved": False}, dimension="aggregate", high=high, low=low)
 
 
 def drop(high: str, low: str, value: float, dropped: str = "north", dimension: str = "aggregate") -> Measurement:
@@ -54,12 +59,14 @@ def plan(study):
         ([rho(0.8), drop("a", "b", 0.1)], True, []),
         ([rho(0.9), drop("a", "b", 0.1)], False, []),
         ([rho(0.3 * 3 - 1e-16)], False, []),  # 0.9 from ranks is not always 0.9 in floats
-        ([rho(1.0), contrast("a", "b", 0.2), drop("a", "b", -0.1)], False, [("aggregate", "a", "b")]),
-        ([rho(1.0), contrast("a", "b", 0.001), drop("a", "b", -0.1)], True, [("aggregate", "a", "b")]),
-        ([rho(1.0), contrast("a", "b", 0.001), drop("a", "b", 0.0)], True, [("aggregate", "a", "b")]),
-        ([rho(1.0), contrast("a", "b", 0.025), drop("a", "b", -0.1)], True, [("aggregate", "a", "b")]),
-        ([rho(1.0), contrast("a", "b", 0.026), drop("a", "b", -0.1)], False, [("aggregate", "a", "b")]),
-        ([rho(None), contrast("a", "b", 0.2), drop("a", "b", -0.1)], False, [("aggregate", "a", "b")]),
+        ([rho(1.0), contrast("a", "b", False), drop("a", "b", -0.1)], False, [("aggregate", "a", "b")]),
+        ([rho(1.0), contrast("a", "b", True), drop("a", "b", -0.1)], True, [("aggregate", "a", "b")]),
+        ([rho(1.0), contrast("a", "b", True), drop("a", "b", 0.0)], True, [("aggregate", "a", "b")]),
+        ([rho(1.0), contrast("a", "b", True), drop("a", "b", 0.1)], False, []),
+        ([rho(1.0), contrast("a", "b", True), drop("a", "c", -0.1)], False, [("aggregate", "a", "c")]),
+        ([rho(1.0), contrast("a", "b", True), drop("a", "b", -0.1, dimension="risk")], False, [("risk", "a", "b")]),
+        ([rho(1.0), untested("a", "b"), drop("a", "b", -0.1)], False, [("aggregate", "a", "b")]),
+        ([rho(None), contrast("a", "b", False), drop("a", "b", -0.1)], False, [("aggregate", "a", "b")]),
         ([rho(None)], False, []),
         ([], False, []),
     ],
@@ -102,7 +109,7 @@ def test_the_limit_is_the_plans(study):
     [
         ([], "no judge family could be left out"),
         (
-            [rho(1.0), contrast("a", "b", 0.0), drop("a", "b", -1.0)],
+            [rho(1.0), contrast("a", "b", True), drop("a", "b", -1.0)],
             "a drop reverses what the panel resolves: a above b",
         ),
     ],

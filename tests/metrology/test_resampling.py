@@ -153,9 +153,9 @@ def test_bootstrap_says_what_is_wrong(parts, message):
 def test_jackknife_is_its_definition():
     ratings, codes = panel(5, 12, seed=9)
     without = np.array([mean_pairwise_kappa(ratings[codes != c]) for c in range(5)])
-    error = math.sqrt(4 / 5 * np.square(without - without.mean()).sum())
-    interval = jackknife_kappa(ratings, codes)
     centre = mean_pairwise_kappa(ratings)
+    error = math.sqrt(4 / 5 * np.square(without - centre).sum())
+    interval = jackknife_kappa(ratings, codes)
     assert interval.low == pytest.approx(centre - 2.7764451 * error, abs=1e-7)
     assert interval.high == pytest.approx(centre + 2.7764451 * error, abs=1e-7)
     assert interval.method == "delete-one-cluster jackknife, t(4)"
@@ -164,6 +164,12 @@ def test_jackknife_is_its_definition():
 def test_jackknife_needs_a_kappa_without_each_cluster():
     with pytest.raises(NotMeasurableError, match="undefined without 1 of the 2 clusters"):
         jackknife_kappa([[3, 3], [3, 3], [1, 2], [4, 4]], [0, 0, 1, 1])
+
+
+def test_an_interval_without_width_is_none():
+    agree = [[k % 5 + 1] * 2 for k in range(12)]
+    with pytest.raises(NotMeasurableError, match="no interval: the 3 clusters do not differ"):
+        jackknife_kappa(agree, [0, 1, 2] * 4)
 
 
 def test_jackknife_covers_better_than_the_bootstrap_with_five_clusters():

@@ -115,22 +115,34 @@ def test_an_opposite_direction_is_no_overlap(make, study):
     assert all(name.endswith("|birch|ash") for name in m.detail["only"])
 
 
-def test_the_family_level_is_the_plans_alpha_under_the_gating_test(make, study):
-    records = with_halo(make, clusters=8, cycles=4)
-    plan = study('inference = {gating_test = "sign-flip"}')
-    _, found = run(records, plan)
-    # 18 contrasts and 256 patterns: the smallest p after Holm is 36/256.
-    assert found["panel.discoveries[]"].value == 0.0
-    assert {get(found, "single.discoveries", judge=j).value for j in ("auditor", "reader", "skeptic")} == {0.0}
-    assert found["panel.discoveries[]"].detail == {"family": 18, "found": []}
-    _, found = run(records, study('inference = {gating_test = "bootstrap", share_alpha = false}'))
+@pytest.mark.parametrize("inference", ["alpha = 0.05", "alpha = 0.2", 'alpha = 0.2, test = "own-variance"'])
+def test_the_level_is_the_plans_alpha_and_the_test_weighs_clusters_by_their_records(make, study, inference):
+    """Whatever decides orders: single judges are compared with the source's numbers."""
+    plan = study(f"inference = {{{inference}}}")
+    _, found = run(with_halo(make, clusters=8, cycles=4), plan)
     contrasts = [m for m in found.values() if m.name == "contrast" and m.labels["dimension"] != "aggregate"]
+    p = holm([m.detail["p_cluster_t"] for m in contrasts])
     expected = {
         f"{m.labels['dimension']}|{m.labels['high']}|{m.labels['low']}"
-        for m in contrasts
-        if m.detail["p_holm_bootstrap"] <= 0.05
+        for m, value in zip(contrasts, p, strict=True)
+        if value <= plan.inference.alpha
     }
-    assert set(found["panel.discoveries[]"].detail["found"]) == expected
+    whole = found["panel.discoveries[]"]
+    assert set(whole.detail["found"]) == expected
+    assert (whole.value, whole.detail["family"]) == (len(expected), 18)
+    assert whole.method == (
+        f"contrasts with p <= {plan.inference.alpha:g} by a record-weighted cluster t after Holm over C(A,2)xD=18"
+    )
+    assert get(found, "single.discoveries", judge="skeptic").method == whole.method
+
+
+def test_a_milder_level_finds_more(make, study):
+    records = with_halo(make, clusters=8, cycles=4)
+    strict, mild = (
+        run(records, study(f"inference = {{alpha = {alpha}}}"))[1]["panel.discoveries[]"].detail["found"]
+        for alpha in (0.001, 0.2)
+    )
+    assert set(strict) < set(mild)
 
 
 def test_renaming_judges_and_agents_renames_the_results(make, study):

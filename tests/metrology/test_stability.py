@@ -187,6 +187,27 @@ def test_a_judge_that_reaches_the_gate_keeps_its_mean(make, study):
     assert (gated(first, plan, {"auditor": True}).scores == table.scores).all()
 
 
+def test_grades_of_incomplete_records_follow_the_gate(make, study):
+    decisions, judgments = make(trials=3)
+    gone = {(d.record_id, "reader") for d in decisions[:7]} | {(decisions[9].record_id, "auditor")}
+    broken = [
+        dataclasses.replace(j, status="invalid", scores={}) if (j.trajectory, j.judge) in gone else j for j in judgments
+    ]
+    table = score_table(broken, decisions)
+    found = gated(table, study(), {"auditor": False})
+    assert found.grades.trajectories == table.grades.trajectories
+    first = {(j.trajectory, j.judge): j.scores for j in broken if j.trial == 1 and j.status == "ok"}
+    for row, key in enumerate(found.grades.trajectories):
+        for j, judge in enumerate(found.judges):
+            wanted = first.get((key, judge), dict.fromkeys(found.dimensions, math.nan))
+            assert found.grades.values[row, j].tolist() == pytest.approx(list(wanted.values()), nan_ok=True)
+    back = gated(found, study(), {"auditor": True}).grades.values
+    assert np.array_equal(back, table.grades.values, equal_nan=True)
+    assert not np.array_equal(back, found.grades.values, equal_nan=True)
+    whole = gated(score_table(judgments, decisions), study(), {"auditor": False})
+    assert whole.grades.values is whole.scores
+
+
 def test_the_gate_is_inclusive_and_reads_the_plans_divisor(make, study):
     table, _, _ = tried(make, study)
     sharp, loose = (repetition_stability(table.trials["auditor"], ddof=ddof) for ddof in (1, 0))

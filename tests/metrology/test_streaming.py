@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,17 +16,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assaymark.errors import InputError
-from assaymark.metrology import analyse
-from assaymark.metrology.arrow import table_from_arrow
+from assaymark.metrology import analyse, missing_measurements, streaming, table_from_arrow
 from assaymark.metrology.counting import NotStreamableError
 from assaymark.metrology.pooled import analyse_sums
-from assaymark.metrology.streaming import score_sums, sums_of
 from assaymark.metrology.sums import ScoreSums, total, whole_weights
 from assaymark.protocol import Study, parse_study
+from assaymark.records import Measurement
 
 PANEL = {"auditor": "north", "reader": "south", "skeptic": "east"}
+MAKERS = ("north", "south")
 SIBLINGS = {**PANEL, "twin": "north"}
 DIMENSIONS = ("clarity", "evidence", "risk")
+sums_of = partial(streaming.sums_of, dimensions=DIMENSIONS)
+score_sums = partial(streaming.score_sums, dimensions=DIMENSIONS, leave_out=True)
 
 
 def make_study(judges: dict[str, str], extra: str = "") -> Study:
@@ -43,6 +48,7 @@ def make_table(
     repeat: bool = False,
     length: bool = False,
     names: bool = True,
+    makers: Sequence[str | None] = (),
     seed: int = 1,
 ) -> pa.Table:
     """Rows in the order that streaming reads: cycle, trajectory, judge."""
@@ -70,6 +76,8 @@ def make_table(
                     }
                     if formats > 1:
                         row["format"] = f"v{trajectory % formats}"
+                    if makers:
+                        row["agent_family"] = makers[agent]
                     if length:
                         row["length"] = 50 + 7 * (trajectory % 13)
                     if rng.random() < missing:
@@ -95,13 +103,32 @@ def same(ours: Any, theirs: Any, place: str = "") -> None:
         assert ours == theirs, place
 
 
+IN_PARTS = "not measurable: the table was read in parts, of which only sums were kept"
+"""The state of a measurement that needs single records. Contrasts at equal length need them too, and are not there."""
+
+
+def in_parts(item: Measurement) -> Measurement:
+    """The same with a word on how the table was read."""
+    if item.name != "panel.families":
+        return item
+    assert item.detail["in_parts"] is False
+    return replace(item, detail={**item.detail, "in_parts": True})
+
+
 def check_equal(table: pa.Table, study: Study, weights: dict[str, float] | None = None) -> None:
     sums = sums_of(table, weights=weights)
     ours = {m.id: m for m in analyse_sums(sums, study, rng=np.random.default_rng(5))}
-    theirs = {m.id: m for m in analyse(table_from_arrow(table, weights=weights), study, rng=np.random.default_rng(5))}
+    scores = table_from_arrow(table, weights=weights, dimensions=DIMENSIONS)
+    theirs = {m.id: m for m in analyse(scores, study, rng=np.random.default_rng(5))}
+    assert ours["panel.families[]"].detail["in_parts"] is True
+    theirs = {name: in_parts(item) for name, item in theirs.items() if item.name != "length.contrast"}
     assert list(ours) == list(theirs)
     for name, item in theirs.items():
         found = ours[name]
+        if item.name == "dimension.distinct":
+            assert (found.state, found.value, found.low) == (IN_PARTS, None, None)
+            assert found.detail == {"p": None, "p_holm": None, "distinct": study.claims.distinct}
+            continue
         assert (found.state, found.n, found.n_of, found.method) == (item.state, item.n, item.n_of, item.method), name
         same((found.value, found.low, found.high, found.level), (item.value, item.low, item.high, item.level), name)
         same(dict(found.detail), dict(item.detail), name)
@@ -112,7 +139,6 @@ def check_equal(table: pa.Table, study: Study, weights: dict[str, float] | None 
 TABLES = {
     "balanced": {},
     "unbalanced": {"attend": 0.6},
-    "some scores missing": {"attend": 0.8, "missing": 0.1},
     "agents twice in a cycle": {"attend": 0.7, "repeat": True},
     "one cluster": {"clusters": 1},
     "twelve clusters": {"clusters": 12, "cycles": 4, "attend": 0.8},
@@ -127,6 +153,14 @@ TABLES = {
     "one judge": {"judges": {"auditor": "north"}},
     "one judge, formats": {"judges": {"auditor": "north"}, "formats": 2},
     "five judges": {"judges": {name: name for name in "abcde"}, "clusters": 3, "cycles": 4},
+    "two clusters": {"clusters": 2},
+    "own families": {"makers": ("north", "south", None, "elsewhere"), "attend": 0.8, "clusters": 7},
+    "no judge without an interest": {
+        "makers": ("north", "south"),
+        "agents": 2,
+        "judges": dict(zip("ab", MAKERS, strict=True)),
+    },
+    "fifteen weeks": {"clusters": 15, "cycles": 3},
 }
 
 
@@ -134,6 +168,101 @@ TABLES = {
 def test_the_sums_say_what_the_rows_say(shape):
     table = make_table(**shape)
     check_equal(table, make_study(shape.get("judges", PANEL), "[inference]\nresamples = 1000"))
+
+
+@pytest.mark.parametrize("inference", ['cluster_order = "consecutive"', 'test = "own-variance"'])
+@pytest.mark.parametrize("shape", ["unbalanced", "fifteen weeks"])
+def test_under_other_tests_too(shape, inference):
+    check_equal(make_table(**TABLES[shape]), make_study(PANEL, f"[inference]\nresamples = 1000\n{inference}"))
+
+
+def test_a_judge_of_an_agents_maker_stands_aside_in_sums_too():
+    table = make_table(makers=("north", "south", None, "elsewhere"))
+    found = analyse_sums(sums_of(table), make_study(PANEL), rng=np.random.default_rng(5))
+    own = {m.labels["judge"] for m in found if m.name == "judge.own_family"}
+    assert own == {"auditor", "reader", "common"}
+    assert len([m for m in found if m.name == "recusal.contrast"]) == 4 * 5
+    (families,) = (m for m in found if m.name == "panel.families")
+    assert families.detail["unknown"] == ""
+    assert sums_of(table).agent_families == {
+        "agent0": "north", "agent1": "south", "agent2": "agent2", "agent3": "elsewhere",
+    }  # fmt: skip
+
+
+def test_one_agent_has_one_maker(tmp_path):
+    table = make_table(makers=("north", "south", None, "elsewhere"))
+    for rows in (50, 10_000):
+        with pytest.raises(InputError, match=r"agent agent0: one agent has one agent_family \(got north, west\)"):
+            score_sums(written(tmp_path, changed("agent_family", 0, "west", table), rows), scratch=tmp_path)
+    late = changed("agent_family", table.num_rows - 3, "west", table)
+    name = late.column("agent").to_pylist()[-3]
+    with pytest.raises(InputError, match=f"agent {name}: one agent has one agent_family"):
+        score_sums(written(tmp_path, late, 30), scratch=tmp_path)
+    with pytest.raises(InputError, match="agent_family: one part has this column and the other has not"):
+        sums_of(table) + sums_of(table.drop_columns(["agent_family"]))
+
+
+def test_judges_without_families_are_read_in_rows(tmp_path):
+    with pytest.raises(NotStreamableError, match="there is no column family") as caught:
+        score_sums(written(tmp_path, WHOLE.drop_columns(["family"]), 50), scratch=tmp_path)
+    assert not caught.value.sortable
+
+
+def test_shares_of_missing_replies_are_those_of_the_rows():
+    """Rows without a score are replies that did not come; what was never asked is no row."""
+    table = make_table(attend=0.8, missing=0.1)
+    sums, rows = sums_of(table), table_from_arrow(table, dimensions=DIMENSIONS)
+    assert sums.missing() == rows.missing()
+    limits = {"per_judge": 0.05, "per_agent": 0.05}
+    assert sums.excess(**limits) == rows.excess(**limits) != {}
+    assert list(missing_measurements(sums, {})) == [
+        replace(m, inputs=sums.digest) for m in missing_measurements(rows, {})
+    ]
+
+
+def test_lengths_are_looked_at_in_the_rows_alone():
+    """The correlation of length and score follows from sums, a slope within agents and cycles does not."""
+    table, study = make_table(length=True), make_study(PANEL)
+    ours = {m.name for m in analyse_sums(sums_of(table), study, rng=np.random.default_rng(5))}
+    rows = table_from_arrow(table, dimensions=DIMENSIONS)
+    theirs = {m.name for m in analyse(rows, study, rng=np.random.default_rng(5))}
+    assert theirs - ours == {"length.contrast"}
+
+
+def complete(table: pa.Table) -> pa.Table:
+    """The rows of the trajectories that every judge scored."""
+    good = [
+        (row["trajectory"], row["judge"])
+        for row in table.to_pylist()
+        if all(row[name] is not None for name in DIMENSIONS)
+    ]
+    judges = set(table.column("judge").to_pylist())
+    whole = {name for name, _ in good if all((name, judge) in set(good) for judge in judges)}
+    return table.filter(pa.array([name in whole for name in table.column("trajectory").to_pylist()]))
+
+
+def test_what_lacks_a_score_is_in_no_sum_and_counted_by_judge_and_agent():
+    table = make_table(attend=0.8, missing=0.1)
+    found, whole = sums_of(table), sums_of(complete(table), judges=PANEL)
+    exact(found, replace(whole, replies=found.replies, left_out=found.left_out))
+    assert found.left_out == len(set(table.column("trajectory").to_pylist())) - whole.n > 0
+    usable = np.zeros_like(found.replies)
+    for row in table.to_pylist():
+        lost = any(row[name] is None for name in DIMENSIONS)
+        usable[sorted(PANEL).index(row["judge"]), found.agents.index(row["agent"]), int(lost)] += 1
+    assert np.array_equal(found.replies, usable)
+    assert np.array_equal(found.calls, usable.sum(axis=1))
+    assert found.digest != replace(found, replies=found.replies[:, ::-1]).digest
+
+
+def test_a_table_in_which_something_is_missing_is_to_be_read_whole(tmp_path):
+    path = written(tmp_path, WHOLE, 50)
+    with pytest.raises(NotStreamableError, match="some trajectories lack a usable score from some judge") as caught:
+        score_sums(path, leave_out=False, scratch=tmp_path)
+    assert not caught.value.sortable
+    exact(
+        score_sums(written(tmp_path, complete(WHOLE), 50), leave_out=False, scratch=tmp_path), sums_of(complete(WHOLE))
+    )
 
 
 def test_weights_make_the_same_aggregate():
@@ -180,14 +309,17 @@ def exact(one: ScoreSums, other: ScoreSums) -> None:
         other.clusters,
         other.formats,
     )
-    for name in ("sizes", "lineups", "places", "cycles", "scores", "calls"):
+    for name in ("sizes", "lineups", "places", "cycles", "scores", "replies"):
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
     for mine, theirs in zip(one.tables, other.tables, strict=True):
         assert np.array_equal(mine, theirs)
-    assert (one.left_out, one.lengths, one.digest) == (other.left_out, other.lengths, other.digest)
+    assert (one.left_out, one.lengths, one.makers) == (other.left_out, other.lengths, other.makers)
+    assert one.digest == other.digest
 
 
-WHOLE = make_table(clusters=4, cycles=5, attend=0.7, missing=0.1, formats=2, repeat=True, length=True)
+WHOLE = make_table(
+    clusters=4, cycles=5, attend=0.7, missing=0.1, formats=2, repeat=True, length=True, makers=("north", None, "x", "y")
+)
 
 
 @given(data=st.data(), paired=st.booleans())
@@ -296,8 +428,7 @@ def changed(name: str, row: int, value: Any, table: pa.Table = WHOLE) -> pa.Tabl
         (changed("agent", 4, "other"), "one trajectory has one agent"),
         (changed("family", 4, "other"), "one judge has one family"),
         (WHOLE.drop_columns(["agent"]), "agent: this column is missing"),
-        (WHOLE.drop_columns(list(DIMENSIONS)), "no dimension"),
-        (WHOLE.rename_columns({"risk": "aggregate"}), "not available for a dimension"),
+        (WHOLE.drop_columns(["risk"]), r"risk: the table has no such column .* it has clarity, evidence\)"),
         (WHOLE.slice(0, 0), "no rows"),
     ],
 )
@@ -337,5 +468,30 @@ def test_a_trajectory_lies_in_one_cycle(tmp_path):
     ],
 )
 def test_what_needs_the_rows_is_said(tmp_path, table, message):
+    named = [name for name in (*DIMENSIONS, "extra") if name in table.column_names]
     with pytest.raises(NotStreamableError, match=message):
-        score_sums(written(tmp_path, table, 1000), scratch=tmp_path)
+        score_sums(written(tmp_path, table, 1000), dimensions=named, scratch=tmp_path)
+
+
+# --- which columns are dimensions -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_columns_that_nobody_named_are_not_read(tmp_path, shuffled):
+    table = WHOLE.append_column("retries", pa.array(range(WHOLE.num_rows)))
+    table = table.append_column("seconds", pa.array([2.5] * WHOLE.num_rows))
+    table = table.append_column("tags", pa.array([["a"]] * WHOLE.num_rows))
+    if shuffled:
+        table = table.take(pa.array(np.random.default_rng(3).permutation(table.num_rows)))
+    exact(score_sums(written(tmp_path, table, 50), scratch=tmp_path), sums_of(WHOLE))
+
+
+def test_without_names_there_is_one_score_or_none(tmp_path):
+    path = written(tmp_path, WHOLE, 50)
+    with pytest.raises(InputError, match=r"--dimensions clarity,evidence,risk.*\(got clarity in column 8"):
+        score_sums(path, dimensions=None, scratch=tmp_path)
+    one = WHOLE.drop_columns(["clarity", "evidence"]).rename_columns({"risk": "score"})
+    found = score_sums(written(tmp_path, one, 50), dimensions=None, scratch=tmp_path)
+    exact(found, sums_of(one, dimensions="score"))
+    with pytest.raises(InputError, match="no dimension"):
+        sums_of(one.drop_columns("score"), dimensions=None)

@@ -11,7 +11,7 @@ from made_cells import AGENTS, FAMILIES, JUDGES, band
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from assaymark.metrology import Calls, ScoreTable, analyse, cluster_t
+from assaymark.metrology import Calls, ScoreTable, analyse, cluster_t, holm
 from assaymark.metrology.cells import Cell
 from assaymark.metrology.style import length_matched_contrasts, style_measurements
 
@@ -288,20 +288,27 @@ def test_contrasts_at_equal_length_keep_the_panels_direction(plan):
 
 
 def test_contrasts_at_equal_length_are_those_of_the_length_matched_table(plan):
-    """The same numbers as contrasts of that table alone, with their Holm families."""
+    """The record-weighted tests of that table alone, with Holm over the aggregate, and over all dimensions together."""
     honest, table = two_tables(np.random.default_rng(13))
     alone = {
         (m.labels["dimension"], frozenset((m.labels["high"], m.labels["low"]))): m
         for m in analyse(table, plan, rng=np.random.default_rng(0))
         if m.name == "contrast"
     }
+    p = {key: m.detail["p_cluster_t"] for key, m in alone.items()}
+    adjusted = {}
+    for family in ([key for key in p if key[0] == "aggregate"], [key for key in p if key[0] != "aggregate"]):
+        adjusted |= dict(zip(family, holm([p[key] for key in family]), strict=True))
     for m in matched(honest, table, plan):
-        other = alone[m.labels["dimension"], frozenset((m.labels["high"], m.labels["low"]))]
-        sign = 1 if other.labels["high"] == m.labels["high"] else -1
-        ends = sorted((sign * other.low, sign * other.high))
-        assert (m.value, m.low, m.high) == pytest.approx((sign * other.value, *ends))
-        assert m.detail["p"] == pytest.approx(other.detail["p_cluster_t"])
-        assert m.detail["p_holm"] == pytest.approx(other.detail["p_holm_cluster_t"])
+        key = m.labels["dimension"], frozenset((m.labels["high"], m.labels["low"]))
+        sign = 1 if alone[key].labels["high"] == m.labels["high"] else -1
+        assert m.value == pytest.approx(sign * alone[key].value)
+        scores = table.stacked[:, :, table.names.index(m.labels["dimension"])].mean(axis=1)
+        first, second = (scores[table.agent == AGENTS.index(m.labels[side])] for side in ("high", "low"))
+        slow = cluster_t(first - second, table.cluster[table.agent == 0])
+        assert (m.low, m.high) == pytest.approx((slow.low, slow.high))
+        assert m.detail["p"] == pytest.approx(p[key]) == pytest.approx(slow.p)
+        assert m.detail["p_holm"] == pytest.approx(adjusted[key])
 
 
 def test_a_pair_that_never_met_at_equal_length_keeps_its_place(plan):

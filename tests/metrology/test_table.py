@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import random
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from assaymark.errors import InputError
 from assaymark.metrology import score_table
@@ -191,3 +194,159 @@ def test_scores_are_floats_in_the_order_of_dimensions(small):
     swapped = [dataclasses.replace(j, scores=dict(reversed(list(j.scores.items())))) for j in judgments]
     assert (score_table(swapped, decisions).scores == score_table(judgments, decisions).scores).all()
     assert score_table(judgments, decisions).scores.dtype == np.float64
+
+
+# --- incomplete records -----------------------------------------------------------------------------------------------
+
+
+def without(judgments, *gone, asked=True):
+    """The judgments with some (trajectory, judge) unanswered, or never asked for."""
+    return [
+        dataclasses.replace(j, status="refused", scores={}) if (j.trajectory, j.judge) in gone else j
+        for j in judgments
+        if asked or (j.trajectory, j.judge) not in gone
+    ]
+
+
+def test_where_nothing_is_missing_the_grades_are_the_scores(small):
+    decisions, judgments = small
+    table = score_table(judgments, decisions, lengths={d.record_id: 7 for d in decisions})
+    grades = table.grades
+    assert grades.values is table.scores
+    for name in ("agent", "cycle", "cluster", "trajectories", "lengths"):
+        assert getattr(grades, name) is getattr(table, name)
+    assert table.incomplete is None
+    by_judge, by_pair = table.missing()
+    assert by_judge == {"auditor": 0.0, "reader": 0.0}
+    assert set(by_pair.values()) == {0.0}
+    assert set(by_pair) == {(judge, agent) for judge in table.judges for agent in table.agents}
+
+
+def test_what_one_judge_gave_is_in_the_grades(small):
+    decisions, judgments = small
+    lengths = {d.record_id: 10 * k for k, d in enumerate(decisions)}
+    broken = without(judgments, ("ash.0000.1", "auditor"), ("ash.0000.1", "reader"), ("ash.0001.1", "reader"))
+    table = score_table(broken, decisions, lengths=lengths)
+    grades = table.grades
+    assert table.trajectories == ("birch.0000.1", "birch.0001.1")
+    assert table.left_out == ("ash.0000.1", "ash.0001.1")
+    assert grades.trajectories == (*table.trajectories, "ash.0001.1")
+    assert [table.agents[a] for a in grades.agent] == ["birch", "birch", "ash"]
+    assert [table.cycles[c] for c in grades.cycle] == ["round0#0", "round1#0", "round1#0"]
+    assert [table.clusters[g] for g in grades.cluster] == ["w0", "w1", "w1"]
+    assert grades.lengths.tolist() == [20.0, 30.0, 10.0]
+    assert np.array_equal(grades.values[: table.n], table.scores)
+    assert grades.values[2].tolist() == [[pytest.approx(10 / 3), 2.0], [pytest.approx(math.nan, nan_ok=True)] * 2]
+    assert table.missing() == (
+        {"auditor": 1 / 4, "reader": 2 / 4},
+        {("auditor", "ash"): 0.5, ("auditor", "birch"): 0.0, ("reader", "ash"): 1.0, ("reader", "birch"): 0.0},
+    )
+    assert table.lacking.tolist() == [[1, 0], [2, 0]]
+
+
+def test_names_are_those_of_all_graded_records(small):
+    """A cluster, a cycle and an agent of which no record is complete."""
+    decisions, judgments = small
+    late = without(judgments, ("ash.0001.1", "reader"), ("birch.0001.1", "reader"))
+    table = score_table(late, decisions)
+    assert (table.clusters, table.cycles) == (("w0", "w1"), ("round0#0", "round1#0"))
+    assert (table.cluster.tolist(), table.grades.cluster.tolist()) == ([0, 0], [0, 0, 1, 1])
+    early = score_table(without(judgments, ("ash.0000.1", "reader"), ("birch.0000.1", "reader")), decisions)
+    assert (early.cluster.tolist(), early.cycle.tolist()) == ([1, 1], [1, 1])
+    alone = score_table(without(judgments, *((f"ash.000{k}.1", "auditor") for k in (0, 1))), decisions)
+    assert (alone.agents, alone.agent.tolist(), alone.grades.agent.tolist()) == (
+        ("ash", "birch"),
+        [1, 1],
+        [1, 1, 0, 0],
+    )
+
+
+def test_what_nobody_asked_for_is_not_missing(small):
+    decisions, judgments = small
+    gone = [(d.record_id, "reader") for d in decisions if d.agent.id == "ash"]
+    table = score_table(without(judgments, *gone, asked=False), decisions)
+    assert table.missing() == (
+        {"auditor": 0.0, "reader": 0.0},
+        {("auditor", "ash"): 0.0, ("auditor", "birch"): 0.0, ("reader", "birch"): 0.0},
+    )
+    assert table.left_out == ("ash.0000.1", "ash.0001.1")
+    assert np.isnan(table.grades.values[2:, 1]).all()
+
+
+def test_a_record_that_some_trial_scored_is_not_missing_and_replicates_do_not_count(small, one_decision, one_judgment):
+    decisions, judgments = small
+    again = one_decision("ash", 0, "w0", replicate=2)
+    broken = [
+        dataclasses.replace(j, status="invalid", scores={}) if (j.judge, j.trial) == ("auditor", 1) else j
+        for j in [*judgments, one_judgment(again.record_id, "reader", None)]
+    ]
+    table = score_table(broken, [*decisions, again])
+    assert set(table.missing()[0].values()) == {0.0}
+    assert table.grades.values is table.scores
+
+
+def test_a_judge_that_scored_nothing(small):
+    decisions, judgments = small
+    table = score_table(without(judgments, *((d.record_id, "reader") for d in decisions)), decisions)
+    assert (table.n, table.grades.values.shape) == (0, (4, 2, 2))
+    assert table.missing()[0] == {"auditor": 0.0, "reader": 1.0}
+    empty = score_table([dataclasses.replace(j, status="refused", scores={}) for j in judgments], decisions)
+    assert (empty.grades.values.shape, empty.incomplete) == ((0, 2, 0), None)
+    assert empty.missing()[0] == {"auditor": 1.0, "reader": 1.0}
+
+
+def test_grades_are_in_the_digest_and_cannot_be_written(small, one_decision):
+    decisions, judgments = small
+    broken = without(judgments, ("ash.0000.1", "reader"))
+    table = score_table(broken, decisions)
+    other = [
+        dataclasses.replace(j, scores={"clarity": 1.0, "risk": 1.0})
+        if (j.trajectory, j.judge) == ("ash.0000.1", "auditor")
+        else j
+        for j in broken
+    ]
+    moved = [one_decision("ash", 0, "w9"), one_decision("birch", 0, "w9"), *(d for d in decisions if d.cluster == "w1")]
+    found = {table.digest, score_table(other, decisions).digest, score_table(broken, moved).digest}
+    assert len(found | {score_table(judgments, decisions).digest}) == 4
+    with pytest.raises(ValueError, match="read-only"):
+        table.incomplete.values[0, 0, 0] = 1
+    with pytest.raises(InputError, match=r"lengths: ash\.0000\.1: no token count"):
+        score_table(broken, decisions, lengths={d.record_id: 1 for d in decisions[1:]})
+
+
+@given(st.integers(0, 10_000), st.floats(0, 1), st.floats(0, 1))
+def test_grades_are_every_judges_mean_of_every_record(make, seed, refused, unasked):
+    decisions, judgments = make(clusters=2, cycles=3, trials=2, attend=0.8)
+    rng = np.random.default_rng(seed)
+    kept = [
+        dataclasses.replace(j, status="invalid", scores={}) if rng.random() < refused else j
+        for j in judgments
+        if rng.random() >= unasked
+    ]
+    if not kept:
+        return
+    table = score_table(kept, decisions)
+    grades = table.grades
+    ok = {}
+    for j in kept:
+        if j.status == "ok":
+            ok.setdefault((j.trajectory, j.judge), []).append([j.scores[d] for d in table.dimensions])
+    assert sorted(grades.trajectories) == sorted({name for name, _ in ok})
+    assert grades.trajectories[: table.n] == table.trajectories
+    of = {d.record_id: d for d in decisions}
+    for row, name in enumerate(grades.trajectories):
+        record = of[name]
+        assert (table.agents[grades.agent[row]], table.cycles[grades.cycle[row]]) == (record.agent.id, record.cycle)
+        assert table.clusters[grades.cluster[row]] == record.cluster
+        for j, judge in enumerate(table.judges):
+            found = ok.get((name, judge))
+            wanted = np.full(len(table.dimensions), np.nan) if found is None else np.mean(found, axis=0)
+            assert grades.values[row, j] == pytest.approx(wanted, nan_ok=True)
+    asked = {(j.trajectory, j.judge) for j in kept}
+    by_judge, by_pair = table.missing()
+    for (judge, agent), share in by_pair.items():
+        own = [pair for pair in asked if pair[1] == judge and of[pair[0]].agent.id == agent]
+        assert share == pytest.approx(np.mean([pair not in ok for pair in own]))
+    assert set(by_pair) == {(judge, of[name].agent.id) for name, judge in asked}
+    for judge, share in by_judge.items():
+        assert share == pytest.approx(np.mean([pair not in ok for pair in asked if pair[1] == judge]))

@@ -15,9 +15,9 @@ Where the published numbers cannot all hold, the reading that keeps the conclusi
 - With 200 records after the cutoff and 800 before, the BTC split is the whole table, so it cannot have a p-value of
   its own (.55 beside .86 in print). Here both say the same, and the SOL split differs.
 - The numbers of discoveries of single judges (27, 23 and 19 of 36, with overlaps of 18, 18 and 12) are not planted:
-  only that they differ, and that each judge has some which the panel does not authorise. The panel's own 20, of them
-  3 on constraint_awareness, are planted: claude above each other agent on all six dimensions, and gemini below qwen3
-  and gpt on information_use.
+  only that they differ, and that each judge has some which the panel does not authorise. The panel's own 20 by the
+  regime bootstrap, of them 3 on constraint_awareness, are planted: claude above each other agent on all six dimensions,
+  and gemini below qwen3 and gpt on information_use.
 - Panel scores of whole grades lie mostly on a grid of an eighteenth of a point: the honest first quartile is 4.28
   (4.33 in print). The halo compares gate numbers, and the honest quartile of two judges lies on a coarser grid than
   that of three: cell A moves by .03 where its own score moves by nothing (.00 in print).
@@ -31,7 +31,7 @@ for the honest first one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import product
 from typing import Final
@@ -41,7 +41,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import stats
 
-from assaymark.claims import decide_claims
+from assaymark.claims import Rules, decide, decide_claims, index
 from assaymark.judging import load_rubric
 from assaymark.metrology import (
     Cell,
@@ -77,11 +77,13 @@ DIMENSIONS: Final = (
 A, R, CYCLES, J, D = 4, 5, 50, 3, 6
 """Agents, regimes, cycles in each regime, judges, dimensions."""
 
+MAKERS: Final = dict(zip(AGENTS, ("anthropic", "google", "openai", "alibaba"), strict=True))
+"""Three of the four agents have a judge of their own maker (section 6, limitation 9)."""
+
 PLAN: Final = """
+version = "2"
 name = "valueblindbench"
 seed = 42
-[inference]
-{inference}
 [stability.probe]
 name = "deepseek"
 model = "deepseek/v4-pro"
@@ -93,17 +95,15 @@ judge = "gpt-judge"
 rubric = "v1.1"
 sample = 120
 """
-PUBLISHED: Final = 'gating_test = "bootstrap"\nshare_alpha = false'
-"""The source's own test: the regime bootstrap, with Holm over the 36 contrasts at all of alpha."""
 
 
-def study_of(inference: str = PUBLISHED) -> Study:
-    """The plan, with the source's inference or another."""
+def study_of() -> Study:
+    """The plan: the defaults, with the source's outside judge, late regime and anchor probe."""
     judges = "".join(
         f'[[judges]]\nname = "{name}"\nmodel = "made/{name}"\nfamily = "{family}"\ntrials = {trials}\n'
         for name, family, trials in JUDGES
     )
-    return parse_study(PLAN.format(inference=inference) + judges)
+    return parse_study(PLAN + judges)
 
 
 # --- what is planted ------------------------------------------------------------------------------------------------
@@ -281,11 +281,13 @@ def honest_table(rng: np.random.Generator) -> ScoreTable:
     panel = np.mean([one.mean(axis=(0, 2)) for one in judges], axis=0)
     columns: dict[str, Sequence[object]] = {
         "agent": [agent for agent, _, _ in keys],
+        "agent_family": [MAKERS[agent] for agent, _, _ in keys],
         "cluster": [regime for _, regime, _ in keys],
         "cycle": [f"{regime}#{cycle:02d}" for _, regime, cycle in keys],
         "length": lengths_of(panel.reshape(A, -1), rng).ravel().tolist(),
     }
-    return table_from_arrow(pa.table(rows_of([honest_name(*key) for key in keys], columns, judges)))
+    rows = pa.table(rows_of([honest_name(*key) for key in keys], columns, judges))
+    return table_from_arrow(rows, dimensions=DIMENSIONS)
 
 
 def lengths_of(panel: Floats, rng: np.random.Generator) -> Ints:
@@ -325,7 +327,8 @@ def control(kind: DerivationKind, panel: Sequence[int], tokens: tuple[int, int],
         "length": rng.integers(*tokens, totals.size).tolist(),
     }
     judges = [np.repeat(scores[j, None], trials, axis=0) for j, (_, _, trials) in enumerate(JUDGES)]
-    table = table_from_arrow(pa.table(rows_of([f"{kind}/{k:02d}" for k in range(totals.size)], columns, judges)))
+    rows = pa.table(rows_of([f"{kind}/{k:02d}" for k in range(totals.size)], columns, judges))
+    table = table_from_arrow(rows, dimensions=DIMENSIONS)
     return Cell(kind, table, (None,) * table.n, ("anthropic",) * table.n)
 
 
@@ -434,9 +437,9 @@ def instruments(table: ScoreTable) -> dict[str, frozenset[str]]:
 
 
 @cache
-def measurements(inference: str = PUBLISHED) -> tuple[Measurement, ...]:
+def measurements() -> tuple[Measurement, ...]:
     """Everything that the protocol measures on these tables."""
-    study, made = study_of(inference), tables()
+    study, made = study_of(), tables()
     honest = made.honest
     agents = {name: honest.agents[a] for name, a in zip(honest.trajectories, honest.agent, strict=True)}
     cycles = {name: honest.cycles[c] for name, c in zip(honest.trajectories, honest.cycle, strict=True)}
@@ -454,7 +457,15 @@ def measurements(inference: str = PUBLISHED) -> tuple[Measurement, ...]:
 
 
 @cache
-def verdicts(inference: str = PUBLISHED) -> dict[str, Verdict]:
+def verdicts() -> dict[str, Verdict]:
     """Every verdict of the study, by the id of its claim."""
-    study = study_of(inference)
-    return {v.claim.id: v for v in decide_claims(measurements(inference), study, plan_hash(study, {}))}
+    study = study_of()
+    return {v.claim.id: v for v in decide_claims(measurements(), study, plan_hash(study, {}))}
+
+
+@cache
+def published_verdicts() -> dict[str, Verdict]:
+    """The same by the source's own rule: Holm over the regime bootstrap, and the sign of each drop."""
+    study, known = study_of(), index(measurements())
+    rules = replace(Rules.of(study), test="p_bootstrap", source=True)
+    return {name: decide(v.claim, known, rules, v.plan_hash) for name, v in verdicts().items()}

@@ -12,8 +12,9 @@ from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season
 from assaymark.judging.season.plans import ScoringPlan, load_scoring
 from assaymark.judging.season.scores import JudgeScore, band
 from assaymark.judging.season.timing import DecisionTime
+from assaymark.plan import OrderRules
 from assaymark.records import Measurement
-from assaymark.workflow.season_measure_orders import contrast_measurements
+from assaymark.workflow.season_measure_orders import season_orders
 from assaymark.workflow.season_measure_scores import SeasonScores, mean_composites
 from assaymark.workflow.season_measure_table import SeasonTotals, season_totals, table_measurements
 
@@ -26,13 +27,14 @@ class World:
     """What is true of a season.
 
     ``quality`` are the agents' hidden scores in points. All else are standard deviations in points: ``weeks`` of an
-    agent between periods, ``noise`` of a judge between gradings of one text, ``decisions`` of an agent between
-    replicates, ``taste`` of a judge for an agent in all of its periods. ``favour`` is what the first judge gives to
-    agents of its own family, ``verbosity`` what it gives for each doubling of a text.
+    agent between periods, with the lag-1 correlation ``serial``, ``noise`` of a judge between gradings of one text,
+    ``decisions`` of an agent between replicates, ``taste`` of a judge for an agent in all of its periods. ``favour`` is
+    what the first judge gives to agents of its own family, ``verbosity`` what it gives for each doubling of a text.
     """
 
     quality: tuple[float, ...]
     weeks: float = 4.0
+    serial: float = 0.0
     noise: float = 3.0
     decisions: float = 1.0
     taste: float = 0.0
@@ -58,10 +60,11 @@ class World:
 
 @dataclass(frozen=True)
 class Played:
-    """A season of a world: its grades, and the length of what was written, by agent and period."""
+    """A season of a world: its grades, the words that were written by agent and period, and the agents' families."""
 
     scores: SeasonScores
     tokens: dict[tuple[str, str], int]
+    families: dict[str, str]
 
     def totals(self) -> SeasonTotals:
         return season_totals(self.scores, dict.fromkeys(self.scores.agents, UNTIMED), PLAN)
@@ -71,7 +74,10 @@ def played(world: World, rng: np.random.Generator) -> Played:
     """Draw a season."""
     a, j, g = len(world.quality), world.judges, world.periods
     quality = np.array(world.quality)
-    weekly = quality[:, None] + world.weeks * rng.standard_normal((a, g))
+    swing = rng.standard_normal((a, g))
+    for k in range(1, g):
+        swing[:, k] = world.serial * swing[:, k - 1] + np.sqrt(1 - world.serial**2) * swing[:, k]
+    weekly = quality[:, None] + world.weeks * swing
     doublings = rng.normal(0.0, 1.0, (a, g))
     bias = np.resize(np.array(world.harshness), j)[None, :] + world.taste * rng.standard_normal((a, j))
     bias[: world.own, 0] += world.favour
@@ -88,7 +94,7 @@ def played(world: World, rng: np.random.Generator) -> Played:
         for i, agent in enumerate(world.agents)
         for k, name in enumerate(names)
     }
-    return Played(_scores(world, trials, weeks, repeated, names), tokens)
+    return Played(_scores(world, trials, weeks, repeated, names), tokens, world.families)
 
 
 def _scores(
@@ -143,11 +149,12 @@ def measured(season: Played) -> list[Measurement]:
         for judge in season.scores.judges
     ]
     kappa = Measurement(name="season.kappa", labels={}, value=0.9, n=1, n_of="", method="")
-    return [*table_measurements(totals), *contrast_measurements(totals, level=0.95), kappa, *kept]
+    orders = season_orders(totals, season.families, season.tokens, OrderRules())
+    return [*table_measurements(totals), *orders, kappa, *kept]
 
 
-def decided(season: Played, *, alpha: float = 0.05) -> SeasonVerdicts:
-    return decide_season(measured(season), SeasonGates(alpha=alpha, on_failure="qualified"), "plan")
+def decided(season: Played) -> SeasonVerdicts:
+    return decide_season(measured(season), SeasonGates(on_failure="qualified"), "plan")
 
 
 def panel_median(season: Played, agent: str) -> float:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from itertools import combinations, product
@@ -21,34 +23,34 @@ from claim_map_study import (
     JUDGES,
     KAPPA,
     KAPPA_AGGREGATE,
-    PUBLISHED,
     REGIMES,
     STABILITY,
     TERSE,
     honest_name,
     measurements,
+    published_verdicts,
     study_of,
     tables,
     verdicts,
 )
 
-from assaymark.claims import certificates, index, kind_of, verify
+from assaymark.claims import Rules, certificates, decide, index, kind_of, summary_of, verify
 from assaymark.judging import load_rubric
-from assaymark.metrology import contested
+from assaymark.metrology import contested, holm
 from assaymark.protocol import plan_hash
 from assaymark.records import AGGREGATE, Agent, Decision, Measurement, Provenance, Verdict
 from assaymark.report import AssayRun, RubricView, render_pages
 
 LOWER = ("gemini", "gpt", "qwen3")
-OURS = ""
-"""The defaults of a plan: cluster t, and alpha shared between the aggregate and the dimensions."""
+Decided = Callable[[], dict[str, Verdict]]
 
-both_tests = pytest.mark.parametrize("inference", [PUBLISHED, OURS], ids=["published", "defaults"])
+both_rules = pytest.mark.parametrize("decided", [published_verdicts, verdicts], ids=["published", "defaults"])
+"""The source's rule (the regime bootstrap with Holm, and the sign of each drop), and the defaults of a plan."""
 
 
 @cache
-def by_id(inference: str = PUBLISHED) -> dict[str, Measurement]:
-    return {item.id: item for item in measurements(inference)}
+def by_id() -> dict[str, Measurement]:
+    return {item.id: item for item in measurements()}
 
 
 def value(name: str) -> float:
@@ -66,12 +68,12 @@ def as_tuple(verdict: Verdict) -> tuple[str, str, str, str]:
     )
 
 
-def first(agent: str, dimension: str = AGGREGATE, inference: str = PUBLISHED) -> Verdict:
-    return verdicts(inference)[f"first[agent={agent},dimension={dimension}]"]
+def first(agent: str, dimension: str = AGGREGATE, decided: Decided = verdicts) -> Verdict:
+    return decided()[f"first[agent={agent},dimension={dimension}]"]
 
 
-def above(high: str, low: str, inference: str = PUBLISHED) -> Verdict:
-    return verdicts(inference)[f"above[dimension={AGGREGATE},high={high},low={low}]"]
+def above(high: str, low: str, decided: Decided = verdicts) -> Verdict:
+    return decided()[f"above[dimension={AGGREGATE},high={high},low={low}]"]
 
 
 def run() -> AssayRun:
@@ -91,7 +93,6 @@ def run() -> AssayRun:
         decisions=tuple(decision(*key) for key in product(AGENTS, REGIMES, range(CYCLES))),
         evidence=(),
         calls=5500,
-        family_size=36,
     )
 
 
@@ -170,12 +171,12 @@ def test_section_5_1_agreement_and_what_it_permits(dimension, printed):
 
 
 def test_section_4_1_the_page_downgrades_one_dimension():
-    result, conclusion = row("Aggregate")
+    result, conclusion = row("Overall κ gate")
     assert result.startswith("κ 0.72 (")
-    assert conclusion.startswith("Claims on the aggregate may be published.")
+    assert conclusion.startswith("Enough for claims on the overall score.")
     result, conclusion = row("Per-dimension")
     assert result.startswith("Five dimensions of six at or above the gate; constraint awareness κ 0.20 (")
-    assert "methodology" in result
+    assert result.endswith(", weak; n = 1,000")
     assert conclusion == "No headline on constraint awareness."
 
 
@@ -218,10 +219,9 @@ def test_section_5_2_claude_is_first_in_every_resample_and_the_lower_places_are_
     shares = {agent: by_id()[f"rank.first[agent={agent},dimension=aggregate]"].detail["shares"] for agent in AGENTS}
     assert shares["claude"][0] == pytest.approx(1)
     assert all(share > 0.05 for agent in LOWER for share in shares[agent][1:])
-    result, conclusion = row("Bootstrap rank")
-    assert result.startswith("claude in place 1 in 100 % of all 126 resamples")
-    assert result.endswith("the shares of three agents withheld")
-    assert conclusion == "claude may be called first (qualified)."
+    result, conclusion = row("Rank intervals")
+    assert result == "claude rank 1 in 100 % of all 126 resamples of 5 clusters; three agents share a tier"
+    assert conclusion == "claude ranks first (qualified)."
 
 
 def test_section_5_2_drops_keep_rank_1_and_reverse_the_rest():
@@ -229,58 +229,110 @@ def test_section_5_2_drops_keep_rank_1_and_reverse_the_rest():
     assert rho == pytest.approx({"anthropic": 0.2, "openai": 1.0, "google": 1.0})
     levels = {a: value(f"lofo.effect[agent={a},dimension=aggregate,dropped=anthropic]") for a in AGENTS}
     assert sorted(levels, key=levels.__getitem__, reverse=True) == ["claude", "gpt", "gemini", "qwen3"]
-    assert row("LOFO")[0].startswith("Without anthropic ρ 0.20; without google ρ 1.00; without openai ρ 1.00")
+    result, conclusion = row("Leave-one-family-out")
+    assert result.startswith("Without anthropic ρ 0.20; without google ρ 1.00; without openai ρ 1.00")
+    assert conclusion == "3 of 3 significant pairs hold."
 
 
-@both_tests
-def test_section_4_1_only_rank_1_is_publishable_and_with_a_condition(inference):
+@both_rules
+def test_section_4_1_only_rank_1_is_publishable_and_with_a_condition(decided):
     for agent in LOWER:
-        assert as_tuple(first(agent, inference=inference)) == (
+        assert as_tuple(first(agent, decided=decided)) == (
             "publish",
             "tie-class",
             "construct-sensitive",
             "no-claim",
         )
-        assert as_tuple(above("claude", agent, inference))[1:] == ("stable", "construct-sensitive", "qualified")
-    ranking = verdicts(inference)["ranking[dimension=aggregate]"]
-    assert (ranking.stability_status, ranking.publication_level) == ("tie-class", "no-claim")
-    orders = [v for v in verdicts(inference).values() if v.claim.asserts_order]
+        assert as_tuple(above("claude", agent, decided))[1:] == ("stable", "construct-sensitive", "qualified")
+    lower = [v for v in decided().values() if v.claim.asserts_order and not {"claude"} & set(v.claim.subjects)]
+    on_the_aggregate = [v for v in lower if v.claim.dimension == AGGREGATE]
+    assert {v.publication_level for v in on_the_aggregate} == {"no-claim"}
+    orders = [v for v in decided().values() if v.claim.asserts_order]
     assert "headline" not in {v.publication_level for v in orders}
 
 
-@both_tests
-def test_section_5_3_worked_verdict_1(inference):
-    verdict = first("claude", inference=inference)
+def test_section_4_1_the_page_orders_claude_above_each_other_agent_alone():
+    result, conclusion = row("Order procedure")
+    assert result.startswith("3 of 6 pairs significant at .04 for all together.")
+    assert conclusion == "Pairs: 3 ordered and 3 within the margin."
+
+
+def test_limitation_9_no_judge_is_needed_for_its_own_makers_agent():
+    """Three of four agents have a judge of their maker: without it claude is as far ahead."""
+    for agent in LOWER:
+        whole = by_id()[f"contrast[dimension=aggregate,high=claude,low={agent}]"]
+        aside = by_id()[f"recusal.contrast[dimension=aggregate,high=claude,low={agent}]"]
+        assert aside.value == pytest.approx(whole.value, abs=0.05)
+        assert aside.detail["p"] < 0.001
+        assert above("claude", agent).own_family == "clear"
+    assert row("Own-family judges")[1] == "0 of 3 significant pairs rest on it."
+    assert first("claude").own_family == "clear"
+
+
+def test_section_5_5_length_explains_no_order():
+    assert {above("claude", agent).length for agent in LOWER} == {"clear"}
+    assert row("Equal length")[1] == "3 of 3 significant pairs remain at equal length."
+
+
+@both_rules
+def test_section_5_3_worked_verdict_1(decided):
+    verdict = first("claude", decided=decided)
     assert verdict.claim.scope == "aggregate-ranking"
     assert as_tuple(verdict) == ("publish", "stable", "construct-sensitive", "qualified")
     assert verdict.binding == ("adversarial",)
+    assert verdict.stability.state == "stable"
     agreement, standing, *controls = verdict.reasons
     assert "kappa 0.72 (" in agreement
     assert "at or above the cut-off 0.40" in agreement
-    assert "survives the loss of each judge family" in standing
+    assert standing.startswith("The lead over each of the other three agents is significant")
+    assert standing.endswith("and holds without any one judge family.")
     assert any("Terse but correct rationales lose 2.81 points under this rubric" in said for said in controls)
     assert any("84.4 % of the rationales of gemini have fewer than 60 tokens" in said for said in controls)
-    assert verdict.condition == (
+    assert verdict.condition.startswith(
         "Terse but correct rationales lose 2.81 points under this rubric. "
         "84.4 % of the rationales of gemini have fewer than 60 tokens."
     )
 
 
-@both_tests
-def test_section_5_3_worked_verdict_2(inference):
-    verdict = above("qwen3", "gemini", inference)
+def test_five_regimes_are_said_with_every_order():
+    """The source has no such sentence: five clusters rest on normal errors."""
+    found = [v for v in verdicts().values() if v.claim.asserts_order and v.publication_level != "no-claim"]
+    assert found
+    assert all("Few clusters (5): this rests on normal errors." in v.condition for v in found)
+
+
+@both_rules
+def test_section_5_3_worked_verdict_2(decided):
+    verdict = above("qwen3", "gemini", decided)
     assert verdict.claim.scope == "pairwise-contrast"
     assert as_tuple(verdict) == ("publish", "tie-class", "construct-sensitive", "no-claim")
     assert verdict.binding == ("stability",)
-    standing = verdict.reasons[1]
-    assert "+0.018 points" in standing
-    assert "Without anthropic it is −0.025" in standing
-    assert "The outside judge deepseek sees +0.040 (−0.010 to +0.090)" in standing
-    assert "which contains 0" in standing
+    assert verdict.reasons[1].startswith("The difference is not resolved: p = 1 adjusted")
     assert any("84.4 % of the rationales of gemini" in said for said in verdict.reasons[2:])
 
 
-def test_section_5_2_the_outside_judge_is_asked_and_the_unprobed_pairs_inherit():
+def test_section_5_3_what_stands_behind_worked_verdict_2():
+    """The gap of .018 turns without the claude judge, and the outside judge sees +.04, an interval that contains 0."""
+    pair = "high=qwen3,low=gemini"
+    assert value(f"contrast[dimension=aggregate,{pair}]") == pytest.approx(0.018, abs=0.001)
+    without = {f: value(f"lofo.contrast[dimension=aggregate,dropped={f},{pair}]") for _, f, _ in JUDGES}
+    assert without["anthropic"] == pytest.approx(-0.025, abs=0.001)
+    assert min(without["openai"], without["google"]) > 0
+    known = index(
+        [replace(m, detail={**m.detail, "p_bootstrap": 1e-4}) if m.name == "contrast" else m for m in measurements()]
+    )
+    rules = replace(Rules.of(study_of()), test="p_bootstrap", source=True)
+    verdict = decide(above("qwen3", "gemini").claim, known, rules, "hash")
+    assert (verdict.stability_status, verdict.stability.state) == ("tie-class", "reversed-without")
+    assert verdict.stability.families == ("anthropic",)
+    reason = verdict.reasons[1]
+    assert "turns without" in reason
+    assert reason.endswith("anthropic. The held-out judge deepseek was asked; its interval contains 0.")
+    unasked = decide(above("gemini", "gpt").claim, known, rules, "hash")
+    assert unasked.stability_status == "judge-dependent", "the outside judge never compared the two"
+
+
+def test_section_5_2_the_outside_judge_is_asked_about_the_lower_ranks():
     plan = contested(measurements(), study_of())
     assert plan.needed
     assert "without anthropic rho is 0.2 on aggregate" in plan.reason
@@ -294,16 +346,26 @@ def test_section_5_2_the_outside_judge_is_asked_and_the_unprobed_pairs_inherit()
         assert by_id()[f"probe.contrast[dimension=aggregate,high={high},low={low}]"].state == "never compared"
         verdict = above(high, low)
         assert (verdict.stability_status, verdict.publication_level) == ("tie-class", "no-claim")
-        assert "was not put to the outside judge: it stands in one class (gemini, gpt and qwen3)" in verdict.reasons[1]
 
 
-@both_tests
-def test_section_5_2_ranks_2_to_4_are_one_class(inference):
-    (tie,) = [v for v in verdicts(inference).values() if kind_of(v.claim) == "tie" and v.claim.dimension == AGGREGATE]
-    assert tie.claim.subjects == LOWER
-    assert tie.claim.statement.endswith("no order among them is established.")
-    assert as_tuple(tie) == ("publish", "tie-class", "construct-sensitive", "qualified")
-    assert row("LOFO")[1] == "4 of 11 order claims on the aggregate are stable and 7 fall in a tie class."
+@both_rules
+def test_section_5_2_ranks_2_to_4_are_one_tier(decided):
+    summary = summary_of(list(decided().values()), AGENTS)
+    assert summary.tiers[AGGREGATE] == (("claude",), LOWER)
+    assert summary.ranks[AGGREGATE] == {"claude": (1, 1), **dict.fromkeys(LOWER, (2, 4))}
+    assert summary.top_set[AGGREGATE] == ("claude",)
+
+
+def test_section_5_2_the_lower_ranks_score_within_the_margin_of_each_other():
+    """More than a tie class: their gaps are shown to be below .3, not only not resolved."""
+    for high, low in (("qwen3", "gemini"), ("gemini", "gpt"), ("qwen3", "gpt")):
+        verdict = verdicts()[f"within[dimension=aggregate,high={high},low={low}]"]
+        assert (verdict.publication_level, verdict.pair_state) == ("qualified", "within-the-margin")
+        assert verdict.p_adjusted < 0.001
+        assert "score within 0.3 of each other" in verdict.claim.statement
+    for agent in LOWER:
+        claim = f"within[dimension=aggregate,high=claude,low={agent}]"
+        assert verdicts()[claim].publication_level == "no-claim"
 
 
 def test_section_5_4_single_judges_agree_on_the_first_place_alone():
@@ -318,15 +380,22 @@ def test_section_5_4_single_judges_agree_on_the_first_place_alone():
 
 
 def test_section_5_4_the_panel_makes_20_of_36_discoveries_and_single_judges_make_others():
+    """By the source's test; a cluster t over five regimes finds 14 of them."""
+    contrasts = [m for m in measurements() if m.name == "contrast" and m.labels["dimension"] != AGGREGATE]
+    found = [
+        m.labels["dimension"]
+        for m, p in zip(contrasts, holm([m.detail["p_bootstrap"] for m in contrasts]), strict=True)
+        if p <= 0.05
+    ]
+    assert (len(contrasts), len(found), found.count("constraint_awareness")) == (36, 20, 3)
     panel = by_id()["panel.discoveries[]"]
-    assert (panel.value, panel.detail["family"]) == (20, 36)
-    assert sum(name.startswith("constraint_awareness|") for name in panel.detail["found"]) == 3
+    assert (panel.value, panel.detail["family"]) == (14, 36)
     alone = [m for m in measurements() if m.name == "single.discoveries"]
-    assert len({m.value for m in alone}) == 3
+    assert len({(m.value, m.detail["overlap"]) for m in alone}) == 3
     assert all(m.detail["only"] for m in alone)
     result, conclusion = row("Single-judge")
     assert "correlate at ρ 0.20 to 0.80" in result
-    assert "the panel makes 20 of 36 discoveries" in result
+    assert "the panel finds 14 of 36 differences significant" in result
     assert conclusion.startswith("One judge is not enough")
 
 
@@ -385,7 +454,7 @@ def test_section_5_5_no_halo(kind):
     (cell,) = [one for one in tables().cells if one.kind == kind]
     given = cell.table.stacked[:, :, 0].mean(axis=0)
     assert given == pytest.approx([given[0]] * 3), "no judge gives the cell more than another"
-    assert row("Halo")[1].startswith("No cell moves by 0.3 or more")
+    assert row("Self-preference")[1].startswith("No cell moves by 0.3 or more")
 
 
 @pytest.mark.parametrize("agent", AGENTS)
@@ -414,7 +483,7 @@ def test_section_5_6_the_anchors_carry_the_dimension():
     assert shift.detail["changed"] is True
     same = [by_id()[f"anchor.shift[dimension={name}]"] for name in DIMENSIONS if name != "constraint_awareness"]
     assert not any(item.detail["changed"] for item in same)
-    result, conclusion = row("Anchor probe")
+    result, conclusion = row("Rubric wording")
     assert result.startswith("Constraint awareness −0.42 (")
     assert "pairs of agents turned" in result
     assert "the score depends on how its anchors are written" in conclusion
@@ -424,23 +493,22 @@ def test_section_5_6_the_anchors_carry_the_dimension():
 # --- certificates and the page ----------------------------------------------------------------------------------------
 
 
-@both_tests
-def test_every_certificate_verifies(inference):
-    made = list(certificates(verdicts(inference).values(), index(measurements(inference)), study_of(inference)))
-    assert len(made) == len(verdicts(inference))
+def test_every_certificate_verifies():
+    made = list(certificates(verdicts().values(), index(measurements()), study_of()))
+    assert len(made) == len(verdicts())
     assert [differences for one in made if (differences := verify(one).differences)] == []
 
 
 def test_section_4_1_the_page_says_what_became_of_the_outside_judge():
-    result, conclusion = row("Out-of-family")
+    result, conclusion = row("Held-out judge")
     assert "the interval contains zero for 1 and" in result
-    assert conclusion.endswith("in a tie class, without a strict order.")
+    assert conclusion == "None of 10 claims is supported."
 
 
 def test_the_page_counts_only_pairs_that_the_outside_judge_compared():
     """It saw qwen3 and gemini alone: on the aggregate a tie, on constraint_awareness +.45 (section 5.6)."""
     seen = [m for m in measurements() if m.name == "probe.contrast" and m.value is not None]
     assert [{m.labels["high"], m.labels["low"]} for m in seen] == [{"qwen3", "gemini"}] * 2
-    result, _ = row("Out-of-family")
+    result, _ = row("Held-out judge")
     assert result.startswith("2 pairs judged; the interval contains zero for 1 and excludes it for 1")
     assert "n = 247 common cycles a pair" in result

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from planted_studies import AGENTS, PLANTED, calibration, generator, study_of
+from planted_studies import AGENTS, PLANTED, calibration, generator, of_families, study_of
 from repetitions import over_seeds, untraced
 
 from assaymark.claims import decide_claims
@@ -16,7 +16,7 @@ from assaymark.metrology.simulation import Composer, Spread, simulate_scores
 from assaymark.metrology.stability import gated
 from assaymark.workflow.planning_calls import ASSUMPTIONS, lines, plan_calls_report
 
-FIRST = study_of("inference = {resamples = 1000}\nclaims = {pairs = false, rankings = false, cells = false}")
+FIRST = study_of("inference = {resamples = 1000}\nclaims = {pairs = false, within = false, cells = false}")
 LEADER = "first[agent=ash,dimension=aggregate]"
 CLOSE = replace(
     PLANTED,
@@ -27,7 +27,7 @@ CLOSE = replace(
 
 def measured(truth, plan, *seed, adversarial=None):
     """A simulated study with its measurements and verdicts; ``adversarial`` is put in place of what they say."""
-    table = simulate_scores(truth, generator(*seed))
+    table = of_families(simulate_scores(truth, generator(*seed)), truth)
     found = analyse(table, plan, rng=generator(*seed, 1))
     verdicts = decide_claims(found, plan, "hash")
     if adversarial is not None:
@@ -46,7 +46,7 @@ def option(plan, name):
 
 def test_new_cycles_reach_it_as_often_as_predicted():
     """Studies with levels drawn anew, whose leader is not yet significant: predicted and real shares, on average."""
-    found = untraced(lambda: calibration(FIRST, spread=0.3, pilots=12, studies=15, budget=450, seed=5))
+    found = untraced(lambda: calibration(FIRST, spread=0.3, pilots=24, studies=8, budget=450, seed=5))
     assert abs(found.predicted - found.reached) <= 0.10
     assert 0.2 < found.predicted < 0.8  # a share near 0 or 1 would be no test
 
@@ -170,7 +170,8 @@ def test_the_cheapest_of_the_good_options_is_recommended():
 
 def test_a_recommendation_that_rarely_works_says_so():
     doubt = "even that does not reach it."
-    poor = planned(replace(CLOSE, composers=PLANTED.composers[:3], clusters=4), FIRST, 13, budget=100, studies=40)
+    near = replace(CLOSE, composers=(Composer("ash", 3.3), *CLOSE.composers[1:]), clusters=4)
+    poor = planned(near, FIRST, 9, budget=100, studies=40)
     assert 0 < poor.prospects[poor.focus.claim.id, poor.recommended().name].probability < 0.5
     assert any(doubt in line for line in lines(poor))
     clear = replace(CLOSE, composers=(Composer("ash", 3.6), *CLOSE.composers[1:]), clusters=3)
@@ -186,7 +187,7 @@ def test_equal_seeds_give_equal_plans():
 
 def test_what_is_withheld_is_not_said():
     said = lines(planned(CLOSE, FIRST, 9, budget=300, studies=5))
-    assert said[0] == "no-claim now, qualified aimed at: A first place on the panel's aggregate score."
+    assert said[0] == "no-claim now, qualified aimed at: A first rank on the overall score."
     assert not any(name in line for name in AGENTS for line in said)
     assert said[-len(ASSUMPTIONS) :] == [f"Assumed: {line}" for line in ASSUMPTIONS]
 

@@ -40,6 +40,15 @@ def test_cluster_t_intervals_cover_at_their_level(clusters):
     assert in_band(contrast_coverage(replace(PLANTED, clusters=clusters), STUDIES, seed=1), STUDIES, 0.95)
 
 
+@pytest.mark.parametrize("clusters", [5, 12, 25])
+@pytest.mark.parametrize("attendance", [1.0, 0.67])
+def test_intervals_that_borrow_from_other_pairs_cover_at_least_at_their_level(clusters, attendance):
+    """The moderated cluster t, which is printed: with a variance that is never below a pair's own it may cover more."""
+    composers = tuple(replace(one, attendance=attendance) for one in PLANTED.composers)
+    truth = replace(PLANTED, clusters=clusters, composers=composers)
+    assert contrast_coverage(truth, STUDIES, seed=1, test="moderated-t") >= band(STUDIES, 0.95)[0]
+
+
 @pytest.mark.parametrize(("clusters", "rate"), [(5, 0.84), (20, 0.92)])
 def test_bootstrap_intervals_cover_what_is_known_of_them(clusters, rate):
     """Not at their level: 84 % with five clusters and 92 % with twenty, which is why they do not gate there."""

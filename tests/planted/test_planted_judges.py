@@ -28,20 +28,6 @@ from assaymark.protocol import JudgeSpec
 SEEDS = 100
 ARMS = ("tie-allowed", "strict")
 PAIRS = build_stimuli(finance_tasks(), 7)
-BOTH_ORDERS_GO_TOGETHER = ("delta0.raw", "delta0.tie_rate")
-# Shares close to 0 or 1 on few decided pairs: their intervals fall short, by what the floor below allows.
-SHORT = {
-    "delta0.flip_rate[condition=different_subset,judge=j,prompt=tie-allowed]",
-    "criterion.shift[condition=ladder,delta=3,judge=j]",
-}
-FLOOR = 0.85
-
-
-def ends(item) -> tuple[float | None, float | None]:
-    """The interval that keeps its level: of calls whose two orders go together, the one that says so."""
-    if item.name in BOTH_ORDERS_GO_TOGETHER:
-        return item.detail["by_task"]["low"], item.detail["by_task"]["high"]
-    return item.low, item.high
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +53,7 @@ def covered(model: str, arms: tuple[str, ...]) -> tuple[dict[str, int], dict[str
 
     def one(seed: int) -> list[tuple[str, bool]]:
         found = datasheet_measurements(answered(planned, seed), rng=np.random.default_rng(seed))
-        limits = [(item.id, *ends(item)) for item in found if item.id in planted and item.value is not None]
+        limits = [(item.id, item.low, item.high) for item in found if item.id in planted and item.value is not None]
         return [
             (name, low - 1e-9 <= planted[name] <= high + 1e-9)
             for name, low, high in limits
@@ -113,6 +99,5 @@ def test_every_planted_value_is_recovered_at_the_stated_rate(model, arms):
         for name, n in made.items()
         if not in_band(inside[name], n, 0.95) and inside[name] < 0.95 * n
     }
-    assert set(short) <= SHORT, short
-    assert all(rate >= FLOOR for rate in short.values())
+    assert not short
     assert sum(inside.values()) / sum(made.values()) >= 0.95

@@ -1,29 +1,79 @@
-"""Orders that are claimed: false ones at most at the stated rate, planted ones found, tie classes left alone."""
+"""Orders that are claimed: false ones at most at the stated rate, planted ones found, biases stopped."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
-from planted_studies import AGENTS, DIMENSIONS, NULL, PLANTED, band, orders, study_of, verdicts_of
+from planted_studies import (
+    AGENTS,
+    DIMENSIONS,
+    FAMILIES,
+    NULL,
+    PANEL,
+    PLANTED,
+    asserted,
+    band,
+    generator,
+    headline_if_passed,
+    liking_length,
+    of_families,
+    orders,
+    refusing,
+    study_of,
+    verdicts_of,
+)
 from repetitions import over_seeds, untraced
 
-from assaymark.metrology.simulation import Composer
+from assaymark.claims import decide_claims
+from assaymark.metrology import analyse, holm
+from assaymark.metrology.simulation import Composer, Spread, simulate_scores
 
 STUDIES = 200
 FEW = study_of("inference = {resamples = 2000}")
-"""Draws enough for Holm over 12 contrasts at half of .05: the smallest adjusted p-value is .012."""
+AGGREGATE = study_of('inference = {resamples = 1000}\nclaims = {dimensions = ["aggregate"]}')
+LEADER = "first[agent=ash,dimension=aggregate]"
+TWO = replace(NULL, dimensions=DIMENSIONS[:2])
+LIMIT = band(STUDIES, 0.05)[1]
+"""Counts above it contradict a rate of 5 %."""
+
+
+# --- equal agents -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("clusters", [5, 8, 16])
 def test_equal_agents_rarely_give_an_order(clusters):
     """At most 5 % of studies permit any order under the default plan, as a headline too had the cells been passed."""
-    null = replace(NULL, clusters=clusters, dimensions=DIMENSIONS[:2])
-    found = untraced(lambda: orders(null, FEW, STUDIES, seed=3))
-    limit = band(STUDIES, 0.05)[1]
-    assert found.gating <= limit
-    assert found.headline <= found.gating
-    assert found.bootstrap > limit  # the warning number: why the percentile bootstrap does not gate below 20 clusters
+    found = untraced(lambda: orders(replace(TWO, clusters=clusters), FEW, STUDIES, seed=3))
+    assert found.headline <= found.claimed <= LIMIT
+    assert found.bootstrap > LIMIT  # the warning number: why the source's percentile bootstrap decides nothing
+
+
+def test_equal_agents_in_weeks_that_follow_each_other_rarely_give_an_order():
+    """What agents gain in a week stays for the next ones: taken as independent, weeks give many more false orders."""
+    consecutive = study_of('inference = {resamples = 1000, cluster_order = "consecutive"}\nclaims = {within = false}')
+    exchangeable = study_of('inference = {resamples = 1000, cluster_order = "exchangeable"}\nclaims = {within = false}')
+    truth = replace(TWO, clusters=30, cycles=2, interaction=Spread(0.0), residual=Spread(0.3, 0.5))
+
+    def said(number: int) -> tuple[bool, bool]:
+        rng = generator(21, number)
+        table, swing = of_families(simulate_scores(truth, rng), truth), np.zeros((4, 30))
+        for week in range(30):
+            swing[:, week] = 0.6 * swing[:, week - 1] * (week > 0) + rng.normal(0, 0.3, 4)
+        moved = replace(table, scores=np.clip(table.scores + swing[table.agent, table.cluster][:, None, None], 1, 5))
+        found = [
+            decide_claims(analyse(moved, plan, rng=generator(21, number, 1)), plan, "hash")
+            for plan in (consecutive, exchangeable)
+        ]
+        return bool(asserted(found[0])), bool(asserted(found[1]))
+
+    honest, naive = map(sum, zip(*over_seeds(said, range(STUDIES)), strict=True))
+    assert honest <= band(STUDIES, 0.06)[1]
+    assert naive > 2 * LIMIT
+
+
+# --- planted orders ---------------------------------------------------------------------------------------------------
 
 
 def test_a_tie_class_is_not_ordered_and_the_rest_is():
@@ -34,14 +84,180 @@ def test_a_tie_class_is_not_ordered_and_the_rest_is():
     )
     assert truth.tie_classes() == (("birch", "cedar"),)
 
-    def said(number: int) -> tuple[bool, bool]:
-        found = [v for v in verdicts_of(truth, FEW, seed=8, number=number) if v.publication_level != "no-claim"]
-        orders_said = [v.claim for v in found if v.claim.asserts_order]
+    def said(number: int) -> tuple[bool, bool, bool]:
+        found = [v.claim for v in asserted(verdicts_of(truth, FEW, seed=8, number=number))]
+        wrong = {("birch", "ash"), ("cedar", "ash"), ("elm", "ash"), ("elm", "birch"), ("elm", "cedar")}
         return (
-            any(set(claim.subjects) == {"birch", "cedar"} for claim in orders_said),
-            any(claim.id == "first[agent=ash,dimension=aggregate]" for claim in orders_said),
+            any(set(claim.subjects) == {"birch", "cedar"} for claim in found),
+            any(claim.id == LEADER for claim in found),
+            any(claim.subjects in wrong for claim in found),
         )
 
-    tied, leader = map(sum, zip(*over_seeds(said, range(STUDIES)), strict=True))
-    assert tied <= band(STUDIES, 0.05)[1]
+    tied, leader, turned = map(sum, zip(*over_seeds(said, range(STUDIES)), strict=True))
+    assert tied <= LIMIT
     assert leader >= band(STUDIES, 0.95)[0]
+    assert turned == 0
+
+
+def test_a_leader_among_eight_agents_in_five_clusters_is_found_where_holm_finds_none():
+    """A cluster t for each pair alone and Holm over the 28 of them, which the source has, needs larger gaps."""
+    names = ("ash", "birch", "cedar", "elm", "fir", "hazel", "oak", "yew")
+    composers = tuple(Composer(name, 3.8 if name == "ash" else 3.0) for name in names)
+    truth, studies = replace(TWO, composers=composers, interaction=Spread(0.25, 0.5), clusters=5), 60
+
+    def said(number: int) -> tuple[bool, bool, bool]:
+        table = of_families(simulate_scores(truth, generator(9, number)), truth)
+        measured = analyse(table, AGGREGATE, rng=generator(9, number, 1))
+        first = {v.claim.id for v in asserted(decide_claims(measured, AGGREGATE, "hash")) if len(v.claim.subjects) == 1}
+        pairs = [m for m in measured if m.name == "contrast" and m.labels["dimension"] == "aggregate"]
+        adjusted = holm([m.detail["p_cluster_t"] for m in pairs])
+        alone = [p <= 0.05 for m, p in zip(pairs, adjusted, strict=True) if m.labels["high"] == "ash"]
+        return LEADER in first, len(alone) == 7 and all(alone), bool(first - {LEADER})
+
+    leader, by_holm, false = map(sum, zip(*over_seeds(said, range(studies)), strict=True))
+    assert leader >= band(studies, 0.45)[0]
+    assert by_holm <= band(studies, 0.05)[1]
+    assert false <= band(studies, 0.05)[1]
+
+
+def test_two_agents_within_the_margin_may_be_said_to_be():
+    """A gap of .1 is shown to be below .3 in most studies of 16 clusters, one of .3 itself at the stated rate."""
+    plan = study_of('inference = {resamples = 1000}\nclaims = {dimensions = ["aggregate"], first = false}')
+
+    def said_of(gap: float, studies: int) -> int:
+        composers = (Composer("ash", 3.0 + gap), Composer("birch", 3.0))
+        truth = replace(PLANTED, composers=composers, clusters=16, cycles=8)
+
+        def said(number: int) -> bool:
+            (near,) = (v for v in verdicts_of(truth, plan, seed=10, number=number) if not v.claim.asserts_order)
+            return near.publication_level != "no-claim"
+
+        return sum(over_seeds(said, range(studies)))
+
+    assert said_of(0.1, 50) > 30
+    assert said_of(0.3, STUDIES) <= LIMIT
+
+
+# --- what all judges may share ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("favoured", [1, 3])
+def test_a_liking_for_the_own_family_orders_no_equals(favoured):
+    """Half a point for agents of the judge's maker, at twenty clusters: a false order in at most 5 % of studies."""
+    families = (*FAMILIES[:favoured], *[""] * (4 - favoured))
+    composers = tuple(Composer(name, 3.0, family=family) for name, family in zip(AGENTS, families, strict=True))
+    truth = replace(TWO, composers=composers, panel=tuple(replace(j, halo=0.5) for j in PANEL), clusters=20)
+    found = untraced(lambda: orders(truth, AGGREGATE, STUDIES, seed=11))
+    assert found.headline <= found.claimed <= LIMIT
+
+
+def test_without_the_makers_of_the_agents_no_order_is_a_headline():
+    """Nothing tells a liking from quality then, whatever the drops say, and the sentence has to say so."""
+    truth = replace(TWO, composers=(Composer("ash", 3.8), *NULL.composers[1:]), clusters=12)
+
+    def said(number: int) -> tuple[bool, bool, bool]:
+        found = verdicts_of(truth, AGGREGATE, seed=11, number=number, change=lambda t: replace(t, agent_families=None))
+        claimed = asserted(found)
+        worded = all("families-unknown" in {c.id for c in v.conditions} for v in claimed)
+        return LEADER in {v.claim.id for v in claimed}, any(map(headline_if_passed, claimed)), worded
+
+    claimed, headline, worded = map(sum, zip(*over_seeds(said, range(40)), strict=True))
+    assert (claimed >= 36, headline, worded) == (True, 0, 40)
+
+
+def test_a_better_agent_is_still_ahead_without_the_judge_of_its_maker():
+    composers = (Composer("ash", 3.8, family="north"), *(Composer(name, 3.0) for name in AGENTS[1:]))
+    truth = replace(TWO, composers=composers, panel=tuple(replace(j, halo=0.3) for j in PANEL), clusters=12)
+
+    def said(number: int) -> bool:
+        return LEADER in {v.claim.id for v in asserted(verdicts_of(truth, AGGREGATE, seed=12, number=number))}
+
+    assert sum(over_seeds(said, range(40))) >= 36
+
+
+def test_what_length_explains_is_no_headline():
+    """A quarter of a point a doubling, and an agent that writes twice as much: capped, with the word for it."""
+    composers = (Composer("ash", 3.0, tokens=300.0), *(Composer(name, 3.0) for name in AGENTS[1:]))
+    truth = replace(TWO, composers=composers, clusters=20)
+
+    def said(number: int) -> tuple[bool, bool, bool]:
+        found = verdicts_of(truth, AGGREGATE, seed=13, number=number, change=lambda table: liking_length(table, 0.25))
+        claimed = asserted(found)
+        capped = all(v.length != "clear" and "length" in {c.id for c in v.conditions} for v in claimed)
+        return bool(claimed), any(map(headline_if_passed, claimed)), capped
+
+    claimed, headline, capped = map(sum, zip(*over_seeds(said, range(STUDIES)), strict=True))
+    assert claimed > STUDIES / 3, "the longer texts do score higher"
+    assert headline <= LIMIT
+    assert STUDIES - capped <= LIMIT
+
+
+def test_an_agent_that_is_better_at_any_length_stays_a_headline():
+    composers = (Composer("ash", 3.8, tokens=300.0), *(Composer(name, 3.0) for name in AGENTS[1:]))
+    truth = replace(TWO, composers=composers, clusters=20)
+
+    def said(number: int) -> bool:
+        found = verdicts_of(truth, AGGREGATE, seed=14, number=number, change=lambda table: liking_length(table, 0.1))
+        return any(v.claim.id == LEADER and headline_if_passed(v) for v in found)
+
+    assert sum(over_seeds(said, range(40))) >= 32
+
+
+def test_dimensions_that_copy_one_impression_are_not_told_apart():
+    """Each judge has one impression of a text and gives it on every dimension."""
+    plan = study_of("inference = {resamples = 1000}\nclaims = {within = false}")
+    one = Spread(0.6, 1.0)
+    panel = tuple(replace(judge, disagreement=Spread(0.4, 1.0)) for judge in PANEL)
+    truth = replace(
+        NULL,
+        dimensions=DIMENSIONS[:3],
+        composers=(Composer("ash", 3.8), *(Composer(name, 3.0) for name in AGENTS[1:])),
+        panel=panel,
+        clusters=12,
+        interaction=Spread(0.2, 1.0),
+        residual=one,
+    )
+
+    def noisy(table):
+        rng = np.random.default_rng(int(table.digest, 16))
+        return replace(table, scores=np.clip(table.scores + rng.normal(0, 0.3, table.scores.shape), 1, 5))
+
+    def said(number: int) -> tuple[bool, bool, bool]:
+        found = verdicts_of(truth, plan, seed=15, number=number, change=noisy)
+        on_dimensions = [v for v in asserted(found) if v.claim.dimension != "aggregate"]
+        told = [v for v in on_dimensions if v.distinct != "not-told-apart"]
+        said = all("not tell" in v.claim.statement for v in on_dimensions if v.distinct == "not-told-apart")
+        return bool(on_dimensions), bool(told), said
+
+    studies = 100
+    claimed, told, worded = map(sum, zip(*over_seeds(said, range(studies)), strict=True))
+    assert claimed > 0.9 * studies
+    assert told <= band(studies, 0.05)[1]
+    assert worded == studies
+
+
+def test_dimensions_that_differ_are_told_apart():
+    plan = study_of("inference = {resamples = 1000}\nclaims = {within = false}")
+    composers = (Composer("ash", (4.0, 3.0, 3.0)), *(Composer(name, 3.0) for name in AGENTS[1:]))
+    truth = replace(NULL, dimensions=DIMENSIONS[:3], composers=composers, clusters=20, residual=Spread(0.8, 0.0))
+
+    def said(number: int) -> bool:
+        found = asserted(verdicts_of(truth, plan, seed=16, number=number), "d0")
+        return any(v.claim.id == "first[agent=ash,dimension=d0]" and v.distinct == "passed" for v in found)
+
+    assert sum(over_seeds(said, range(40))) >= 36
+
+
+@pytest.mark.parametrize("severity", [0.0, -0.8])
+def test_a_judge_that_refuses_the_weakest_texts_of_an_agent_orders_no_equals(severity):
+    """The mean over the judges who are there would raise that agent; the fit of judges and records hardly does."""
+    panel = (replace(PANEL[0], severity=severity), *PANEL[1:])
+    truth = replace(TWO, panel=panel, clusters=20)
+
+    def refuse(table):
+        quality = table.scores.mean(axis=(1, 2))
+        weak = (table.agent == 0) & (quality < np.quantile(quality[table.agent == 0], 0.15))
+        return refusing(table, 0, weak)
+
+    found = untraced(lambda: orders(truth, AGGREGATE, STUDIES, seed=17, change=refuse))
+    assert found.claimed <= band(STUDIES, 0.06)[1]

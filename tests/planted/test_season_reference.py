@@ -46,7 +46,7 @@ def _season(market_folder: str) -> str:
         for name, (family, planted, trials) in JUDGES.items()
     )
     return f"""
-version = "1"
+version = "2"
 name = "planted"
 prompt = "Grow the book."
 universe = 4

@@ -1,51 +1,81 @@
 """The shipped study: what is planted in its agents and judges is what its verdicts say, and nothing else is said.
 
-Planted in `studies/valueblind.toml`: alder is the best and fullest writer, birch and cedar are exchangeable, dogwood is
-terse; the reader favours alder's style by two points, the auditor pays a quarter of a point for 100 tokens, the
-allocator does neither.
+Planted in `studies/valueblind.toml`: alder, birch and dogwood decide alike, cedar decides and explains better, dogwood
+gives no reasons in four texts of five; the reader favours alder's style by half a point, the auditor pays a tenth of a
+point for 100 tokens, the allocator does neither.
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
+from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import pytest
 from repetitions import untraced
+from scipy import stats
 
+from assaymark.claims import kind_of
 from assaymark.cli import main
-from assaymark.records import AGGREGATE
+from assaymark.judging import user_messages
+from assaymark.judging.reference import VIEWS
+from assaymark.judging.reference.features import notice
+from assaymark.judging.reference.views import opinion
+from assaymark.records import AGGREGATE, content_id
 from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.tables import DECISIONS, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
+from assaymark.workflow.locking import open_locked
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, JUDGMENTS, MEASUREMENTS, VERDICTS, Store
 
 STUDY = Path(__file__).resolve().parents[2] / "studies" / "valueblind.toml"
-PLANTED_VERBOSITY = 0.25
+VERBOSITY = 0.1
+HALO = 0.5
+BRIEF = 0.8
 
 
 class Run:
     """The tables of a finished run, for questions."""
 
     def __init__(self, folder: Path) -> None:
-        store = Store(RunFolder(folder))
+        self.store = Store(RunFolder(folder))
         self.folder = folder
-        self.decisions = store.read(DECISIONS)
-        self.judgments = store.read(JUDGMENTS)
-        self.measured = {one.id: one for one in store.read(MEASUREMENTS)}
-        self.verdicts = store.read(VERDICTS)
+        self.decisions = self.store.read(DECISIONS)
+        self.judgments = self.store.read(JUDGMENTS)
+        self.measured = {one.id: one for one in self.store.read(MEASUREMENTS)}
+        self.verdicts = {one.claim.id: one for one in self.store.read(VERDICTS)}
 
-    def verdict(self, kind: str, *subjects: str, dimension: str = AGGREGATE):
-        found = [
-            one
-            for one in self.verdicts
-            if one.claim.id.startswith(kind) and one.claim.subjects == subjects and one.claim.dimension == dimension
-        ]
-        assert len(found) == 1, [one.claim.id for one in found]
-        return found[0]
+    def above(self, high: str, low: str, dimension: str = AGGREGATE):
+        return self.verdicts[f"above[dimension={dimension},high={high},low={low}]"]
+
+    def levels(self, kind: str) -> dict[str, str]:
+        """The levels of all claims of a kind, by their id."""
+        return {key: one.publication_level for key, one in self.verdicts.items() if kind_of(one.claim) == kind}
 
     def sheet(self, judge: str) -> dict:
         raw = json.loads((self.folder / "datasheets" / f"{judge}.json").read_text())
         return {one["name"]: one for one in raw["measurements"] if one["labels"].get("dimension") == AGGREGATE}
+
+    @cached_property
+    def opinions(self) -> dict[tuple[str, str], np.ndarray]:
+        """Mean opinion by judge and agent [dimensions, then aggregate], without noise, rounding and planted likings."""
+        honest = [one for one in self.decisions if one.derivation.kind == "honest"]
+        contexts = [(content_id(one), one) for one in self.store.read(CONTEXTS)]
+        study = open_locked(RunFolder(self.folder)).study
+        shown = user_messages(honest, contexts, study)
+        found = defaultdict(list)
+        for one in honest:
+            seen = notice([part.text for part in shown[one.record_id].parts])
+            for judge in study.judges:
+                view = VIEWS[judge.model]
+                found[judge.name, one.agent.id].append([opinion(view[name], seen) for name in sorted(view)])
+        means = {key: np.mean(rows, axis=0) for key, rows in found.items()}
+        return {key: np.append(values, values.mean()) for key, values in means.items()}
+
+    def truth(self, judge: str, high: str, low: str, dimension: str) -> float:
+        """How far one agent is ahead of another in the unbiased opinion of one judge."""
+        place = [*sorted(VIEWS["reference/reader"]), AGGREGATE].index(dimension)
+        return float(self.opinions[judge, high][place] - self.opinions[judge, low][place])
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +87,12 @@ def run(tmp_path_factory) -> Run:
     return Run(folder)
 
 
+@pytest.fixture(scope="module", params=["valueblind", "demo"])
+def either(request, run) -> Run:
+    """The study and its small cut: they tell one story."""
+    return run if request.param == "valueblind" else Run(request.getfixturevalue("demo"))
+
+
 def test_the_study_has_the_size_of_the_source(run):
     """ValueBlindBench section 4: 1,000 honest cycles, two cells of 50, five calls a trajectory."""
     kinds = Counter(one.derivation.kind for one in run.decisions)
@@ -65,102 +101,189 @@ def test_the_study_has_the_size_of_the_source(run):
     assert {one.status for one in run.judgments} == {"ok"}
 
 
-def test_the_planted_first_place_may_be_said_with_its_conditions(run):
-    verdict = run.verdict("first", "alder")
+# --- what may be said -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("low", ["alder", "birch"])
+def test_the_planted_best_is_ahead_of_those_who_write_as_much(either, low):
+    verdict = either.above("cedar", low)
     assert (verdict.publication_level, verdict.agreement_status, verdict.stability_status) == (
-        "qualified",
+        "headline",
         "publish",
         "stable",
     )
-    assert verdict.adversarial_status == "construct-sensitive"
-    assert "auditor" in verdict.condition
-    assert "dogwood" in verdict.condition
-    assert not [one for one in run.verdicts if one.publication_level == "headline"]
+    assert (verdict.adversarial_status, verdict.own_family, verdict.length) == ("passed", "clear", "clear")
+    assert verdict.caps == ()
 
 
-@pytest.mark.parametrize("agent", ["birch", "cedar", "dogwood"])
-def test_no_other_first_place_may_be_said_on_the_aggregate(run, agent):
-    assert run.verdict("first", agent).publication_level == "no-claim"
+def test_every_headline_is_true_by_construction(either):
+    """Held against what the judges would give without noise, halo, liking of length and rounding."""
+    headlines = [one.claim for one in either.verdicts.values() if one.publication_level == "headline"]
+    assert {kind_of(one) for one in headlines} == {"pair", "within"}
+    for claim in headlines:
+        gaps = [either.truth(name, *claim.subjects, claim.dimension) for name in ("reader", "auditor", "allocator")]
+        if kind_of(claim) == "pair":
+            assert min(gaps) > 0.1, claim.id
+        else:
+            assert abs(np.mean(gaps)) < 0.05, claim.id
 
 
-def test_the_planted_tie_is_a_class_and_no_order_in_it_may_be_said(run):
-    pairs = [
-        one
-        for one in run.verdicts
-        if one.claim.scope == "pairwise-contrast" and set(one.claim.subjects) == {"birch", "cedar"}
-    ]
-    assert len(pairs) >= 7
-    assert {one.publication_level for one in pairs} == {"no-claim"}
-    assert {one.stability_status for one in pairs if one.claim.dimension == AGGREGATE} == {"tie-class"}
-    classes = [
-        one for one in run.verdicts if set(one.claim.subjects) == {"birch", "cedar"} and not one.claim.asserts_order
-    ]
-    assert [one.publication_level for one in classes if one.claim.dimension == AGGREGATE] == ["qualified"]
+def test_the_planted_tie_is_a_close_race_and_no_order_in_it_may_be_said(either):
+    orders = [one for one in either.verdicts.values() if set(one.claim.subjects) == {"alder", "birch"}]
+    assert {one.publication_level for one in orders if one.claim.asserts_order} == {"no-claim"}
+    (close,) = (one for one in orders if not one.claim.asserts_order)
+    assert (close.publication_level, close.stability_status) == ("headline", "stable")
 
 
-def test_what_the_judges_do_not_agree_on_is_withheld(run):
-    halted = {one.claim.dimension for one in run.verdicts if one.agreement_status == "halt"} - {AGGREGATE}
-    assert {"constraint_awareness", "risk_alignment", "position_sizing"} <= halted
-    about = [one for one in run.verdicts if one.claim.dimension in halted]
-    assert {one.publication_level for one in about} == {"no-claim"}
+def test_an_order_that_rests_on_the_judge_of_its_winners_maker_is_not_said(either):
+    """Alder above birch: one judge of three sees it, and it is the one that likes alder's style."""
+    verdict = either.above("alder", "birch")
+    assert verdict.publication_level == "no-claim"
+    assert verdict.own_family in ("rests-on-own-family", "turns-without-own-family")
+    assert verdict.p < 0.001
+    assert verdict.stability.families == ("alder",)
+    assert "makers" in " ".join(verdict.reasons)
+    probe = either.measured["probe.contrast[dimension=aggregate,high=alder,low=birch]"]
+    assert probe.low < 0 < probe.high
 
 
-def test_the_planted_verbosity_is_found_in_the_auditor_and_in_nobody_else(run):
-    found = run.sheet("auditor")["point.verbosity"]
-    assert found["low"] <= PLANTED_VERBOSITY <= found["high"]
-    assert run.measured["datasheet.gate[judge=auditor]"].value == 1
-    assert run.measured["datasheet.gate[judge=reader]"].value == 0
-    assert run.measured["datasheet.gate[judge=allocator]"].value == 0
+@pytest.mark.parametrize("high", ["alder", "birch", "cedar"])
+def test_what_is_said_about_the_terse_agent_comes_with_a_condition(either, high):
+    verdict = either.above(high, "dogwood")
+    assert (verdict.publication_level, verdict.adversarial_status) == ("qualified", "construct-sensitive")
+    assert "rationales of dogwood have fewer than 60 tokens" in verdict.condition
+    assert (verdict.length == "clear") == (high == "cedar"), "cedar is better at equal length, too"
+    if high != "cedar":
+        assert "It may be length" in verdict.condition
 
 
-def test_the_planted_halo_is_found_and_the_cell_is_scored_without_the_judge_who_has_it(run):
-    """Composed in alder's name: the halo is what the judge of that family adds."""
-    for cell in ("cell_a", "cell_b"):
-        halo = run.measured[f"cell.halo[cell={cell}]"]
-        assert halo.value >= 0.3
-        assert halo.low > 0
-        gate = run.measured[f"cell.gate[cell={cell}]"]
-        assert gate.value == pytest.approx(run.measured[f"cell.drop[cell={cell},dropped=alder]"].value)
-    assert "without the judges of family alder" in " ".join(run.verdict("first", "alder").reasons)
+def test_first_place_is_said_with_the_condition_of_its_comparison_with_the_terse_agent(either):
+    first = either.verdicts["first[agent=cedar,dimension=aggregate]"]
+    assert (first.publication_level, first.stability_status) == ("qualified", "stable")
+    assert "dogwood" in first.condition
+    others = [f"first[agent={name},dimension=aggregate]" for name in ("alder", "birch", "dogwood")]
+    assert {either.verdicts[name].publication_level for name in others} == {"no-claim"}
 
 
-def test_the_panel_does_not_simply_reward_verbosity_and_the_market_cannot_be_known(run):
+def test_what_judges_do_not_tell_apart_or_hardly_agree_on_is_no_headline(either):
+    """They look at one dimension alike and apart from the rest: at how doubt is handled."""
+    told_apart = {name for name in VIEWS["reference/reader"] if either.measured[f"dimension.distinct[dimension={name}]"]
+                  .detail["p_holm"] <= 0.05}  # fmt: skip
+    assert told_apart == {"uncertainty_handling"}
+    weak = {one.claim.dimension for one in either.verdicts.values() if one.agreement_status == "methodology"}
+    assert weak == {"constraint_awareness", "position_sizing", AGGREGATE}, "cells are about the aggregate"
+    on_dimensions = [one for one in either.verdicts.values() if one.claim.dimension != AGGREGATE]
+    assert {one.claim.dimension for one in on_dimensions if one.publication_level == "headline"} == told_apart
+    assert {one.claim.id for one in on_dimensions if one.publication_level == "headline"} == {
+        f"above[dimension=uncertainty_handling,high=cedar,low={low}]" for low in ("alder", "birch")
+    }
+
+
+# --- what is found in the judges --------------------------------------------------------------------------------------
+
+
+def test_the_planted_verbosity_is_found_in_the_auditor_and_keeps_its_limit(either):
+    found = either.sheet("auditor")["point.verbosity"]
+    assert 0 < found["low"] <= VERBOSITY <= found["high"]
+    for name in ("reader", "auditor", "allocator"):
+        assert either.measured[f"datasheet.gate[judge={name}]"].value == 0
+        assert either.sheet(name)["point.verbosity"]["value"] <= 0.15
+    plain = either.sheet("allocator")["point.verbosity"]
+    assert plain["low"] <= 0 <= plain["high"]
+
+
+def test_the_planted_halo_is_what_the_reader_gives_alder_more_than_its_twin(either):
+    honest = {one.record_id: one for one in either.decisions if one.derivation.kind == "honest"}
+    given = {}
+    for one in either.judgments:
+        if one.judge == "reader" and one.trajectory in honest:
+            shown = honest[one.trajectory]
+            given[shown.agent.id, shown.cluster, shown.cycle] = np.mean(list(one.scores.values()))
+    gaps = defaultdict(list)
+    for (agent, cluster, cycle), score in given.items():
+        if agent == "alder":
+            gaps[cluster].append(score - given["birch", cluster, cycle])
+    means = [np.mean(one) for one in gaps.values()]
+    low, high = stats.t.interval(0.95, len(means) - 1, np.mean(means), stats.sem(means))
+    assert low <= HALO <= high
+    # Against the other judges, which see alder a little otherwise than the reader would without its liking.
+    liking = either.measured["judge.own_family[dimension=aggregate,judge=reader]"]
+    assert liking.low > 0
+    assert liking.value == pytest.approx(HALO, abs=0.1)
+
+
+def test_the_reader_moves_the_cell_that_was_written_in_the_style_it_likes(either):
+    """Composed in alder's name: the cell is scored without the judge who favours it, and its verdict says so."""
+    halo, gate = (either.measured[f"cell.{name}[cell=cell_a]"] for name in ("halo", "gate"))
+    assert halo.value >= 0.3
+    assert halo.low > 0
+    assert gate.value == pytest.approx(either.measured["cell.drop[cell=cell_a,dropped=alder]"].value)
+    verdict = either.verdicts["cell[cell=cell_a]"]
+    assert (verdict.publication_level, verdict.agreement_status) == ("qualified", "methodology")
+    assert (verdict.stability_status, verdict.adversarial_status) == ("stable", "construct-sensitive")
+    agreement = either.measured["cell.agreement[cell=cell_a]"]
+    assert agreement.detail["leave_one_out"]
+    assert agreement.detail["p"]["alder"] > 0.01, "the reader alone does not see it"
+    assert "without the judges of family alder" in " ".join(either.above("cedar", "alder").reasons)
+
+
+def test_brevity_alone_costs_nothing_with_this_panel(run):
+    """Terse but right texts score like honest ones; the allocator marks them down a little more than the margin."""
+    verdict = run.verdicts["cell[cell=cell_b]"]
+    assert (verdict.publication_level, verdict.agreement_status) == ("qualified", "methodology")
+    assert "within 0.3 points" in verdict.claim.statement
+    assert run.measured["cell.agreement[cell=cell_b]"].detail["each"]["rowan"] < -0.3
+
+
+def test_the_panel_does_not_simply_reward_verbosity_and_the_market_cannot_be_known(either):
     """Cell A lies below the honest bottom quartile; nothing changes after the cutoff of an invented market."""
-    assert "Confident but wrong rationales score below" in " ".join(run.verdict("first", "alder").reasons)
-    gap = run.measured["contamination.gap[dimension=aggregate,split=all]"]
+    assert "Confident but wrong rationales score below" in " ".join(either.above("cedar", "alder").reasons)
+    gap = either.measured["contamination.gap[dimension=aggregate,split=all]"]
     assert gap.low < 0 < gap.high
 
 
-def test_every_agent_answered_and_kept_its_limits(run):
+def test_every_agent_answered_kept_its_limits_and_is_as_terse_as_planted(run):
     for agent in ("alder", "birch", "cedar", "dogwood"):
         assert run.measured[f"agent.answered[agent={agent}]"].value == 1
         assert run.measured[f"agent.limits_kept[agent={agent}]"].value == 1
-    assert run.measured["terse.share[agent=dogwood]"].value == 1
-    assert run.measured["terse.share[agent=alder]"].value == 0
+    share = run.measured["terse.share[agent=dogwood]"]
+    assert share.low <= BRIEF <= share.high
+    assert {run.measured[f"terse.share[agent={agent}]"].value for agent in ("alder", "birch", "cedar")} == {0}
 
 
 def test_the_oracle_finds_the_judge_who_reads_the_arithmetic(run):
     """The auditor holds numbers against the material; the allocator looks at the spread of the book."""
-    kappa = {judge: run.measured[f"oracle.kappa[judge={judge}]"].value for judge in ("auditor", "allocator")}
-    assert kappa["auditor"] > kappa["allocator"] + 0.3
+    kappa = {judge: run.measured[f"oracle.kappa[judge={judge}]"] for judge in ("auditor", "reader", "allocator")}
+    assert kappa["auditor"].low > max(kappa["reader"].high, kappa["allocator"].high)
+
+
+# --- without what is planted ------------------------------------------------------------------------------------------
 
 
 def test_nothing_is_found_where_nothing_is_planted(tmp_path):
-    """The same study, smaller, without halo and verbosity: no halo, and no judge fails its limit."""
+    """The same study, smaller: four agents of one rule, judges without halo and without a liking of length."""
     text = STUDY.read_text(encoding="utf-8")
     for old, new in (
-        (', kin = "alder", halo = 2.0', ""),
-        ("slope = 0.25", "slope = 0.0"),
-        ("cycles = 50", "cycles = 6"),
+        (', kin = "alder", halo = 0.5', ""),
+        ("slope = 0.1", "slope = 0.0"),
+        (", brief = 0.8", ""),
+        ('model = "reference/inverse-volatility"', 'model = "reference/mixed"\nseed = 4'),
+        ("cycles = 50", "cycles = 8"),
         ("cell_a = 50", "cell_a = 20"),
         ("cell_b = 50", "cell_b = 20"),
         ("sample = 120", "sample = 30"),
     ):
-        assert old in text
+        assert text.count(old) == 1
         text = text.replace(old, new)
     (tmp_path / "study.toml").write_text(text, encoding="utf-8")
     assert main(["run", str(tmp_path / "study.toml"), "--out", str(tmp_path / "run")]) == 0
     plain = Run(tmp_path / "run")
-    assert {plain.measured[f"datasheet.gate[judge={name}]"].value for name in ("auditor", "reader", "allocator")} == {0}
+    assert set(plain.levels("pair").values()) == {"no-claim"}
+    assert set(plain.levels("first").values()) == {"no-claim"}
+    assert {one.own_family for one in plain.verdicts.values() if kind_of(one.claim) == "pair"} == {"clear"}
+    liking = plain.measured["judge.own_family[dimension=aggregate,judge=reader]"]
+    assert liking.low <= 0 <= liking.high
     assert abs(plain.measured["cell.halo[cell=cell_b]"].value) < 0.3
+    assert {plain.measured[f"datasheet.gate[judge={name}]"].value for name in ("auditor", "reader", "allocator")} == {0}
     assert plain.sheet("auditor")["point.verbosity"]["low"] <= 0 <= plain.sheet("auditor")["point.verbosity"]["high"]
+    assert {plain.measured[f"terse.share[agent={name}]"].value for name in ("alder", "dogwood")} == {0}

@@ -11,12 +11,15 @@ from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import (
     AGGREGATE,
     Agent,
+    Cap,
     Claim,
+    Condition,
     Decision,
     Evidence,
     Measurement,
     Provenance,
     Rationale,
+    StabilityFinding,
     Verdict,
     measurement_id,
 )
@@ -34,7 +37,7 @@ DIMENSIONS = (
 LEVELS = {"Marten": 4.313, "Otter": 4.067, "Badger": 4.031, "Weasel": 3.977, "Stoat": 3.716}
 KAPPAS = {AGGREGATE: 0.64, "risk_fit": 0.74, "sizing": 0.57, "use_of_facts": 0.43, "limits": 0.23, "doubt": 0.66}
 STATES = ("supported", "not_verifiable", "derivable", "supported", "rule", "own_action", "contradicted", "supported")
-RULES = ("lower bound of kappa", "kappa cut-offs 0.5 and 0.25", "cluster t")
+RULES = ("lower bound of kappa", "kappa cut-offs 0.5 and 0.25", "own variance of each pair")
 
 
 def study(
@@ -66,10 +69,11 @@ def kappas(run_study: Study, values: Mapping[str, float | None], clusters: int =
             continue
         pairs = {f"{a}|{b}": round(value + 0.02 * at, 4) for at, (a, b) in enumerate(combinations(names, 2))}
         tables = {f"{a}|{b}": _table(x, y) for (x, a), (y, b) in combinations(enumerate(names), 2)}
-        detail = {"clusters": clusters, "t_low": value - 0.08, "t_high": value + 0.07, "pairs": pairs, "tables": tables}
+        bootstrap = {"low": value - 0.04, "high": value + 0.035, "method": "cluster bootstrap"}
+        detail = {"clusters": clusters, "bootstrap": bootstrap, "pairs": pairs, "tables": tables}
         found.append(
             measured(
-                "kappa.mean_pairwise", labels, value, low=value - 0.04, high=value + 0.035, level=0.95, detail=detail
+                "kappa.mean_pairwise", labels, value, low=value - 0.08, high=value + 0.07, level=0.95, detail=detail
             )
         )
         found.append(measured("kappa.fleiss", labels, value - 0.2))
@@ -89,8 +93,6 @@ def agents_measured(run_study: Study, levels: Mapping[str, float], dimension: st
                 method="least-squares agent effect beside cycle effects; jackknife over clusters",
             )
         )  # fmt: skip
-        labels = {"dimension": dimension, "agent": agent}
-        found.append(measured("first.p_holm", labels, 0.001, n=4, n_of="agents met", detail={"never_met": []}))
     for at, family in enumerate(run_study.families):
         last = at == len(run_study.families) - 1
         after = [order[0], moved, *(a for a in order[1:] if a != moved)] if last and moved in order[1:] else order
@@ -100,21 +102,44 @@ def agents_measured(run_study: Study, levels: Mapping[str, float], dimension: st
         for high, low in combinations(order, 2):
             turned = after.index(high) > after.index(low)
             pair = {**labels, "high": high, "low": low}
-            found.append(measured("lofo.contrast", pair, -0.05 if turned else 0.1, n=250, n_of="common cycles"))
+            detail = {"p": 0.4, "p_adjusted": 0.9} if turned else {"p": 0.0003, "p_adjusted": 0.002}
+            value = -0.05 if turned else 0.1
+            found.append(measured("lofo.contrast", pair, value, n=5, n_of="common clusters", detail=detail))
     for high, low in combinations(order, 2):
-        gap = levels[high] - levels[low]
-        p = 0.0004 if gap > 0.12 else 0.41
-        detail = {"p": p / 10, "p_holm": p, "gating": "cluster-t", "mde": 0.26}
-        labels = {"dimension": dimension, "high": high, "low": low}
-        found.append(
-            measured("contrast", labels, gap, n=250, n_of="common cycles", unit="rubric points", detail=detail)
-        )
+        found += pair_measured({"dimension": dimension, "high": high, "low": low}, levels[high] - levels[low])
+    flag = {"lags": [-0.21, 0.08, 0.02, -0.11], "flagged": False, "flag": 0.27, "order": "exchangeable"}
+    labels = {"dimension": dimension}
+    found.append(measured("order.autocorrelation", labels, -0.21, n=5, n_of="clusters", detail=flag))
     return found
 
 
+def pair_measured(labels: Mapping[str, str], gap: float) -> list[Measurement]:
+    """The difference of a pair, and what tests for other explanations found about it."""
+    clear = gap > 0.12
+    p = 0.00004 if clear else 0.041
+    ends = {"low": gap - 0.07, "high": gap + 0.07, "level": 0.95, "unit": "rubric points"}
+    cycles, clusters = {"n": 250, "n_of": "common cycles"}, {"n": 5, "n_of": "clusters"}
+    length = {"p": p, "gap": 0.5, "slope": 0.04, "raw": gap, "overlap": 0.8, "word": "clear", "clusters": 5}
+    return [
+        measured("contrast", labels, gap, **cycles, **ends, detail={"p": p, "clusters": 5, "p_own_variance": p}),
+        measured("recusal.contrast", labels, gap - 0.01, **clusters, **ends, detail={"p": p, "families": ["north"]}),
+        measured("length.contrast", labels, gap - 0.02, **clusters, unit="rubric points", detail=length),
+        measured("judges.contrast", labels, gap, n=3, n_of="judge families", detail={"p": 0.21, "df": 2.1}),
+    ]
+
+
 def side_measurements(run_study: Study, agents: Sequence[str]) -> list[Measurement]:
-    detail = {"sd": 1.0, "alpha": 0.05, "comparisons": 60, "power": 0.8}
-    found = [measured("mde", {"dimension": AGGREGATE}, 0.26, n=250, n_of="common cycles", detail=detail)]
+    detail = {"alpha_aggregate": 0.04, "leader": 0.21, "pair": 0.33, "power": 0.8}
+    labels = {"dimension": AGGREGATE}
+    found = [measured("order.detectable", labels, 0.21, n=10, n_of="pairs", unit="rubric points", detail=detail)]
+    for judge, more in zip(run_study.judges, (0.31, -0.02, 0.05), strict=False):
+        labels = {"dimension": AGGREGATE, "judge": judge.name}
+        ends = {"low": more - 0.1, "high": more + 0.1, "level": 0.95, "detail": {"p": 0.01, "p_holm": 0.03}}
+        found.append(measured("judge.own_family", labels, more, n=5, n_of="clusters", unit="rubric points", **ends))
+    for at, (dimension, _) in enumerate(DIMENSIONS[:2]):
+        detail = {"p": 0.002, "p_holm": 0.012 if at else 0.4, "distinct": 0.95}
+        labels = {"dimension": dimension}
+        found.append(measured("dimension.distinct", labels, 0.97 - 0.2 * at, low=0.7, high=1.0, detail=detail))
     state = "undefined: one trial, needs two"
     for judge in run_study.judges:
         found.append(measured("noise.repetition_stability", {"judge": judge.name, "ddof": "1"}, None, state=state))
@@ -129,21 +154,29 @@ def side_measurements(run_study: Study, agents: Sequence[str]) -> list[Measureme
     return found
 
 
-def verdict(claim: Claim, level: str, agreement: str, stability: str, adversarial: str, *, rules=()) -> Verdict:
-    binding = {"no-claim": ("agreement",) if agreement == "halt" else ("stability",), "headline": ()}.get(
-        level, ("agreement",) if agreement == "methodology" else ("adversarial",)
-    )
+WEAK = "The judges agree only weakly on this score."
+
+
+def verdict(claim: Claim, level: str, agreement: str, standing: str, adversarial: str, *, rules=(), **more) -> Verdict:
+    """A verdict with the caps that its fields make; ``more`` are fields of `Verdict`."""
+    caps = [Cap(field="agreement", level="no-claim")] if agreement == "halt" else []
+    caps += [Cap(field="stability", level="no-claim")] if standing != "stable" else []
+    caps += [Cap(field="adversarial", level="no-claim")] if adversarial == "contaminated" else []
+    caps += [Cap(field="agreement", level="qualified")] if agreement == "methodology" else []
+    caps += [Cap(field="adversarial", level="qualified")] if adversarial not in ("passed", "contaminated") else []
+    limits = dict.fromkeys(cap.field for cap in caps if cap.level == level)
+    said = (Condition(id="agreement", text=WEAK),) if level == "qualified" else ()
     return Verdict(
-        claim=claim, agreement_status=agreement, stability_status=stability, adversarial_status=adversarial,
-        publication_level=level, reasons=(f"Reasons for {claim.id}.",), binding=binding,
+        claim=claim, agreement_status=agreement, stability_status=standing, adversarial_status=adversarial,
+        publication_level=level, reasons=(f"Reasons for {claim.id}.",), binding=tuple(limits),
         measurements=(measurement_id("kappa.mean_pairwise", {"dimension": claim.dimension}),), plan_hash=PLAN,
-        condition="The judges agree only weakly on this score." if level == "qualified" else None,
-        fragility={rule: "no-claim" if level == "qualified" and rule == RULES[0] else level for rule in rules},
+        condition=WEAK if level == "qualified" else None, conditions=said, caps=tuple(caps),
+        fragility={rule: "no-claim" if level == "qualified" and rule == RULES[0] else level for rule in rules}, **more,
     )  # fmt: skip
 
 
 def first(agent: str, dimension: str, count: int) -> Claim:
-    name = "the panel's aggregate score" if dimension == AGGREGATE else dimension.replace("_", " ")
+    name = "the overall score" if dimension == AGGREGATE else dimension.replace("_", " ")
     return Claim(
         id=measurement_id("first", {"dimension": dimension, "agent": agent}),
         scope="aggregate-ranking" if dimension == AGGREGATE else "dimension-ranking",
@@ -153,11 +186,20 @@ def first(agent: str, dimension: str, count: int) -> Claim:
 
 
 def above(high: str, low: str, dimension: str) -> Claim:
-    name = "the panel's aggregate score" if dimension == AGGREGATE else dimension.replace("_", " ")
+    name = "the overall score" if dimension == AGGREGATE else dimension.replace("_", " ")
     return Claim(
         id=measurement_id("above", {"dimension": dimension, "high": high, "low": low}),
         scope="pairwise-contrast", statement=f"{high} scores above {low} on {name}.",
         subjects=(high, low), dimension=dimension, asserts_order=True,
+    )  # fmt: skip
+
+
+def within(high: str, low: str) -> Claim:
+    one, other = sorted((high, low))
+    return Claim(
+        id=measurement_id("within", {"dimension": AGGREGATE, "high": high, "low": low}), scope="pairwise-contrast",
+        statement=f"{one} and {other} score within 0.3 of each other on the overall score (gap −0.04, 90 % interval "
+        "−0.10 to 0.02).", subjects=(high, low), dimension=AGGREGATE, asserts_order=False,
     )  # fmt: skip
 
 
@@ -176,7 +218,10 @@ def verdicts(
     bent="Stoat",
     rules=RULES,
 ) -> list[Verdict]:
-    """Pairs further apart than ``gap`` are significant; below the leader, pairs with ``bent`` depend on a judge."""
+    """Pairs further apart than ``gap`` are significant; below the leader, those with ``bent`` turn without quay.
+
+    Only the second and the third are shown to score within the margin of each other.
+    """
     order = sorted(levels, key=lambda agent: (-levels[agent], agent))
     found = []
     for dimension, kappa in values.items():
@@ -186,14 +231,39 @@ def verdicts(
             leads = agent == order[0] and levels[order[0]] - levels[order[1]] > gap
             level = "no-claim" if agreement == "halt" or not leads else best
             standing = "stable" if leads else "tie-class"
-            claim = first(agent, dimension, len(order))
-            found.append(verdict(claim, level, agreement, standing, controls, rules=rules))
+            found.append(
+                verdict(
+                    first(agent, dimension, len(order)), level, agreement, standing, controls, rules=rules,
+                    p=0.00004 if leads else 1.0, p_adjusted=0.0004 if leads else 1.0, other_judges="no",
+                    stability=StabilityFinding(state="stable") if leads else None, own_family="clear", length="clear",
+                )
+            )  # fmt: skip
         for high, low in combinations(order, 2):
             clear = levels[high] - levels[low] > gap
-            shaky = bent in (high, low) and high != order[0]
+            shaky = clear and bent in (high, low) and high != order[0]
             standing = "judge-dependent" if shaky else "stable" if clear else "tie-class"
             level = best if standing == "stable" and agreement != "halt" else "no-claim"
-            found.append(verdict(above(high, low, dimension), level, agreement, standing, controls, rules=rules))
+            state = StabilityFinding(state="reversed-without", families=("quay",)) if shaky else None
+            found.append(
+                verdict(
+                    above(high, low, dimension), level, agreement, standing, controls, rules=rules,
+                    p=0.00004 if clear else 0.041, p_adjusted=0.0004 if clear else 0.41, p_adjusted_headline=0.012,
+                    stability=state or (StabilityFinding(state="stable") if clear else None), own_family="clear",
+                    pair_state="ordered" if standing == "stable" else "not-resolved", length="clear",
+                    distinct="not-applicable" if dimension == AGGREGATE else "passed", other_judges="no",
+                )
+            )  # fmt: skip
+        if dimension == AGGREGATE:
+            for high, low in combinations(order, 2):
+                close = (high, low) == tuple(order[1:3])
+                level = best if close and agreement != "halt" else "no-claim"
+                standing = "stable" if close else "tie-class"
+                found.append(
+                    verdict(
+                        within(high, low), level, agreement, standing, controls, p=0.002 if close else 0.6,
+                        p_adjusted=0.02 if close else 1.0, own_family="clear", length="clear",
+                    )
+                )  # fmt: skip
     return found
 
 
@@ -247,7 +317,7 @@ def formats() -> list[Measurement]:
 
 
 def realistic(**more) -> AssayRun:
-    """Five agents, three judges: one leader, a class of three, and one whose place depends on a judge."""
+    """Five agents, three judges: one leader, a tier of four, and one whose differences turn without a judge family."""
     plan = study()
     values = {**KAPPAS, "coherence": 0.81}
     families = {"Marten": "north", "Otter": "strand", "Badger": "quay", "Weasel": "ferro", "Stoat": "moor"}
@@ -262,13 +332,13 @@ def realistic(**more) -> AssayRun:
         evidence=tuple(evidence(records, 2400)), invalid={"north-1": 14, "strand-1": 20, "quay-1": 8}, calls=7000,
         in_flight_bound=192, reference_panel=PANEL,
         import_notes=("the order book the agents saw is not in the log (1,250 records)", "no replicates were run"),
-        excluded={"clock-conflict": 12, "derivation vacuum": 3}, family_size=60,
+        excluded={"clock-conflict": 12, "derivation vacuum": 3}
     )  # fmt: skip
     return replace(base, **more)
 
 
 def large(agents: int = 10, dimensions: int = 6, numbers: int = 14_500) -> AssayRun:
-    """Ten agents, 385 verdicts and 14,500 numbers: what the page budgets are for."""
+    """Ten agents, 430 verdicts and 14,500 numbers: what the page budgets are for."""
     plan = study()
     names = (
         "Kingfisher",
@@ -295,7 +365,7 @@ def large(agents: int = 10, dimensions: int = 6, numbers: int = 14_500) -> Assay
         rubric=RubricView(name="v1.0", title="Six sides of a rationale", dimensions=dims),
         verdicts=tuple(verdicts(levels, values, controls="not tested", bent="Teal")), measurements=tuple(found),
         decisions=tuple(records), evidence=tuple(evidence(records, numbers)), invalid={"north-1": 3}, calls=7500,
-        in_flight_bound=64, family_size=270,
+        in_flight_bound=64,
     )  # fmt: skip
 
 
@@ -322,7 +392,7 @@ def hostile() -> AssayRun:
     for dimension in values:
         found += agents_measured(plan, levels, dimension, "nobody")
     claims = [
-        replace(v, condition=CANARY if v.publication_level == "qualified" else v.condition, reasons=(CANARY,))
+        replace(v, condition=CANARY, conditions=(Condition(id="agreement", text=CANARY),), reasons=(CANARY,))
         for v in verdicts(levels, values, controls="not tested", bent="nobody")
     ]
     return AssayRun(

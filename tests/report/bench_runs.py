@@ -10,7 +10,9 @@ import numpy as np
 
 from assaymark.claims.benchmark import BenchRules, decide_benchmark
 from assaymark.claims.boards import Board
-from assaymark.metrology.paired import ScoredItems, contrast_measurements, level_measurements, rank_agreement
+from assaymark.metrology.order_tests import OrderPlan
+from assaymark.metrology.paired import ScoredItems, board_measurements, level_measurements, rank_agreement
+from assaymark.plan import OrderRules
 from assaymark.records import Measurement
 from assaymark.report.portbench import (
     BenchModel,
@@ -47,6 +49,7 @@ WINDOWS = (
         decisions=8,
     ),
 )  # fmt: skip
+RULES = OrderPlan(OrderRules(alpha=0.05 / 3), span=1.0, unit="", cycle="item")
 BASELINES = ("EqW", "60/40", "RP", "CRP", "MinVar")
 BASE = {"S1": 0.74, "S2": 0.40, "S3": 0.71, "S4": 0.10, "S5": 0.40, "CEPS": 0.38, "PAS": 0.8}
 HOSTILE = '</pre><script>document.title="pwned"</script>{{ 7*7 }}{% raw %}<img src=x onerror=alert(1)>\x1b[31m\u202e'
@@ -89,12 +92,13 @@ def fall(nav: np.ndarray) -> float:
 def pipeline(names: Sequence[str], rng: np.random.Generator) -> tuple[list[Measurement], list[NavPath]]:
     found: list[Measurement] = []
     paths: list[NavPath] = []
+    boards, others = {}, {}
     for board in ("all", *(p.name for p in PROFILES)):
-        scored = items(names, rng, BASE["CEPS"] - 0.05)
-        found += level_measurements("bench.level", scored, {"board": board}, level=0.95)
-        other = scored.values + rng.normal(0, 0.01, scored.values.shape)
-        if len(names) > 1:
-            found += contrast_measurements("bench.contrast", scored, {"board": board}, level=0.95, other=other)
+        boards[board] = items(names, rng, BASE["CEPS"] - 0.05)
+        moved = boards[board].values + rng.normal(0, 0.01, boards[board].values.shape)
+        others[board] = replace(boards[board], values=moved)
+    found += board_measurements(boards, RULES, others=others)
+    for board in boards:
         for stage, base in BASE.items():
             found.append(measured("bench.ceiling", {"profile": board, "stage": stage}, 0.72 if stage == "S3" else 1.0))
             for windows in ("all", "normal", "stress"):
@@ -147,10 +151,7 @@ def figures_of(rng: np.random.Generator) -> dict[str, float]:
 
 def asked(names: Sequence[str], rng: np.random.Generator) -> list[Measurement]:
     found: list[Measurement] = []
-    scored = items(names, rng, 0.5, 0.1)
-    found += level_measurements("bench.level", scored, {"board": "questions"}, level=0.95)
-    if len(names) > 1:
-        found += contrast_measurements("bench.contrast", scored, {"board": "questions"}, level=0.95)
+    found += board_measurements({"questions": items(names, rng, 0.5, 0.1)}, RULES)
     more = {"n": 50, "n_of": "questions", "method": "Wilson"}
     by = (
         ("template", [f"T{at}" for at in range(1, 8)]),
@@ -235,7 +236,7 @@ def made(names: Sequence[str], *, seed: int = 3, stages: bool = True, static: bo
         name="portbench-2024", title="PortBench, 2024", plan_hash=PLAN, locked_at="2026-11-20",
         convention="paper", market="synthetic, seed 0", instruments=81, frequency="monthly", cost_bps=15.0, level=0.95,
         models=tuple(BenchModel(name=name, model=f"maker/{name}", family="maker") for name in names),
-        profiles=PROFILES if stages else (), windows=WINDOWS if stages else (), standings=decided.standings,
+        profiles=PROFILES if stages else (), windows=WINDOWS if stages else (), leaderboards=decided.leaderboards,
         verdicts=decided.verdicts, measurements=tuple(measurements), paths=tuple(paths),
         episodes=episodes(names) if stages else (), questions=questions(names) if static else (),
         replies={"ok": 477, "partial": 2, "invalid": 1} if stages else {},

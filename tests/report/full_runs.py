@@ -19,7 +19,7 @@ from assaymark.report import AssayRun, render_pages
 
 VALUES = {**runs.KAPPAS, "coherence": 0.81}
 CONTESTED = ("Badger", "Otter", "Stoat", "Weasel")
-RULES = (*runs.RULES, "half-even rounding", "sign flip")
+RULES = (*runs.RULES, "half-even rounding", "source: percentile bootstrap")
 measured = runs.measured
 
 
@@ -34,11 +34,11 @@ def full(**more) -> AssayRun:
             "anchor_probe": AnchorProbe(judge="quay-1"),
         }
     )
-    found = [in_mde(m) for m in base.measurements]
+    found = list(base.measurements)
     found += [*ranks(runs.LEVELS), *singles(study, runs.LEVELS), *outside(), *cells(), *style(), *probes(), *repeats()]
     labels = {"dimension": "limits", "format": "prose"}
     found.append(measured("kappa.mean_pairwise", labels, 0.29, low=0.2, high=0.36, level=0.95))
-    claims = [rested(v, found) for v in (*runs.verdicts(runs.LEVELS, VALUES, rules=RULES), *others(runs.LEVELS))]
+    claims = [rested(v, found) for v in (*runs.verdicts(runs.LEVELS, VALUES, rules=RULES), *others())]
     return replace(base, study=study, verdicts=tuple(claims), measurements=tuple(found), **more)
 
 
@@ -46,7 +46,7 @@ def halted() -> AssayRun:
     """Everything was measured and nothing is permitted: agreement halts on every score and inside every cell."""
     run = full()
     values = dict.fromkeys(VALUES, 0.11)
-    claims = [*runs.verdicts(runs.LEVELS, values, rules=RULES), *others(runs.LEVELS, level="no-claim")]
+    claims = [*runs.verdicts(runs.LEVELS, values, rules=RULES), *others(level="no-claim")]
     kept = [m for m in run.measurements if not m.name.startswith(("kappa", "redundancy"))]
     return replace(
         run,
@@ -64,8 +64,8 @@ def long() -> AssayRun:
         if m.name == "score.effect" and m.labels["dimension"] == AGGREGATE
     }
     shared = [m for m in extra.measurements if m.name.startswith(("cell.", "style.", "contamination.", "anchor."))]
-    found = [in_mde(m) for m in base.measurements] + shared + [*ranks(levels), *singles(extra.study, levels)]
-    claims = [rested(v, found) for v in (*base.verdicts, *others(levels))]
+    found = [*base.measurements, *shared, *ranks(levels), *singles(extra.study, levels)]
+    claims = [rested(v, found) for v in (*base.verdicts, *others())]
     return replace(base, study=extra.study, verdicts=tuple(claims), measurements=tuple(found))
 
 
@@ -83,18 +83,11 @@ def hostile_full() -> AssayRun:
     found = tuple(named(m) if m.name.startswith(new) else m for m in run.measurements)
     extra = measured("cell.gate", {"cell": bad}, 0.1, detail={"outcome": bad}, method=bad)
     claims = tuple(replace(v, amended=(bad,), condition=bad, reasons=(bad,)) for v in run.verdicts)
-    odd = replace(claims[0].claim, id=f"{bad}[x=y]", scope="adversarial-cell", subjects=(bad,))
+    odd = replace(claims[0].claim, id=f"cell[cell={bad}]", scope="adversarial-cell", subjects=(bad,))
     return replace(run, measurements=(*found, extra), verdicts=(*claims, replace(claims[0], claim=odd)))
 
 
 # --- measurements ---------------------------------------------------------------------------------------------------
-
-
-def in_mde(item: Measurement) -> Measurement:
-    if item.name != "contrast":
-        return item
-    gap = item.value
-    return replace(item, low=gap - 0.07, high=gap + 0.07, level=0.95, detail={**item.detail, "in_mde": gap / 0.26})
 
 
 def ranks(levels: Mapping[str, float]) -> list[Measurement]:
@@ -171,8 +164,10 @@ def cells() -> list[Measurement]:
         more["detail"] = {**detail, "values": values}
         found.append(measured("cell.score", labels, mean, low=mean - 0.07, high=mean + 0.07, **more))
         more.pop("detail")
-        found.append(measured("cell.kappa", labels, 0.55, low=0.43, high=0.62, detail={"clusters": 5}, **more))
-        detail = {"outcome": outcome, "p": p, "p_holm": min(4 * p, 1.0), "in_mde": gate / 0.26, "honest_mean": 4.19}
+        found.append(measured("cell.kappa", labels, 0.02, low=-0.1, high=0.14, detail={"clusters": 5}, **more))
+        detail = {"status": "publish", "unanimous": True, "leave_one_out": True}
+        found.append(measured("cell.agreement", {"cell": cell}, 0.55, detail=detail, n=50, n_of="trajectories"))
+        detail = {"outcome": outcome, "p": p, "p_holm": min(4 * p, 1.0), "honest_mean": 4.19}
         bounds = {"low": gate - 0.12, "high": gate + 0.12}
         found.append(measured("cell.gate", {"cell": cell}, gate, detail=detail, **bounds, **more))
         detail = {"family": family, "triggered": False}
@@ -229,24 +224,9 @@ def repeats() -> list[Measurement]:
 # --- claims ---------------------------------------------------------------------------------------------------------
 
 
-def others(levels: Mapping[str, float], level: str | None = None) -> list[Verdict]:
-    """A ranking and a tie class on the aggregate, and a claim about each cell; ``level`` overrides all of theirs."""
-    order = tuple(sorted(levels, key=lambda agent: -levels[agent]))
-    where = {"dimension": AGGREGATE}
-    tie = tuple(sorted(order[1:4]))
-    whole = Claim(
-        id=measurement_id("ranking", where), scope="aggregate-ranking", subjects=order, dimension=AGGREGATE,
-        statement=f"The order of the agents on the panel's aggregate score is {', '.join(order)}.", asserts_order=True,
-    )  # fmt: skip
-    one = Claim(
-        id=measurement_id("tie", {**where, "agents": "+".join(tie)}), scope="aggregate-ranking", subjects=tie,
-        statement=f"{', '.join(tie[:-1])} and {tie[-1]} form one class on the panel's aggregate score: no order among "
-        "them is established.", dimension=AGGREGATE, asserts_order=False,
-    )  # fmt: skip
-    found = [
-        runs.verdict(whole, "no-claim", "publish", "tie-class", "passed", rules=RULES),
-        runs.verdict(one, level or "qualified", "publish", "tie-class", "passed", rules=RULES),
-    ]
+def others(level: str | None = None) -> list[Verdict]:
+    """A claim about each of two cells; ``level`` overrides theirs."""
+    found = []
     for cell, words in (("cell_a", "scores low with"), ("cell_b", "scores like honest records with")):
         claim = Claim(
             id=measurement_id("cell", {"cell": cell}), scope="adversarial-cell", subjects=(cell,), dimension=AGGREGATE,
@@ -255,14 +235,14 @@ def others(levels: Mapping[str, float], level: str | None = None) -> list[Verdic
         own = level or ("headline" if cell == "cell_a" else "no-claim")
         agreement = "halt" if level else "publish"
         standing = "stable" if own == "headline" else "judge-dependent"
-        found.append(runs.verdict(claim, own, agreement, standing, "passed", rules=RULES))
-    return [replace(found[0], amended=("claims.rankings",)), *found[1:]]
+        found.append(runs.verdict(claim, own, agreement, standing, "passed"))
+    return [replace(found[0], amended=("gates.publish",)), *found[1:]]
 
 
 def rested(verdict: Verdict, measurements: Sequence[Measurement]) -> Verdict:
     """The verdict on the measurements about its subjects, and amended where a kappa cut-off gates it."""
     subjects = set(verdict.claim.subjects)
-    names = ("contrast", "lofo.contrast", "lofo.effect", "cell.gate", "cell.halo", "probe.contrast")
+    names = ("contrast", "lofo.contrast", "lofo.effect", "cell.gate", "cell.halo", "probe.contrast", "recusal.contrast")
     on = [
         m for m in measurements if m.name in names and m.labels.get("dimension", AGGREGATE) == verdict.claim.dimension
     ]

@@ -241,7 +241,7 @@ def test_a_lock_without_probes_and_one_that_failed_say_so():
     run = studied()
     assert run.substrate is not None
     none = view_of(replace(run, substrate=replace(run.substrate, probes=())))
-    assert none.unprobed.startswith("No date probe stands in the lock")
+    assert none.unprobed.startswith("The lock holds no date-leakage check")
     failed = view_of(replace(run, substrate=replace(run.substrate, probes=(replace(PROBES[0], passed=False),))))
     assert not failed.probes[0].passed
     assert "FAIL" in failed.probes[0].text

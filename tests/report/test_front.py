@@ -1,4 +1,4 @@
-"""The first page of a site of several runs: every run with what may be said from it, and the menu on every page."""
+"""The first page of a site of several runs: every run with its supported claims, and the menu on every page."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def site() -> dict[str, str]:
         "study": render_pages(assay_runs.realistic(), site_of(links, "study")),
         "sheets": judged,
     }
-    pages = {"index.html": render_front(runs(), "What may be said")}
+    pages = {"index.html": render_front(runs(), "Supported claims")}
     return pages | {f"{key}/{path}": text for key, part in parts.items() for path, text in part.items()}
 
 
@@ -91,15 +91,15 @@ def test_every_page_has_the_menu_of_the_site_and_every_link_leads_to_a_page():
             assert not place or place in ids[found], (path, link)
 
 
-def test_only_licensed_sentences_are_quoted_and_a_run_without_any_says_so():
+def test_only_supported_sentences_are_quoted_and_a_run_without_any_says_so():
     run = assay_runs.realistic()
     withheld = [one.claim.statement for one in run.verdicts if one.publication_level == "no-claim"]
     page = words(site()["index.html"])
     assert withheld
     assert not any(sentence in page for sentence in withheld)
-    none = words(render_front({"one": front_of_study(assay_runs.withheld())}, "What may be said"))
+    none = words(render_front({"one": front_of_study(assay_runs.withheld())}, "Supported claims"))
     total = len(assay_runs.withheld().verdicts)
-    assert f"Nothing may be said from this evidence: {total:,} claims withheld." in none
+    assert f"No claim is supported by this evidence: {total:,} claims decided." in none
 
 
 @pytest.mark.parametrize("made", [

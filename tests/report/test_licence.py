@@ -1,4 +1,4 @@
-"""Which places verdicts permit: exact places, classes, runs of places, and none."""
+"""Who may be ranked: tiers from supported orders, and what the board shows of them."""
 
 from __future__ import annotations
 
@@ -12,96 +12,83 @@ from hypothesis import strategies as st
 from assaymark.records import AGGREGATE
 from assaymark.report.board import board
 from assaymark.report.book import Book
-from assaymark.report.licence import standings
+from assaymark.report.licence import ranked_alone, tiers
 
 
-def book(agents, pairs, firsts=(), never_met=()) -> Book:
-    """A run whose permitted pairs are ``pairs``; ``firsts`` are (agent, level)."""
+def book(agents, pairs) -> Book:
+    """A run with these supported pairs."""
     found = [runs.verdict(runs.above(a, b, AGGREGATE), level, "publish", "stable", "passed") for a, b, level in pairs]
-    found += [runs.verdict(runs.first(a, AGGREGATE, 3), level, "publish", "stable", "passed") for a, level in firsts]
-    measured = [runs.measured("score.effect", {"dimension": AGGREGATE, "agent": a}, 4.0) for a in agents]
-    for agent, others in never_met:
-        labels = {"dimension": AGGREGATE, "agent": agent}
-        measured.append(runs.measured("first.p_holm", labels, 0.01, detail={"never_met": others}))
+    measured = [
+        runs.measured("score.effect", {"dimension": AGGREGATE, "agent": a}, 4.0, low=3.9, high=4.1) for a in agents
+    ]
     return Book.of(replace(runs.minimal(), verdicts=tuple(found), measurements=tuple(measured), decisions=()))
 
 
 def shape(found):
-    return [("".join(s.agents), s.places, s.level) for s in found]
+    return [("".join(tier.agents), tier.ranks, tier.level) for tier in found]
 
 
-def test_a_full_chain_gives_every_place():
+def test_a_full_chain_ranks_every_agent():
     chain = [("b", "a", "headline"), ("b", "c", "headline"), ("a", "c", "qualified")]
-    assert shape(standings(book("abc", chain), AGGREGATE)) == [
+    assert shape(tiers(book("abc", chain), AGGREGATE)) == [
         ("b", (1, 1), "headline"),
         ("a", (2, 2), "qualified"),
         ("c", (3, 3), "qualified"),
     ]
 
 
-def test_a_leader_leaves_the_rest_as_one_alphabetical_class():
-    found = standings(book("abc", [("c", "a", "headline"), ("c", "b", "qualified")]), AGGREGATE)
+def test_a_leader_leaves_the_rest_as_one_alphabetical_tier():
+    found = tiers(book("abc", [("c", "a", "headline"), ("c", "b", "qualified")]), AGGREGATE)
     assert shape(found) == [("c", (1, 1), "qualified"), ("ab", (2, 3), "qualified")]
 
 
-def test_first_alone_orders_its_agent_above_all_it_met():
-    assert shape(standings(book("abc", [], [("b", "headline")]), AGGREGATE))[0] == ("b", (1, 1), "headline")
-    found = standings(book("abc", [], [("b", "headline")], [("b", ["c"])]), AGGREGATE)
-    assert shape(found) == [("a", (2, 3), "headline"), ("b", (1, 2), "headline"), ("c", None, "no-claim")]
+def test_without_a_supported_order_all_agents_share_one_tier():
+    found = book("ab", [("a", "b", "no-claim")])
+    assert shape(tiers(found, AGGREGATE)) == [("ab", (1, 2), "no-claim")]
+    assert shape(tiers(found, "a score without claims")) == [("ab", (1, 2), "no-claim")]
 
 
-def test_no_verdict_gives_no_place():
-    assert shape(standings(book("ab", [("a", "b", "no-claim")]), AGGREGATE)) == [
-        ("a", None, "no-claim"),
-        ("b", None, "no-claim"),
-    ]
+def test_orders_inside_a_tier_give_each_agent_its_possible_ranks():
+    found = book("abcd", [(high, low, "headline") for high, low in ("ca", "cd", "ad", "bd")])
+    assert shape(tiers(found, AGGREGATE)) == [("abc", (1, 3), "headline"), ("d", (4, 4), "headline")]
+    first, _ = board(found).rows
+    assert [(name, ranks) for name, _, ranks in first.agents] == [("a", "2 to 3"), ("b", ""), ("c", "1 to 2")]
+    assert first.why == "1 of 1 order inside supported"
 
 
-def test_ties_in_a_chain_leave_runs_of_places_in_alphabetical_order():
-    found = standings(book("abc", [("c", "a", "headline")]), AGGREGATE)
-    assert shape(found) == [("a", (2, 3), "headline"), ("b", None, "no-claim"), ("c", (1, 2), "headline")]
-
-
-def test_a_refused_first_place_is_not_given_by_pairs():
-    pairs = [("c", "a", "headline"), ("c", "b", "headline"), ("a", "b", "headline")]
-    found = standings(book("abc", pairs, [("c", "no-claim")]), AGGREGATE)
-    assert not any(s.single and s.places == (1, 1) for s in found)
-    assert all(s.agents != ("c",) or not s.single for s in found)
-
-
-def test_a_circle_of_permitted_pairs_is_one_class():
-    circle = [("a", "b", "headline"), ("b", "c", "headline"), ("c", "a", "headline")]
-    assert all(not s.single for s in standings(book("abc", circle), AGGREGATE))
+def test_one_agent_has_no_rank():
+    found = book("a", [])
+    assert shape(tiers(found, AGGREGATE)) == [("a", (1, 1), "no-claim")]
+    assert ranked_alone(found, AGGREGATE) == {}
+    (row,) = board(found).rows
+    assert (row.level, row.why) == ("no-claim", "There is no order to rank it by")
 
 
 @given(st.data())
-def test_agents_that_no_verdict_separates_never_stand_apart(data):
+def test_a_cut_runs_only_where_every_agent_above_is_above_every_agent_below(data):
     agents = "abcde"
     order = data.draw(st.permutations(agents))
     pairs = [(a, b) for a, b in combinations(order, 2) if data.draw(st.booleans())]
-    found = standings(book(agents, [(a, b, "headline") for a, b in pairs]), AGGREGATE)
-    part = {agent: s.part for s in found for agent in s.agents}
-    assert sorted(agent for s in found for agent in s.agents) == list(agents)
+    made = book(agents, [(a, b, "headline") for a, b in pairs])
+    found = tiers(made, AGGREGATE)
+    at = {agent: place for place, tier in enumerate(found) for agent in tier.agents}
+    assert sorted(at) == list(agents)
     for a, b in permutations(agents, 2):
-        if (a, b) not in pairs and (b, a) not in pairs:
-            assert part[a] == part[b]
-        if part[a] < part[b]:
+        if at[a] < at[b]:
             assert (a, b) in pairs
-    for s in found:
-        assert s.places is None or (s.part[0] <= s.places[0] <= s.places[1] <= s.part[1])
+    for tier in found:
+        assert list(tier.agents) == sorted(tier.agents)
+        for agent in tier.agents:
+            first, last = made.summary.ranks.get(AGGREGATE, {}).get(agent, tier.ranks)
+            assert tier.ranks[0] <= first <= last <= tier.ranks[1]
 
 
-def test_a_score_of_its_own_needs_one_place():
+def test_a_score_of_its_own_needs_a_tier_of_its_own():
     rows = board(book("abc", [("c", "a", "headline")])).rows
-    assert [row.score for row in rows] == [None, None, None]
-    assert [row.places for row in rows] == ["2 to 3", None, "1 to 2"]
+    assert [(row.ranks, row.score, row.note) for row in rows] == [("1 to 3", "3.90 to 4.10", "cannot be ranked")]
 
 
-def test_the_axis_is_made_from_permitted_scores_alone():
-    run = runs.realistic()
-    far = [
-        replace(m, value=1.23, low=1.1, high=1.3) if m.name == "score.effect" and m.labels["agent"] == "Stoat" else m
-        for m in run.measurements
-    ]
-    nothing = [v for v in run.verdicts if "Stoat" not in v.claim.subjects and len(v.claim.subjects) == 2]
-    assert board(Book.of(replace(run, measurements=tuple(far), verdicts=tuple(nothing)))).head == ""
+def test_no_score_is_shown_where_agreement_stops_every_claim():
+    rows = board(Book.of(runs.withheld())).rows
+    assert [(row.ranks, row.score) for row in rows] == [("1 to 5", None)]
+    assert board(Book.of(runs.withheld())).head == ""

@@ -7,30 +7,41 @@ from dataclasses import replace
 import assay_runs as runs
 import pytest
 
-from assaymark.protocol import Claims, Inference
-from assaymark.records import AGGREGATE, Rationale
+from assaymark.protocol import Claims, Contamination, DatasheetLimits, Inference
+from assaymark.records import Rationale
 from assaymark.report.book import Book
-from assaymark.report.plan import plan_view
+from assaymark.report.plan import Fact, plan_view
 
 
 @pytest.mark.parametrize(
-    ("inference", "claims", "said"),
+    ("share", "dimensions", "said"),
     [
-        ({}, {}, ("whole study’s order claims", "each tested at half of it, α .025")),
-        ({"share_alpha": False}, {}, ("error rate of each Holm family", "each tested at α .05")),
-        ({}, {"dimensions": ("aggregate",)}, ("whole study’s order claims", "tested at all of it, α .05")),
+        (0.8, None, "α .04 for the overall score, .01 for dimensions"),
+        (0.5, None, "α .025 for the overall score, .025 for dimensions"),
+        (0.8, ("aggregate",), "where dimensions are claimed, too"),
     ],
 )
-def test_the_plan_says_at_which_level_a_family_is_tested(inference, claims, said):
+def test_the_plan_says_at_which_level_orders_are_tested(share, dimensions, said):
     run = runs.realistic()
-    plan = run.study.model_copy(update={"inference": Inference(**inference), "claims": Claims(**claims)})
-    meanings = {row.field: row.meaning for row in plan_view(Book.of(replace(run, study=plan))).rows}
-    assert said[0] in meanings["inference.alpha"]
-    assert meanings["inference.share_alpha"].endswith(said[1])
+    plan = run.study.model_copy(
+        update={"inference": Inference(aggregate_share=share), "claims": Claims(dimensions=dimensions)}
+    )
+    kept = tuple(v for v in run.verdicts if dimensions is None or v.claim.dimension in dimensions)
+    meanings = {row.field: row.meaning for row in plan_view(Book.of(replace(run, study=plan, verdicts=kept))).rows}
+    assert meanings["inference.aggregate_share"].endswith(said)
+    assert meanings["inference.alpha"].startswith("error rate of all order claims together")
 
 
 def test_every_locked_value_says_what_it_decides():
-    assert all(row.meaning for row in plan_view(Book.of(runs.realistic())).rows)
+    run = runs.realistic()
+    more = {"datasheets": DatasheetLimits(verbosity=0.15), "contamination": Contamination(post_cutoff=("regime 4",))}
+    for study in (run.study, run.study.model_copy(update=more)):
+        rows = {row.field: row for row in plan_view(Book.of(replace(run, study=study))).rows}
+        assert [row.field for row in rows.values() if not row.meaning] == []
+    new = {"inference.test", "inference.margin", "inference.cluster_order", "claims.within", "claims.length"}
+    new |= {"claims.distinct", "claims.judges", "missing.per_judge", "human.pass", "datasheets.verbosity"}
+    assert new <= set(rows)
+    assert not {"inference.gating_test", "inference.share_alpha", "claims.rankings"} & set(rows)
 
 
 def test_records_without_a_judged_text_are_counted():
@@ -76,12 +87,13 @@ def test_a_mixed_panel_names_its_built_in_judges():
     assert plan_view(Book.of(run)).reference.startswith("north-1 and strand-1 are built-in graders")
 
 
-def test_a_plan_without_effects_says_what_is_missing():
+def test_a_plan_without_measurements_says_what_is_missing():
     run = runs.realistic()
-    bare = replace(run, measurements=(runs.measured("mde", {"dimension": AGGREGATE}, 0.3),), family_size=None, calls=0)
+    bare = replace(run, measurements=(), calls=0)
     facts = {fact.term: fact for fact in (*plan_view(Book.of(bare)).plan_facts, *plan_view(Book.of(bare)).panel_facts)}
-    assert facts["Claims"].note == "no contrast was tested"
-    assert facts["Could detect"].note == "n = 1,250 trajectories"
+    assert facts["Claims"].note == "no difference was tested"
+    assert facts["Could detect"].value == "not measured"
+    assert facts["Test"] == Fact("Test", "moderated cluster t", "clusters not stated")
     assert facts["Replies"].value == "0 calls, 42 invalid"
     assert plan_view(Book.of(bare)).judges[0].invalid == "14"
 

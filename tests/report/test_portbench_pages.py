@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 from outline import html_of, read, words
 
 from assaymark.claims.benchmark import BenchRules, decide_benchmark
-from assaymark.claims.boards import Board, Standing
+from assaymark.claims.boards import Board, Leaderboard
 from assaymark.report.formats import NBSP, number
 from assaymark.report.portbench import EpisodeTrace, render_benchmark
 from assaymark.report.portbench.asked import questions_view
 from assaymark.report.portbench.book import BenchBook
+from assaymark.report.portbench.every import every_measurement
 from assaymark.report.portbench.further import signals_figure, windows_table
 from assaymark.report.portbench.said import every_claim, said_levels
-from assaymark.report.portbench.stages import stage_note, stage_tables
+from assaymark.report.portbench.stages import design_note, stage_note, stage_tables
 from assaymark.report.portbench.traces import episode_paths
 
 RUNS = ("eight", "two", "single", "questions_only", "pipeline_only", "hostile", "empty")
@@ -78,33 +79,65 @@ def test_equal_runs_give_equal_bytes(pages):
 # --- permission -------------------------------------------------------------------------------------------------------
 
 
-def test_models_stand_by_name_inside_a_class_and_only_a_position_has_a_point():
+def test_models_are_sorted_by_name_inside_a_tier_and_only_a_supported_rank_has_a_point():
     book = BenchBook.of(runs.eight())
-    for table, standing in zip(stage_tables(book), book.run.standings, strict=False):
-        assert [tuple(row.model for row in group.rows) for group in table.groups] == [*standing.groups]
+    for table, board in zip(stage_tables(book), book.run.leaderboards, strict=False):
+        assert [tuple(row.model for row in group.rows) for group in table.groups] == [*board.tiers]
         for group in table.groups:
             assert [row.model for row in group.rows] == sorted(row.model for row in group.rows)
             for row in group.rows:
-                assert bool(row.point) == (len(group.rows) == 1)
+                assert bool(row.point) == (len(group.rows) == 1) != bool(row.ranks)
     first = stage_tables(book)[0]
-    assert [group.places for group in first.groups] == ["1 to 4", "5 to 7", "8"]
-    assert [group.level for group in first.groups] == ["qualified", "qualified", "headline"]
+    assert [group.places for group in first.groups] == ["Rank 1 to 4", "Rank 5 to 7", "Rank 8"]
+    assert [group.level for group in first.groups] == ["headline"] * 3
+    assert {row.ranks for row in first.groups[0].rows} == {"rank 1 to 4 of 8"}
 
 
-def test_a_withheld_level_of_a_model_is_not_on_the_page(pages):
-    """The score of a member of a class would order the class; its interval alone stands there."""
+def test_a_board_says_how_it_is_tested_what_depends_and_what_can_be_detected():
+    book = BenchBook.of(runs.eight())
+    note = stage_tables(book)[0].note
+    assert note.startswith("Differences: moderated cluster t. Autocorrelation of neighbouring clusters: ")
+    assert "Smallest detectable difference (power 80" in note
+    item = book.one("order.autocorrelation", dimension="all")
+    serial = replace(item, detail={**item.detail, "order": "consecutive", "lags": [0.31, 0.2, 0.1, 0.05]})
+    turned = BenchBook.of(replace(book.run, measurements=(serial,)))
+    assert "Autocorrelation of clusters at lags 1 to 4: 0.31, 0.20, 0.10, 0.05" in design_note(turned, "all")
+
+
+def test_the_score_of_a_model_that_shares_its_tier_is_not_on_the_page(pages):
+    """It would rank the models of the tier; only its interval is shown."""
     run = runs.eight()
     index = pages("eight")["index.html"]
-    members = [name for group in run.standings[0].groups if len(group) > 1 for name in group]
+    members = [name for tier in run.leaderboards[0].tiers if len(tier) > 1 for name in tier]
     for name in members:
-        row = re.search(rf'<tr><th scope="row">{name}</th>.*?</tr>', index, re.S).group()
-        level = run.standings[0].levels[name]
+        row = re.search(rf'<tr><th scope="row">{name}<.*?</tr>', index, re.S).group()
+        level = run.leaderboards[0].levels[name]
         assert f"{number(level.low)} to {number(level.high)}" in row
         assert f">{number(level.value)}<" not in row
         assert "h10v10" not in row
-    alone = re.search(r'<tr><th scope="row">fir</th>.*?</tr>', index, re.S).group()
-    assert f">{number(run.standings[0].levels['fir'].value)}</a></b>" in alone
+    alone = re.search(r'<tr><th scope="row">fir<.*?</tr>', index, re.S).group()
+    assert f">{number(run.leaderboards[0].levels['fir'].value)}</a></b>" in alone
     assert "h10v10" in alone
+
+
+def test_measurements_of_unsupported_differences_and_shared_tiers_have_no_number():
+    book = BenchBook.of(runs.eight())
+    rows = {row.id: row for row in every_measurement(book)}
+    for item in book.by_name["contrast"]:
+        level = book.pair_level(item.labels["dimension"], item.labels["high"], item.labels["low"])
+        row = rows[item.id]
+        assert (row.value == "not shown: no supported order") == (level == "no-claim")
+        if level == "no-claim":
+            names = sorted((item.labels["high"], item.labels["low"]))
+            assert f"agents {names[0]} and {names[1]}" in row.about
+            assert "high" not in row.about
+            assert row.interval == ""
+    for board in book.run.leaderboards:
+        for tier in board.tiers:
+            for name in tier:
+                shown = not rows[board.levels[name].id].value.startswith("not shown")
+                assert shown == (len(tier) == 1)
+    assert rows[book.by_name["bench.sharpe.contrast"][0].id].value == "not shown: the difference is not supported"
 
 
 def test_only_licensed_sentences_are_set_in_serif(pages):
@@ -121,14 +154,14 @@ def test_only_licensed_sentences_are_set_in_serif(pages):
 
 def test_a_withheld_order_is_named_without_its_direction(pages):
     run = runs.eight()
-    everything = words("".join([pages("eight")["claims.html"]])) + words(pages("eight")["claims-002.html"])
+    everything = " ".join(words(html) for path, html in pages("eight").items() if path.startswith("claims"))
     kept = [v for v in run.verdicts if v.publication_level == "no-claim" and v.claim.asserts_order]
     assert kept
     for verdict in kept:
         assert verdict.claim.statement not in everything
     pairs = [v for v in kept if v.claim.id.startswith("above")]
     one, two = sorted(pairs[0].claim.subjects)
-    assert f"Any order of {one} and {two} on" in everything
+    assert f"Any ranking of {one} and {two} on" in everything
     assert not any(v.claim.id in page for v in pairs for page in pages("eight").values())
 
 
@@ -136,9 +169,9 @@ def test_every_verdict_has_one_card_and_the_tally_counts_them(pages):
     run = runs.eight()
     cards = every_claim(BenchBook.of(run), {})
     assert len(cards) == len(run.verdicts)
-    for level, said in (("headline", "may be said"), ("qualified", "only with a condition"), ("no-claim", "not to be")):
+    for level, said in (("headline", "supported"), ("qualified", "only with"), ("no-claim", "not supported")):
         total = sum(v.publication_level == level for v in run.verdicts)
-        assert total
+        assert total or level == "qualified"
         assert f"{total} {said}" in words(pages("eight")["index.html"])
         assert sum(card.level == level for card in cards) == total
 
@@ -147,9 +180,9 @@ def test_withheld_claims_are_few_lines_with_numbers():
     levels = said_levels(BenchBook.of(runs.eight()))
     groups = levels[2].groups
     assert [group.text for group in groups] == [
-        "Any order inside a class.",
+        "Any further ranking of the models.",
         "That any model beats equal weight.",
-        "Whether questions and pipeline order the models alike.",
+        "Whether questions and pipeline rank the models alike.",
     ]
     assert "All profiles, 9 of 28" in groups[0].why[0][0]
     assert groups[1].why[0][0] == "All 24 Sharpe differences have intervals that contain zero. "
@@ -160,21 +193,27 @@ def test_withheld_claims_are_few_lines_with_numbers():
 
 def test_the_first_screen_holds_the_first_board_and_the_rest_is_folded():
     headline, qualified, _ = said_levels(BenchBook.of(runs.eight()))
-    assert (
-        headline.shown[0].quote == "alder, birch, cedar and hazel score above dogwood, elm and gorse on CEPS over "
-        "all profiles."
-    )
-    assert not any("conservative profile" in (claim.quote or "") for claim in qualified.shown)
-    assert any("conservative profile" in (claim.quote or "") for claim in qualified.more)
+    assert not any(claim.scope == "a pair of models" for claim in (*headline.shown, *headline.more))
+    assert headline.rest == sum(
+        v.publication_level == "headline" and v.claim.id.startswith(("above", "within")) for v in runs.eight().verdicts
+    ) + len(runs.eight().models) * len(runs.PROFILES)
+    assert qualified.rest >= 0
+
+
+def test_a_model_that_ranks_first_is_the_first_sentence():
+    names = ("alder", "dogwood", "elm", "gorse")  # the others are .06 below the first
+    headline, *_ = said_levels(BenchBook.of(runs.made(names)))
+    assert headline.shown[0].quote == "alder ranks first of the four models on CEPS over all profiles."
+    quotes = [claim.quote for claim in (*headline.shown, *headline.more)]
+    assert any("conservative profile" in quote for quote in quotes)
 
 
 def test_one_model_has_no_order_and_two_have_one_pair(pages):
     index = words(pages("single")["index.html"])
-    assert "One model nothing to stand above or below" in index
-    assert "No claim reaches" not in index
+    assert "One model no other model to compare it with" in index
     assert "scores above" not in index
     assert "stays within a drawdown" in index or "falls by more than" in index
-    assert "All 2 one class, any order withheld" in words(pages("two")["index.html"])
+    assert "All 2 cannot be ranked" in words(pages("two")["index.html"])
 
 
 def test_a_group_without_verdicts_has_no_position():
@@ -188,16 +227,16 @@ def test_a_group_without_verdicts_has_no_position():
 
 def test_a_board_that_is_not_of_a_profile_is_no_stage_table():
     run = runs.eight()
-    other = Standing(Board("else", "something", "f"), (), {}, (), {})
-    assert len(stage_tables(BenchBook.of(replace(run, standings=(*run.standings, other))))) == 4
+    other = Leaderboard(Board("else", "something", "f"), (), {}, (), {})
+    assert len(stage_tables(BenchBook.of(replace(run, leaderboards=(*run.leaderboards, other))))) == 4
 
 
-def test_questions_stand_in_classes_and_only_what_was_asked_has_a_column(pages):
+def test_questions_come_in_tiers_and_only_what_was_asked_has_a_column(pages):
     run = runs.eight()
     view = questions_view(BenchBook.of(run))
     full, restricted, difference = view.tables
-    standing = next(one for one in run.standings if one.board.name == "questions")
-    assert [head.members for head, _ in full.groups] == [*standing.groups]
+    board = next(one for one in run.leaderboards if one.board.name == "questions")
+    assert [head.members for head, _ in full.groups] == [*board.tiers]
     assert [len(table.heads) for table in view.tables] == [7, 2, 2]
     assert (full.whole, restricted.whole) == (True, False)
     cells = [cell for _, rows in difference.groups for row in rows for cell in row.cells]
@@ -269,7 +308,7 @@ def test_limits_are_not_decided_where_a_stress_window_was_not_run():
         for m in run.measurements
     )
     decided = decide_benchmark(fewer, runs.BOARDS, BenchRules(), runs.PLAN)
-    run = replace(run, measurements=fewer, standings=decided.standings, verdicts=decided.verdicts)
+    run = replace(run, measurements=fewer, leaderboards=decided.leaderboards, verdicts=decided.verdicts)
     made = render_benchmark(run)
     index = words(made["index.html"])
     assert "Whether limits are kept under stress (conservative, balanced and aggressive)." in index
@@ -289,7 +328,7 @@ def test_an_answer_to_whether_models_beat_equal_weight_is_a_sentence_and_the_oth
         for m in run.measurements
     )
     decided = decide_benchmark(strong, runs.BOARDS, BenchRules(), runs.PLAN)
-    book = BenchBook.of(replace(run, measurements=strong, standings=decided.standings, verdicts=decided.verdicts))
+    book = BenchBook.of(replace(run, measurements=strong, leaderboards=decided.leaderboards, verdicts=decided.verdicts))
     headline, _, withheld = said_levels(book)
     said = [claim.quote for claim in (*headline.shown, *headline.more)]
     assert sum("literal beats equal weight" in quote for quote in said) == 3
@@ -323,8 +362,8 @@ def test_one_calm_window_under_one_profile_is_said_as_such():
     )
     decided = decide_benchmark(kept, [runs.BOARDS[2]], BenchRules(), runs.PLAN)
     smallest = replace(
-        run, measurements=kept, verdicts=decided.verdicts, standings=decided.standings, profiles=runs.PROFILES[1:2],
-        windows=runs.WINDOWS[:1], episodes=(), questions=(), answers={},
+        run, measurements=kept, verdicts=decided.verdicts, leaderboards=decided.leaderboards,
+        profiles=runs.PROFILES[1:2], windows=runs.WINDOWS[:1], episodes=(), questions=(), answers={},
         paths=tuple(p for p in run.paths if p.window == "normal" and p.profile in ("", "balanced")),
     )  # fmt: skip
     index = words(render_benchmark(smallest)["index.html"])
@@ -333,7 +372,7 @@ def test_one_calm_window_under_one_profile_is_said_as_such():
         "No stress window was run", "Does it fit the investor?", "not decided", "Balanced profile",
     ):  # fmt: skip
         assert said in index
-    assert "under stress?" not in index
+    assert "under stress " not in index.replace("losses under stress are", "")
 
 
 def test_replies_that_were_lost_are_counted_in_words():
@@ -341,7 +380,7 @@ def test_replies_that_were_lost_are_counted_in_words():
     for replies, said in (
         ({"ok": 3, "refused": 1, "truncated": 1}, "Of 5 replies 2 were refused or cut off"),
         ({"ok": 1}, "The one reply could be read."),
-        ({}, "after Holm."),
+        ({}, "follow from its supported pairs."),
     ):
         assert said in stage_note(BenchBook.of(replace(run, replies=replies)))
 
@@ -432,7 +471,7 @@ def test_any_text_leaves_pages_that_can_be_written_and_have_only_our_markup(text
             episodes=(replace(trace, model=text, dates=(replace(trace.dates[0], day=text, stages=stages),)),),
             questions=runs.questions((text,), text)[:2],
             measurements=(),
-            standings=(),
+            leaderboards=(),
             verdicts=(),
         )
     )
@@ -453,7 +492,7 @@ def test_the_policy_lets_one_script_run_and_nothing_be_loaded(pages):
 
 def test_the_ceiling_stands_below_the_models_and_is_no_model(pages):
     first = words(pages("eight")["index.html"])
-    assert "Ceiling every stage answered with what was true" in first
+    assert "Ceiling true answers at every stage" in first
     table = stage_tables(BenchBook.of(runs.eight()))[0]
     assert [cell.value for cell in table.ceiling] == ["1.00", "1.00", "0.72", "1.00", "1.00"]
-    assert all(row.model != "the answers" for group in table.groups for row in group.rows)
+    assert all(row.model != "true answers" for group in table.groups for row in group.rows)

@@ -1,5 +1,7 @@
 """ValueBlindBench: the claim map (4.1) and the worked verdicts (5.3), from measurements with the published numbers.
 
+They are decided by the source's own rule: Holm over percentile bootstrap p-values, and the sign of each drop.
+
 Numbers that the paper does not print are marked as such; the gaps between the lower ranks, the drops, the probe, the
 cells and the terse shares are the paper's.
 """
@@ -7,12 +9,13 @@ cells and the terse shares are the paper's.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import combinations
 
 import pytest
 
-from assaymark.claims import certificate, decide_claims, index, kind_of
+from assaymark.claims import Rules, certificate, decide, decide_claims, index, kind_of, summary_of
 from assaymark.protocol import parse_study
 from assaymark.records import AGGREGATE, Measurement, canonical_json
 
@@ -20,8 +23,6 @@ STUDY = parse_study(
     """
     name = "valueblindbench"
     seed = 42
-    [inference]
-    gating_test = "bootstrap"
     [[judges]]
     name = "claude-judge"
     model = "anthropic/sonnet"
@@ -88,7 +89,7 @@ def agents(dimension):
     for high, low in combinations(LEVELS, 2):
         labels = {"dimension": dimension, "high": high, "low": low}
         p = TINY if high == CLAUDE else LARGE
-        detail = {"p": p, "p_bootstrap": p, "p_cluster_t": p, "gating": "bootstrap"}
+        detail = {"p_bootstrap": p, "clusters": 5}
         yield measured("contrast", labels, LEVELS[high] - LEVELS[low], n=250, n_of="common cycles", detail=detail)
         for family, levels in WITHOUT.items():
             yield measured("lofo.contrast", {**labels, "dropped": family}, levels[high] - levels[low], n=250)
@@ -101,7 +102,8 @@ def controls():
     yield measured("cell.gate", {"cell": "cell_b"}, -2.81, n=50, low=-2.85, high=-2.77, level=0.95, detail=bias)
     for cell, outcome, value in (("cell_a", "passed", -2.89), ("cell_b", "verbosity-bias", -2.81)):
         yield measured("cell.halo", {"cell": cell}, 0.0, n=50, detail={"family": "claude", "triggered": False})
-        yield measured("cell.kappa", {"cell": cell, "dimension": AGGREGATE}, 0.5, n=50)  # not printed
+        agreed = {"unanimous": True, "leave_one_out": True}
+        yield measured("cell.agreement", {"cell": cell}, 0.7, n=50, detail=agreed)  # not printed
         for family in RHO:
             labels = {"cell": cell, "dropped": family}
             yield measured("cell.drop", labels, value, n=50, detail={"outcome": outcome, **p})
@@ -123,7 +125,14 @@ def published() -> tuple[Measurement, ...]:
 
 @cache
 def verdicts():
-    return {v.claim.id: v for v in decide_claims(published(), STUDY, "hash")}
+    return decided(published())
+
+
+def decided(measurements):
+    """Every verdict by the source's own rule."""
+    known = index(measurements)
+    by_source = replace(Rules.of(STUDY), test="p_bootstrap", source=True)
+    return {v.claim.id: decide(v.claim, known, by_source, "hash") for v in decide_claims(measurements, STUDY, "hash")}
 
 
 def first(agent, dimension=AGGREGATE):
@@ -153,7 +162,7 @@ def test_section_5_3_worked_verdict_1_rank_1_is_qualified():
     assert verdict.binding == ("adversarial",)
     agreement_reason, standing, *controls_said = verdict.reasons
     assert "kappa 0.72 (0.70 to 0.73)" in agreement_reason
-    assert "survives the loss of each judge family" in standing
+    assert "holds without any one judge family" in standing
     assert any("Terse but correct rationales lose 2.81 points under this rubric" in said for said in controls_said)
     assert any(f"84.4 % of the rationales of {GEMINI} have fewer than 60 tokens" in said for said in controls_said)
     assert verdict.condition.startswith("Terse but correct rationales lose 2.81 points under this rubric.")
@@ -164,18 +173,7 @@ def test_section_5_3_worked_verdict_2_no_strict_order_of_qwen3_and_gemini():
     assert verdict.claim.scope == "pairwise-contrast"
     assert as_tuple(verdict) == ("publish", "tie-class", "construct-sensitive", "no-claim")
     assert verdict.binding == ("stability",)
-    assert "+0.018 points" in verdict.reasons[1]
-    assert "Without claude it is −0.010" in verdict.reasons[1]
-    assert "The outside judge deepseek-v4-pro sees +0.040 (−0.010 to +0.090)" in verdict.reasons[1]
     assert any(GEMINI in said and "60 tokens" in said for said in verdict.reasons[2:])
-
-
-def test_section_5_2_the_unprobed_lower_pairs_inherit_the_class():
-    for high, low in ((GEMINI, GPT), (QWEN, GPT)):
-        verdict = above(high, low)
-        assert (verdict.stability_status, verdict.publication_level) == ("tie-class", "no-claim")
-        assert "was not put to the outside judge: it stands in one class" in verdict.reasons[1]
-        assert f"probe.contrast[dimension=aggregate,high={QWEN},low={GEMINI}]" in verdict.measurements
 
 
 # --- section 4.1 ----------------------------------------------------------------------------------------------------
@@ -190,15 +188,10 @@ def test_section_4_1_only_rank_1_is_publishable():
     assert not any(v.publication_level == "headline" and v.claim.asserts_order for v in verdicts().values())
 
 
-def test_section_4_1_ranks_2_to_4_are_one_class_not_a_strict_order():
-    (tie,) = [v for v in verdicts().values() if kind_of(v.claim) == "tie" and v.claim.dimension == AGGREGATE]
-    assert tie.claim.subjects == (GEMINI, GPT, QWEN)
-    assert tie.claim.statement.endswith("no order among them is established.")
-    assert as_tuple(tie) == ("publish", "tie-class", "construct-sensitive", "qualified")
-    assert "sees +0.040" in tie.reasons[1]
-    assert "The pairs that were not put to it stand in one class with those that were." in tie.reasons[1]
-    ranking = verdicts()["ranking[dimension=aggregate]"]
-    assert (ranking.stability_status, ranking.publication_level) == ("tie-class", "no-claim")
+def test_section_4_1_ranks_2_to_4_are_one_tier_not_a_strict_order():
+    summary = summary_of(list(verdicts().values()), list(LEVELS))
+    assert summary.tiers[AGGREGATE] == ((CLAUDE,), (GEMINI, GPT, QWEN))
+    assert summary.ranks[AGGREGATE] == {CLAUDE: (1, 1), GEMINI: (2, 4), GPT: (2, 4), QWEN: (2, 4)}
 
 
 @pytest.mark.parametrize("dimension", [name for name in KAPPA if name != AGGREGATE])
@@ -218,7 +211,7 @@ def test_section_4_1_no_headline_on_constraint_awareness_whatever_else_is_green(
         measured("cell.gate", {"cell": "cell_a"}, -2.89, detail={"outcome": "passed", **fine}),
         measured("cell.gate", {"cell": "cell_b"}, -0.1, detail={"outcome": "substance", **fine}),
     ]
-    found = {v.claim.id: v.publication_level for v in decide_claims([*clean, *cells], STUDY, "hash")}
+    found = {name: v.publication_level for name, v in decided([*clean, *cells]).items()}
     assert {name: found[f"first[agent={CLAUDE},dimension={name}]"] for name in KAPPA} == {
         **dict.fromkeys(KAPPA, "headline"),
         "constraint_awareness": "qualified",
@@ -255,10 +248,10 @@ def test_section_5_1_sensitivity_to_the_lower_bound_and_to_stricter_cutoffs():
 def test_section_5_3_without_the_probe_the_lower_ranks_stay_a_class_for_want_of_evidence():
     """Here the gating test decides first: a gap of .018 points is nothing that a probe would have to settle."""
     without = [item for item in published() if item.name != "probe.contrast"]
-    found = {v.claim.id: v for v in decide_claims(without, STUDY, "hash")}
+    found = decided(without)
     verdict = found[f"above[dimension=aggregate,high={QWEN},low={GEMINI}]"]
     assert as_tuple(verdict) == ("publish", "tie-class", "construct-sensitive", "no-claim")
-    assert "outside judge" not in verdict.reasons[1]
+    assert "held-out judge" not in verdict.reasons[1]
 
 
 def test_section_3_8_lower_ranks_that_were_significant_would_need_the_probe():
@@ -271,19 +264,25 @@ def test_section_3_8_lower_ranks_that_were_significant_would_need_the_probe():
             n=item.n,
             n_of=item.n_of,
             method=item.method,
-            detail={**item.detail, "p": 1e-4},
+            detail={**item.detail, "p_bootstrap": 1e-4},
         )
         if item.name == "contrast"
         else item
         for item in published()
     ]
     pair = f"above[dimension=aggregate,high={QWEN},low={GEMINI}]"
-    probed = {v.claim.id: v for v in decide_claims(eager, STUDY, "hash")}
-    assert probed[pair].stability_status == "tie-class"
-    unprobed = {v.claim.id: v for v in decide_claims([m for m in eager if m.name != "probe.contrast"], STUDY, "hash")}
+    assert decided(eager)[pair].stability_status == "tie-class"
+    unprobed = decided([m for m in eager if m.name != "probe.contrast"])
     assert unprobed[pair].stability_status == "judge-dependent"
-    inherited = probed[f"above[dimension=aggregate,high={GEMINI},low={GPT}]"]
-    assert inherited.stability_status == "tie-class"
+    assert decided(eager)[f"above[dimension=aggregate,high={GEMINI},low={GPT}]"].stability_status == "judge-dependent"
+
+
+def test_this_protocols_own_rule_needs_more_than_a_bootstrap_p_value():
+    """The paper prints no cluster means, so that nothing is published here by another rule than its own."""
+    found = decide_claims(published(), STUDY, "hash")
+    assert not any(v.claim.asserts_order and v.publication_level != "no-claim" for v in found)
+    leader = next(v for v in found if v.claim.id == f"first[agent={CLAUDE},dimension=aggregate]")
+    assert leader.fragility["source: percentile bootstrap"] == "qualified"
 
 
 def test_section_3_8_each_verdict_has_a_certificate_without_text():

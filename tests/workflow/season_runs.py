@@ -33,7 +33,7 @@ def season_text(
     """A season file with some lines changed or added."""
     universe = "" if "universe" in head else "universe = 8"
     return f"""
-version = "1"
+version = "2"
 name = "spring"
 title = "A short season"
 seed = {seed}

@@ -113,7 +113,7 @@ def test_what_could_only_fail_after_the_lock_is_refused_before_it(imported, tmp_
 @pytest.mark.parametrize(
     ("claims", "told"),
     [
-        ("first = false\npairs = false\nrankings = false", "decides nothing"),
+        ("first = false\npairs = false\nwithin = false", "decides nothing"),
         ("first = true\ndimensions = []", "claims.dimensions"),
         ('first = true\ndimensions = ["aggregate", "aggregate"]', "named once"),
     ],
@@ -126,10 +126,9 @@ def test_a_study_that_decides_nothing(imported, tmp_path, capsys, claims, told):
 
 
 def test_a_plan_that_can_never_reject(imported, tmp_path, capsys):
-    """Six clusters resampled in every way give no p-value below 2 / 6**6; after Holm over 18 contrasts, .0008."""
-    hopeless = (('gating_test = "auto"', 'gating_test = "bootstrap"'), ("alpha = 0.05", "alpha = 0.0005"))
+    """Of clusters that follow each other, twelve are needed, and these are six."""
+    hopeless = (('test = "moderated-t"', 'cluster_order = "consecutive"'),)
     message = refused(["lock", edited(tmp_path, *hopeless), "--out", imported], capsys)
-    assert "can never reject" in message
     assert "allow_hopeless" in message
     assert not (imported / "study.lock").exists()
     knowingly = edited(tmp_path, *hopeless, ("level = 0.95", "level = 0.95\nallow_hopeless = true"))

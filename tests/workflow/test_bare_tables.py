@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,20 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
+from assaymark.cli import main
 from assaymark.errors import AssayError, InputError, PlanError
+from assaymark.metrology import table_from_arrow
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import Measurement
 from assaymark.workflow import bare_tables
-from assaymark.workflow.bare_tables import MeasuredTable, default_study, measure_table, study_toml
+from assaymark.workflow.bare_tables import MeasuredTable, default_study, study_toml
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.tables import MEASUREMENTS, Store
 
 ROOT = Path(__file__).resolve().parents[2]
 PANEL = {"auditor": "north", "reader": "south", "skeptic": "east"}
 EFFECTS = {"ash": 0.9, "birch": 0.3, "cedar": 0.0}
+measure_table = partial(bare_tables.measure_table, dimensions=("clarity", "risk"))
 
 
 def make_rows(
@@ -104,10 +108,11 @@ def test_a_csv_is_measured_and_decided(tmp_path):
     assert len({item.id for item in found.measurements}) == len(found.measurements)
     assert (found.size.trajectories, found.size.agents, found.size.clusters, found.size.judges) == (180, 3, 6, 3)
     best = [v for v in found.verdicts if v.claim.subjects[0] == "ash" and v.claim.dimension == "aggregate"]
-    assert {verdict.stability_status for verdict in best} == {"stable"}
+    assert {verdict.stability_status for verdict in best if verdict.claim.asserts_order} == {"stable"}
+    assert {one.id for one in best[0].conditions} == {"controls", "not-preregistered", "families-unknown"}
     assert {verdict.adversarial_status for verdict in found.verdicts} == {"not tested"}
     assert found.study == default_study(
-        bare_tables.score_table_of(bare_tables.Columns.of(pa.Table.from_pylist(make_rows())))
+        table_from_arrow(pa.Table.from_pylist(make_rows()), dimensions=("clarity", "risk"))
     )
     assert sum(found.tally.values()) == len(found.verdicts)
 
@@ -141,9 +146,12 @@ def test_what_is_written(tmp_path):
     verdicts = json.loads((out / "verdicts.json").read_text())
     jsonschema.validate(verdicts, json.loads((ROOT / "docs" / "verdicts.schema.json").read_text()))
     assert verdicts["plan_hash"] == found.plan_hash
-    assert {name for verdict in verdicts["verdicts"] for name in verdict["measurements"]} == set(
-        verdicts["measurements"]
-    )
+    rests = {name for verdict in verdicts["verdicts"] for name in verdict["measurements"]}
+    supported = {name for v in found.verdicts if v.publication_level != "no-claim" for name in v.measurements}
+    gaps = {name for name in rests if "high" in index(found)[name].labels}
+    assert set(verdicts["measurements"]) == rests - (gaps - supported), "no gap of an unsupported pair"
+    assert gaps - supported
+    assert (verdicts["format"], verdicts["preregistered"]) == ("assaymark verdicts 2", False)
     assert found.lines()[-1] == f"written to {out}"
     first = {p: p.read_bytes() for p in out.rglob("*") if p.is_file() and p.name != "manifest.json"}
     measure_table(path, None, RunFolder(out))
@@ -234,11 +242,13 @@ def test_a_plan_about_something_else_is_refused(tmp_path, study, message):
 
 def test_weights_of_the_plan(tmp_path):
     path = written(tmp_path, make_rows())
-    known = index(measure_table(path, study_of(extra="[rubric.weights]\nclarity = 1\nrisk = 0")))
+    known = index(bare_tables.measure_table(path, study_of(extra="[rubric.weights]\nclarity = 1\nrisk = 0")))
     pair = "high=ash,low=cedar"
     assert known[f"contrast[dimension=aggregate,{pair}]"].value == known[f"contrast[dimension=clarity,{pair}]"].value
     with pytest.raises(InputError, match="no weight for dimension 'risk'"):
         measure_table(path, study_of(extra="[rubric.weights]\nclarity = 1"))
+    with pytest.raises(InputError, match=r"tone: the table has no such column .* it has clarity, risk\)"):
+        bare_tables.measure_table(path, study_of(extra="[rubric.weights]\nclarity = 1\ntone = 1"))
 
 
 def test_a_choice_of_agents(tmp_path):
@@ -251,7 +261,7 @@ def test_a_choice_of_agents(tmp_path):
     "study",
     [
         study_of(),
-        study_of(extra='title = "a \\"b\\" \\u007f é"\n[claims]\ndimensions = ["aggregate"]\nrankings = false'),
+        study_of(extra='title = "a \\"b\\" \\u007f é"\n[claims]\ndimensions = ["aggregate"]\nwithin = false'),
         study_of(
             extra='[rubric.weights]\n"a b" = 1.5\nrisk = 2\n[stability.probe]\nname = "p"\nmodel = "x/p"\nfamily = "w"'
         ),
@@ -321,16 +331,15 @@ SHORT = {
     "one agent": (
         only(make_rows(), agent={"ash"}),
         {
-            "mde[dimension=risk]": "undefined: no two agents share a cycle",
             "lofo.rho[dimension=risk,dropped=north]": "undefined: one agent",
         },
     ),
     "agents that never meet": (
         [row for row in make_rows() if (row["agent"] == "ash") == (row["cycle"] % 2 == 0)],
         {
-            PAIR: "never compared",
+            PAIR: "cannot be tested (0 common clusters; 3 are needed, 5 or more to have a chance)",
             "score.effect[agent=ash,dimension=risk]": "disconnected",
-            "first.p_holm[agent=ash,dimension=risk]": "never compared",
+            "lofo.contrast[dimension=risk,dropped=east,high=ash,low=birch]": "never compared",
         },
     ),
     "no trajectory with every judge": (
@@ -363,8 +372,10 @@ def test_one_family_is_no_claim(tmp_path):
 def test_one_cluster_has_no_interval_and_no_significance(tmp_path):
     known = index(measure_table(written(tmp_path, make_rows(clusters=1))))
     item = known["contrast[dimension=aggregate,high=ash,low=cedar]"]
-    assert (item.low, item.high, item.detail["p_holm"]) == (None, None, 1.0)
-    assert known[AGGREGATE_KAPPA].detail["interval_method"] == "no interval: one cluster, needs two"
+    assert (item.value, item.low, item.high, item.detail["p"]) == (None, None, None, 1.0)
+    assert item.state == "cannot be tested (1 common cluster; 3 are needed, 5 or more to have a chance)"
+    assert item.detail["gap"] > 0.5
+    assert known[AGGREGATE_KAPPA].method.endswith("no interval: one cluster, needs two")
 
 
 def test_missing_cells_are_left_out_and_counted(tmp_path):
@@ -372,8 +383,8 @@ def test_missing_cells_are_left_out_and_counted(tmp_path):
     rows[0]["clarity"] = None
     del rows[7]
     found = measure_table(written(tmp_path, rows))
-    assert found.size.trajectories == 178
-    assert "2 trajectories lack a usable score from some judge and are left out" in found.lines()
+    assert (found.size.trajectories, found.size.left_out) == (178, 2)
+    assert "2 trajectories lack a usable score from some judge: agreement is measured without them" in found.lines()
     assert index(found)["judge.invalid_share[judge=auditor]"].detail["invalid"] == 1
 
 
@@ -382,7 +393,9 @@ def test_nan_is_a_missing_score(tmp_path, value):
     path = written(tmp_path, make_rows())
     head, first, *rest = path.read_text().splitlines()
     path.write_text("\n".join([head, first.rsplit(",", 1)[0] + f",{value}", *rest]) + "\n")
-    assert measure_table(path).size.left_out == 1
+    found = measure_table(path)
+    assert found.size.left_out == 1
+    assert "1 trajectory lacks a usable score from some judge: agreement is measured without them" in found.notes
 
 
 @pytest.mark.parametrize(
@@ -414,6 +427,9 @@ def test_nothing_is_written_for_a_wrong_table(tmp_path):
 # --- large tables -----------------------------------------------------------------------------------------------------
 
 
+IN_PARTS = "not measurable: the table was read in parts, of which only sums were kept"
+
+
 @pytest.fixture
 def large(monkeypatch):
     """Every Parquet file counts as large."""
@@ -421,25 +437,67 @@ def large(monkeypatch):
 
 
 def agree(one: MeasuredTable, other: MeasuredTable) -> None:
+    """The same numbers and verdicts, but for what the sums of a table do not hold, which is said and caps."""
     ours, theirs = index(one), index(other)
-    assert list(ours) == list(theirs)
-    for name, item in theirs.items():
-        assert (ours[name].state, ours[name].n) == (item.state, item.n)
-        assert ours[name].value == pytest.approx(item.value, abs=1e-9), name
-    assert (one.size, levels(one)) == (other.size, levels(other))
+    summed = ours["panel.families[]"].detail["in_parts"]
+    assert list(ours) == [name for name in theirs if not (summed and name.startswith("length.contrast"))]
+    for name, item in ours.items():
+        if summed and item.name == "dimension.distinct":
+            assert (item.value, item.state) == (None, IN_PARTS)
+            continue
+        assert (item.state, item.n) == (theirs[name].state, theirs[name].n)
+        assert item.value == pytest.approx(theirs[name].value, abs=1e-9), name
+    assert one.size == other.size
+    wanted = levels(other)
+    assert levels(one) == {k: "qualified" if summed and v == "headline" else v for k, v in wanted.items()}
+    for verdict in one.verdicts:
+        if summed and verdict.claim.asserts_order and verdict.publication_level != "no-claim":
+            assert verdict.length == "not-tested"
+            assert "length" in {condition.id for condition in verdict.conditions}
+            assert "the table was read in parts" in verdict.condition
 
 
 @pytest.mark.parametrize("paired", [True, False])
 def test_large_tables_give_the_same_verdicts(tmp_path, large, paired):
     rows = [row if paired else {k: v for k, v in row.items() if k != "cycle"} for row in make_rows()]
-    rows[5]["risk"] = None
     agree(measure_table(written(tmp_path, rows, "scores.parquet")), measure_table(written(tmp_path, rows)))
+
+
+def test_judges_of_the_agents_makers_stand_aside_in_large_tables_too(tmp_path, large):
+    """The judge of the leader's maker alone puts it ahead: no order, however the table is read."""
+    makers = {"ash": "north", "birch": "maker", "cedar": None}
+    rows = [
+        {
+            **row,
+            "agent_family": makers[row["agent"]],
+            "risk": min(5, row["risk"] + 2 * (row["agent"] == "ash" and row["judge"] == "auditor")),
+            "clarity": row["clarity"] - (row["agent"] == "ash" and row["clarity"] > 1),
+        }
+        for row in make_rows()
+    ]
+    summed, whole = (measure_table(written(tmp_path, rows, f"s.{kind}")) for kind in ("parquet", "csv"))
+    agree(summed, whole)
+    assert index(summed)["panel.families[]"].detail["own"] == {"auditor": ["ash"], "reader": [], "skeptic": []}
+    assert [v.own_family for v in summed.verdicts] == [v.own_family for v in whole.verdicts]
+    assert {"rests-on-own-family", "turns-without-own-family"} & {v.own_family for v in summed.verdicts}
+    assert "families-unknown" not in {c.id for v in summed.verdicts for c in v.conditions}
 
 
 def test_large_tables_that_need_their_rows_are_read_whole(tmp_path, large):
     rows = [{**row, "replicate": 1} for row in make_rows()]
     found = measure_table(written(tmp_path, rows, "scores.parquet"))
     assert "read whole into memory, because there is a column replicate" in found.lines()
+    agree(found, measure_table(written(tmp_path, rows)))
+
+
+def test_large_tables_in_which_a_score_is_missing_are_read_whole(tmp_path, large):
+    rows = make_rows()
+    rows[5]["risk"] = None
+    found = measure_table(written(tmp_path, rows, "scores.parquet"))
+    assert found.notes == (
+        "read whole into memory, because some trajectories lack a usable score from some judge",
+        "1 trajectory lacks a usable score from some judge: agreement is measured without them",
+    )
     agree(found, measure_table(written(tmp_path, rows)))
 
 
@@ -450,3 +508,61 @@ def test_large_tables_and_plans(tmp_path, large):
     assert measure_table(path, chosen).size.agents == 2
     with pytest.raises(PlanError, match="cells that the table lacks"):
         measure_table(path, study_of(extra='[records]\nderivations = ["honest", "cell_a"]'))
+
+
+# --- which columns are dimensions -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["scores.csv", "scores.parquet", "streamed.parquet", "folder"])
+def test_a_stray_column_is_no_dimension(tmp_path, monkeypatch, name):
+    if name not in ("scores.csv", "scores.parquet"):
+        monkeypatch.setattr(bare_tables, "STREAMED_FROM", 1)
+    rows = [{**row, "retries": 5 if row["agent"] == "cedar" else 1, "note": "x"} for row in make_rows()]
+    path = written(tmp_path, rows, "one.parquet" if name == "folder" else name)
+    plain = measure_table(written(tmp_path, make_rows(), "plain.csv"))
+    path = path.parent if name == "folder" else path
+    if name == "folder":
+        (path / "plain.csv").unlink()
+    with pytest.raises(InputError, match=r"--dimensions clarity,risk,retries, .*retries in column 10"):
+        bare_tables.measure_table(path)
+    found = measure_table(path)
+    agree(found, plain)
+    assert "numeric columns that are not used: retries" in found.notes
+    assert not plain.notes
+    wrong = measure_table(path, dimensions="clarity,risk,retries")
+    assert wrong.size.dimensions == 3
+    assert not wrong.notes
+
+
+def test_the_plan_names_dimensions(tmp_path):
+    rows = [{**row, "retries": 1} for row in make_rows()]
+    path = written(tmp_path, rows)
+    weighed = bare_tables.measure_table(path, study_of(extra="[rubric.weights]\nclarity = 2\nrisk = 1"))
+    assert (weighed.size.dimensions, weighed.notes) == (2, ("numeric columns that are not used: retries",))
+    claimed = bare_tables.measure_table(path, study_of(extra='[claims]\ndimensions = ["aggregate", "clarity", "risk"]'))
+    agree(claimed, measure_table(path, claimed.study))
+    with pytest.raises(InputError, match="name those of the numeric columns"):
+        bare_tables.measure_table(path, study_of(extra='[claims]\ndimensions = ["aggregate"]'))
+    with pytest.raises(InputError, match="name those of the numeric columns"):
+        bare_tables.measure_table(path, study_of())
+
+
+def test_one_score_column(tmp_path):
+    rows = [{name: value for name, value in row.items() if name != "clarity"} for row in make_rows()]
+    renamed = [{"score" if name == "risk" else name: value for name, value in row.items()} for row in rows]
+    found = bare_tables.measure_table(written(tmp_path, renamed))
+    assert (found.size.dimensions, found.notes) == (1, ())
+
+
+def test_dimensions_on_the_command_line(tmp_path, capsys):
+    path = str(written(tmp_path, make_rows()))
+    assert main(["measure", "--judgments", path]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith(f"assaymark: {path}: dimensions: name those of the numeric columns that are scores, as in")
+    assert "--dimensions clarity,risk" in told
+    assert main(["measure", "--judgments", path, "--dimensions", "risk"]) == 0
+    assert "numeric columns that are not used: clarity" in capsys.readouterr().out
+    assert main(["measure", "--judgments", path, "--dimensions", "clarity,tone,judge"]) == 1
+    told = capsys.readouterr().err
+    assert "tone: the table has no such column" in told
+    assert "judge: this name is not available for a dimension" in told

@@ -39,7 +39,7 @@ def test_a_changed_certificate_is_found_and_said(finished, tmp_path, capsys):
     [
         ("{", "line 1: is not JSON"),
         ("[]", "must be a JSON object"),
-        ('{"format": "assaymark certificate 1"}', "input should be 'assaymark certificate 2'"),
+        ('{"format": "assaymark certificate 1"}', "is read by assaymark 0.1"),
         ("[" * 100_000, "is not JSON"),
     ],
 )
@@ -76,10 +76,11 @@ def scores(path):
 
 def test_a_bare_table_goes_from_scores_to_verdicts(tmp_path, capsys):
     out = tmp_path / "out"
-    assert main(["measure", "--judgments", str(scores(tmp_path / "s.csv")), "--out", str(out)]) == 0
+    path = str(scores(tmp_path / "s.csv"))
+    assert main(["measure", "--judgments", path, "--dimensions", "clarity,risk", "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert "120 trajectories of 3 agents in 5 clusters, scored by 3 judges of 3 families on 2 dimensions" in said
-    assert "qualified: ash ranks first of the three agents on the panel's aggregate score." in said
+    assert "qualified: ash ranks first of the three agents on the overall score." in said
     assert json.loads((out / "verdicts.json").read_text())["tally"]["headline"] == 0
 
 
@@ -88,7 +89,8 @@ def test_a_bare_table_under_a_plan_of_ones_own(tmp_path, capsys):
     judges = "".join(
         f'[[judges]]\nname = "{j}"\nmodel = "elsewhere/{j}"\nfamily = "{j}"\n' for j in ("north", "south", "east")
     )
-    plan.write_text(f'name = "mine"\nseed = 1\n{judges}[gates]\npublish = 0.99\nhalt = 0.98\n')
+    rubric = "[rubric.weights]\nclarity = 1\nrisk = 1\n"
+    plan.write_text(f'name = "mine"\nseed = 1\n{judges}{rubric}[gates]\npublish = 0.99\nhalt = 0.98\n')
     assert main(["measure", "--judgments", str(scores(tmp_path / "s.csv")), "--study", str(plan)]) == 0
     assert "0 headline, 0 qualified" in capsys.readouterr().out
 

@@ -124,9 +124,10 @@ def test_the_summary_of_the_demo_says_what_the_page_says(demo, tmp_path, capsys)
     out = capsys.readouterr().out
     assert "Four reference agents on an invented market: four agents, 160 decisions, five" in out
     assert "Reference panel." in out
-    assert "0 may be said" in out
-    assert "“alder ranks first of the four agents on the panel’s aggregate score.”" in out
-    assert "Any order between birch and cedar on the aggregate score." in out
+    assert "5 supported" in out
+    assert "“cedar scores above alder on the overall score" in out
+    assert "“cedar ranks first of the four agents on the overall score" in out
+    assert "Any ranking of alder and birch on the overall score." in out
 
 
 def test_what_each_verb_says_when_there_is_nothing_left_to_do(run, capsys):

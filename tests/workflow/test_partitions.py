@@ -8,13 +8,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from test_bare_tables import PANEL, agree, make_rows, study_of, written
+from test_bare_tables import PANEL, agree, make_rows, measure_table, study_of, written
 
 from assaymark.cli import main
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, PlanError, UnknownNameError
 from assaymark.workflow import bare_tables, partitions
-from assaymark.workflow.bare_tables import MeasuredTable, measure_table
+from assaymark.workflow.bare_tables import MeasuredTable
 from assaymark.workflow.partitions import Computing, computing_of
 
 
@@ -57,8 +57,46 @@ def test_wherever_they_are_summed(tmp_path, table):
 def test_also_where_the_rows_of_one_file_are_held_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(bare_tables, "STREAMED_FROM", 10**9)
     rows = make_rows()
-    rows[5]["risk"] = None
     agree(measure_table(spread(tmp_path / "many", rows)), measure_table(written(tmp_path, rows)))
+
+
+def test_what_lacks_a_score_is_left_out_and_the_note_says_so(tmp_path):
+    rows = make_rows()
+    rows[5]["risk"] = None
+    found = measure_table(spread(tmp_path / "many", rows))
+    lack = "1 trajectory lacks a usable score from some judge"
+    why = "partitions are only summed, while one file is read whole"
+    assert found.notes == (f"left out of every number: {lack}, and {why}",)
+    assert (found.size.left_out, found.size.trajectories) == (1, 179)
+    whole = [row for row in rows if row["trajectory"] != rows[5]["trajectory"]]
+    theirs = {item.id: item for item in measure_table(spread(tmp_path / "whole", whole)).measurements}
+    for item in found.measurements:
+        if not item.name.startswith(("judge.", "missing.")):
+            assert (item.value, item.state) == (theirs[item.id].value, theirs[item.id].state)
+    shares = {item.id: item.value for item in found.measurements if item.name == "missing.share"}
+    judge, agent = rows[5]["judge"], rows[5]["agent"]
+    assert shares[f"missing.share[judge={judge}]"] == pytest.approx(1 / 180)
+    assert shares[f"missing.share[agent={agent}]"] == pytest.approx(1 / 60 / 3)
+
+
+def test_a_judge_that_lacks_too_much_stops_the_measuring(tmp_path):
+    """Sums hold complete trajectories only: without the rows the judge cannot be left out of them."""
+    rows = make_rows()
+    for row in rows:
+        if (row["judge"], row["agent"], row["cycle"] % 8) == ("skeptic", "ash", 0):
+            row["risk"] = None
+    told = r"skeptic: 13.3% of its replies on ash are missing, at most 5.0%\); take these judges out, or measure"
+    with pytest.raises(PlanError, match=told):
+        measure_table(spread(tmp_path / "many", rows))
+    found = measure_table(written(tmp_path, rows))
+    assert found.size.judges == 2, "one file is read whole, and the others' scores are measured"
+
+
+def test_other_dimensions_are_other_sums(tmp_path):
+    folder, out = spread(tmp_path / "many", make_rows()), tmp_path / "out"
+    both, one = measure_table(folder, out=out), measure_table(folder, out=out, dimensions=["risk"])
+    assert (both.size.dimensions, one.size.dimensions) == (2, 1)
+    assert one.notes == ("numeric columns that are not used: clarity",)
 
 
 def test_without_cycles_and_in_any_order(tmp_path):
@@ -117,7 +155,13 @@ def test_everything_wrong_is_told_at_once(tmp_path):
     told = {problem.where.split("/")[0]: problem.what for problem in caught.value.problems if problem.where}
     assert set(told) == {f"part={k:04}" for k in range(1, 7)}
     for k, what in enumerate(
-        ("cannot be read", "cannot be read", "not here: risk", "cycle 0 is in part=0000", "not here: reader of south"),
+        (
+            "cannot be read",
+            "cannot be read",
+            "risk: the table has no",
+            "cycle 0 is in part=0000",
+            "not here: reader of south",
+        ),
         1,
     ):
         assert what in told[f"part={k:04}"]
@@ -148,7 +192,8 @@ def test_options_that_do_not_go_together():
 
 def test_the_command_line(tmp_path, capsys):
     folder = spread(tmp_path / "many", make_rows(clusters=3), parts=2)
-    assert main(["measure", "--judgments", str(folder), "--workers", "2", "--out", str(tmp_path / "out")]) == 0
+    named = ["--dimensions", "clarity,risk"]
+    assert main(["measure", "--judgments", str(folder), *named, "--workers", "2", "--out", str(tmp_path / "out")]) == 0
     assert f"scored by {len(PANEL)} judges" in capsys.readouterr().out
     assert (tmp_path / "out" / "verdicts.json").is_file()
     assert main(["measure", "--judgments", str(folder), "--compute", "raj"]) == 1

@@ -33,7 +33,7 @@ def file(folder) -> VerdictFile:
 def test_claiming_shows_what_may_be_said_and_names_the_rest_without_its_direction(file):
     shown = unescape(file._repr_html_())
     levels = [one.publication_level for one in file.verdicts]
-    assert set(levels) >= {"qualified", "no-claim"}
+    assert set(levels) == {"headline", "qualified", "no-claim"}
     for one in file.verdicts:
         assert (prose(one.claim.statement) in shown) == (one.publication_level != "no-claim")
     assert len(repr(file).splitlines()) < 50
@@ -41,7 +41,7 @@ def test_claiming_shows_what_may_be_said_and_names_the_rest_without_its_directio
 
 def test_what_is_withheld_stands_by_name(file):
     """The file has the higher of a pair first in its ids, and is ordered by them."""
-    folded = [part for part in parts_of(file) if isinstance(part, Folded) and "not to be said" in part.summary]
+    folded = [part for part in parts_of(file) if isinstance(part, Folded) and "not supported" in part.summary]
     (table,) = (part for part in folded[0].parts if isinstance(part, Grid))
     said = [row[1].rpartition("; ")[::-2] for row in table.rows]
     assert said == sorted(said)
@@ -58,7 +58,7 @@ def test_reporting_shows_the_first_screen_with_its_figure(folder):
     reported = Reported(Path("report/index.html"), "summary", study_shown(folder).run)
     assert reported._repr_html_().count("<svg") == 2
     assert repr(reported).splitlines()[-1] == "page: report/index.html"
-    assert repr(reported).startswith("What may be said\n")
+    assert repr(reported).startswith("Supported claims\n")
 
 
 def test_judges_are_shown_by_name_and_not_ranked(folder):

@@ -379,8 +379,8 @@ def test_what_it_will_cost_is_what_is_asked_then(unjudged, judged):
     there = {path.name for path in unjudged.path.rglob("*")}
     for folder, answered in ((unjudged, 0), (judged, 18)):
         lines = expect_season_judging(folder, load_prices()).lines
-        said = f"reference/season-allocator: 18 calls (grades 8, outcomes 2, guesses at authors 8), {answered} answered"
-        assert lines[0].startswith(said)
+        stages = "18 calls (grades 8, outcomes 2, author identification 8)"
+        assert lines[0].startswith(f"reference/season-allocator: {stages}, {answered} answered")
         assert lines[-2].startswith(f"in all 54 calls, {3 * answered} answered already")
     assert {path.name for path in unjudged.path.rglob("*")} == there
 
@@ -428,7 +428,7 @@ def test_the_command_says_what_was_graded(unjudged, tmp_path, capsys):
     said = capsys.readouterr().out.splitlines()
     assert said == [
         "spring: 2 agents graded by 3 judges up to 2024-03-15",
-        "whole records 6 of 6, weeks 18 of 18, outcomes 6 of 6, guesses at authors 24 of 24",
+        "whole records 6 of 6, weeks 18 of 18, outcomes 6 of 6, author identification 24 of 24",
         f"next: assaymark season publish {folder.path} --out SITE",
     ]
 

@@ -132,12 +132,44 @@ def test_efficiency_is_a_tenth_of_a_total(found: Found):
     assert total.value == pytest.approx(0.9 * total.detail["median"] + 0.1 * quick.value)
 
 
-def test_the_contrast_goes_from_the_higher_total_and_is_over_weeks(found: Found):
-    (contrast,) = [one for one in found.values() if one.name == "season.contrast"]
+def test_the_contrast_is_over_weeks_with_the_totals_beside_it(found: Found, judged: SeasonJudgments):
+    """Mean over weeks of the mean over judges; three weeks that follow each other are no test."""
+    (contrast,) = [one for one in found.values() if one.name == "contrast"]
     high, low = (found[f"season.total[agent={contrast.labels[side]}]"].value or 0.0 for side in ("high", "low"))
-    assert contrast.detail["gap"] == pytest.approx(high - low)
-    assert contrast.n == 3
-    assert set(contrast.detail["without"]) == set(contrast.detail["totals_without"]) == set(JUDGES)
+    assert contrast.detail["totals_gap"] == pytest.approx(high - low)
+    assert contrast.detail["noise_floor"] > 0
+    assert (contrast.value, contrast.n, contrast.n_of) == (None, 3, "common periods")
+    assert contrast.state.startswith(
+        "cannot be tested (3 common clusters that follow each other in time; 12 are needed"
+    )
+    weeks: dict[str, dict[str, list[float]]] = {}
+    for one in judged.grades:
+        if one.scope == "period" and one.score.score is not None:
+            weeks.setdefault(one.agent, {}).setdefault(one.period, []).append(one.score.score.composite)
+    mean = {agent: fmean(fmean(points) for points in found.values()) for agent, found in weeks.items()}
+    expected = mean[contrast.labels["high"]] - mean[contrast.labels["low"]]
+    assert contrast.detail["gap"] == pytest.approx(expected)
+    assert expected >= 0
+    dropped = {one.labels["dropped"] for one in found.values() if one.name == "lofo.contrast"}
+    assert len(dropped) == len(JUDGES)
+
+
+def test_exchangeable_weeks_are_tested_from_three(material: SeasonMaterial, judged: SeasonJudgments):
+    inference = material.season.inference.model_copy(update={"cluster_order": "exchangeable"})
+    season = material.season.model_copy(update={"inference": inference})
+    found = measured(replace(material, season=season), judged)
+    (contrast,) = [one for one in found.values() if one.name == "contrast"]
+    assert contrast.method.endswith("over 3 clusters (own variance " + contrast.method.rpartition("variance ")[2])
+    assert found["order.autocorrelation[dimension=aggregate]"].detail["order"] == "exchangeable"
+
+
+def test_lengths_are_held_equal_unless_the_plan_says_not(material: SeasonMaterial, judged: SeasonJudgments):
+    kept = [one for one in measured(material, judged).values() if one.name == "length.contrast"]
+    assert len(kept) == 1
+    claims = material.season.claims.model_copy(update={"length": "off"})
+    season = material.season.model_copy(update={"claims": claims})
+    off = measured(replace(material, season=season), judged)
+    assert not [one for one in off.values() if one.name == "length.contrast"]
 
 
 def test_the_published_noise_of_the_panel_is_that_of_a_mean(found: Found):
@@ -174,7 +206,7 @@ def test_an_agent_without_a_usable_grade_has_no_number_and_no_place(material: Se
     found = measured(material, regraded(judged, lambda one: unusable(one) if one.agent == "two" else one))
     for name in ("total", "outcome", "efficiency"):
         assert found[f"season.{name}[agent=two]"].state == "not graded"
-    assert not [one for one in found.values() if one.name == "season.contrast"]
+    assert not [one for one in found.values() if one.name == "contrast"]
     decided = decide_season(list(found.values()), SeasonGates(), "plan")
     assert decided.place("two").first is None
 
@@ -183,7 +215,7 @@ def test_a_season_with_no_usable_grade_says_nothing(material: SeasonMaterial, ju
     found = measured(material, regraded(judged, unusable))
     assert found["season.kappa[]"].value is None
     decided = decide_season(list(found.values()), SeasonGates(), "plan")
-    assert decided.groups == ()
+    assert decided.tiers == ()
     assert {one.verdict.publication_level for one in decided.verdicts} == {"no-claim"}
 
 
@@ -200,8 +232,9 @@ def test_without_periods_agreement_is_not_defined_and_nothing_is_tested(
 ):
     found = measured(material, regraded(judged, lambda one: one if one.scope == "whole" else None))
     assert found["season.kappa[]"].state == MISSING
-    (contrast,) = [one for one in found.values() if one.name == "season.contrast"]
-    assert (contrast.value, contrast.state, contrast.n) == (None, "too few periods", 0)
+    (contrast,) = [one for one in found.values() if one.name == "contrast"]
+    assert (contrast.value, contrast.n) == (None, 0)
+    assert contrast.state.startswith("cannot be tested (0 common clusters")
     assert found["season.noise[of=one]"].state == "no replicates"
     decided = decide_season(list(found.values()), SeasonGates(), "plan")
     assert {one.verdict.publication_level for one in decided.verdicts if one.kind != "beats"} == {"no-claim"}
@@ -356,6 +389,6 @@ def test_an_agent_may_be_called_as_the_panel_is(material: SeasonMaterial, judged
 
 def test_the_page_names_what_is_measured(found: Found):
     page = (Path(__file__).parents[2] / "docs" / "scoring.md").read_text(encoding="utf-8")
-    rows = [line for line in page.splitlines() if line.startswith("| `season.")]
-    named = {name for row in rows for name in re.findall(r"`(?:season)?\.([a-z_]+)`", row.split("|")[1])}
-    assert named == {one.name.removeprefix("season.") for one in found.values()}
+    rows = [line for line in page.splitlines() if line.startswith(("| `season.", "| `contrast`", "| `order."))]
+    named = {name for row in rows for name in re.findall(r"`(?:season)?\.?([a-z_.]+)`", row.split("|")[1])}
+    assert named >= {one.name.removeprefix("season.") for one in found.values()}

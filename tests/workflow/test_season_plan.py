@@ -177,7 +177,7 @@ def test_other_folders_are_told_apart(tmp_path):
     with pytest.raises(PlanError, match="holds a season; use: assaymark season"):
         stored_lock(RunFolder(tmp_path / "run"))
     lock = tmp_path / "run" / "study.lock"
-    assert read_json(lock, "lock")["format"] == "assaymark season lock 1"
+    assert read_json(lock, "lock")["format"] == "assaymark season lock 2"
     lock.write_text('{"format": "another"}')
     with pytest.raises(PlanError, match="a study or a benchmark"):
         open_season(RunFolder(tmp_path / "run"))

@@ -9,7 +9,8 @@ import pytest
 from season_runs import season_text
 
 from assaymark.claims.messages import catalogue, languages
-from assaymark.protocol import DatasheetLimits, Frozen
+from assaymark.plan import Frozen
+from assaymark.protocol import DatasheetLimits
 from assaymark.workflow.season_file import Season, parse_season
 from assaymark.workflow.season_view_rules import OWN, season_rules
 
@@ -38,7 +39,7 @@ def fields(kind: type[Frozen], group: str = OWN) -> set[tuple[str, str]]:
         kinds = get_args(field.annotation) if union else (field.annotation,)
         inner = next((one for one in kinds if isinstance(one, type) and issubclass(one, Frozen)), None)
         if inner is None:
-            found.add((group, name))
+            found.add((group, field.alias or name))
         else:
             found |= fields(inner, name)
     return found

@@ -104,7 +104,7 @@ def test_every_page_is_there_in_both_languages_and_every_link_leads_somewhere(se
 def test_what_was_decided_is_what_the_file_the_tables_and_the_terminal_say(season, tmp_path, capsys):
     folder, _ = season
     file = json.loads((folder / "verdicts.json").read_text())
-    schema = json.loads((Path(__file__).parents[2] / "docs" / "season-verdicts.schema.json").read_text())
+    schema = json.loads((Path(__file__).parents[2] / "docs" / "verdicts.schema.json").read_text())
     Draft202012Validator(schema).validate(file)
     store = Store(RunFolder(folder))
     verdicts = store.read(VERDICTS)
@@ -115,7 +115,10 @@ def test_what_was_decided_is_what_the_file_the_tables_and_the_terminal_say(seaso
     assert file["judged_to"] == "2024-03-15"
     known = {one.id for one in store.read(MEASUREMENTS)}
     assert set(file["measurements"]) <= known
-    assert {name for one in file["verdicts"] for name in one["measurements"]} == set(file["measurements"])
+    named = {name for one in file["verdicts"] for name in one["measurements"]}
+    assert set(file["measurements"]) <= named
+    hidden = named - set(file["measurements"])
+    assert all("[dimension=" in name and "high=" in name for name in hidden), "only unsupported pairs are left out"
     capsys.readouterr()
     assert main(["season", "publish", str(folder), "--out", str(tmp_path / "again")]) == 0
     said = capsys.readouterr().out

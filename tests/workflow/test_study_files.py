@@ -56,7 +56,9 @@ def test_the_demo_is_the_shipped_study_but_for_its_name_and_its_sizes():
 
 def test_the_two_studies_of_records_and_of_cycles_have_the_same_gates():
     assert study("valueblind").gates == study("capitalbench").gates
-    assert study("valueblind").inference == study("capitalbench").inference
+    # An import of a few weeks orders nobody, and is measured all the same.
+    weekly = study("capitalbench").inference
+    assert study("valueblind").inference == weekly.model_copy(update={"allow_hopeless": False})
 
 
 def test_decisions_with_conflicting_clocks_are_left_out():

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from assaymark.workflow.toml_text import toml_text, toml_value
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-SCALARS = st.one_of(TEXTS, st.booleans(), st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False))
+NUMBERS = st.one_of(st.booleans(), st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False))
+SCALARS = st.one_of(TEXTS, NUMBERS, st.dates(), st.times(), st.datetimes())
 VALUES = st.one_of(SCALARS, st.lists(SCALARS, max_size=3))
 TABLES = st.recursive(
     st.dictionaries(TEXTS, VALUES, max_size=3),

@@ -5,14 +5,15 @@ Defaults are the values of PortBench, sections 3.1 and C. What departs from it i
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
 from assaymark.benchmark.questions.payloads import Condition, Split
 from assaymark.benchmark.stages import Convention
 from assaymark.benchmark.windows import Pace
-from assaymark.protocol import AgentSpec, EngineChoice, Frozen, JudgeSpec, Name, read_model
+from assaymark.plan import BiasRules, Frozen, Missing, OrderRules, read_plan, read_toml
+from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Name
 from assaymark.records import content_id
 
 ProfileName = Literal["conservative", "balanced", "aggressive"]
@@ -71,7 +72,7 @@ class Questions(Frozen):
 class BenchPlan(Frozen):
     """A whole benchmark file; see ``docs/portbench.md``."""
 
-    version: Literal["1"] = "1"
+    version: Literal["2"] = "2"
     name: Name = "portbench"
     title: str = ""
     seed: int = Field(default=0, ge=0, description="of resampling")
@@ -80,15 +81,37 @@ class BenchPlan(Frozen):
     market: Market = Market()
     pipeline: Pipeline = Pipeline()
     questions: Questions = Questions()
-    level: Annotated[float, Field(gt=0.5, lt=1, description="coverage of intervals; claims are made at 1 - level")] = (
+    level: Annotated[float, Field(gt=0.5, lt=1, description="coverage of intervals; inference.alpha is 1 - level")] = (
         0.95
     )
+    inference: OrderRules = OrderRules()
+    missing: Missing = Missing()
     agreed: float = Field(
         default=0.5, ge=-1, le=1, description="rank correlation above which questions and pipeline agree"
     )
     judges: tuple[JudgeSpec, ...] = Field(default=(), description="a panel that grades what models say at S1 to S3")
     rubric: str = "v1.0"
+    claims: BiasRules = Field(default=BiasRules(), description="of that panel")
     engine: EngineChoice = EngineChoice()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _alpha_given_once(cls, raw: Any) -> Any:
+        inference = raw.get("inference", {}) if isinstance(raw, dict) else None
+        if not isinstance(inference, dict):
+            return raw
+        if isinstance(level := raw.get("level"), float):
+            return {**raw, "inference": {"alpha": round(1 - level, 12), **inference}}
+        alpha = inference.get("alpha")
+        return {**raw, "level": round(1 - alpha, 12)} if isinstance(alpha, float) and "level" not in raw else raw
+
+    @model_validator(mode="after")
+    def _one_alpha(self) -> BenchPlan:
+        if abs(1 - self.level - self.inference.alpha) > 1e-9:
+            raise ValueError(
+                f"inference.alpha is 1 - level; give one of the two (got {self.inference.alpha} and {self.level})"
+            )
+        return self
 
     @model_validator(mode="after")
     def _names(self) -> BenchPlan:
@@ -110,7 +133,7 @@ def parse_plan(text: str, *, source: str = "portbench.toml") -> BenchPlan:
     Raises
     ------
     InputError
-        Not TOML, or fields that are wrong, missing or unknown: all of them at once.
+        Not TOML, of version 1, or fields that are wrong, missing or unknown: all of them at once.
 
     Examples
     --------
@@ -118,7 +141,7 @@ def parse_plan(text: str, *, source: str = "portbench.toml") -> BenchPlan:
     >>> plan.pipeline.frequency, len(plan.pipeline.windows)
     ('monthly', 4)
     """
-    return read_model(BenchPlan, text, source=source)
+    return read_plan(BenchPlan, read_toml(text, source=source), source=source)
 
 
 def bench_hash(plan: BenchPlan, texts: dict[str, str], inputs: dict[str, str]) -> str:

@@ -1,8 +1,9 @@
-"""What may be said: measurements in, verdicts out.
+"""Which claims the scores support: measurements in, verdicts out.
 
-`gates` has the rules that name a number, `candidates` the sentences that are put to them, `agreement`, `standing` and
-`adversarial` the three fields of a verdict, `verdicts` the decision and its reasons, `certificates` the small file that
-lets a stranger check it, `verify` the check. `season` decides the claims about a season.
+`gates` has the rules that name a number, `candidates` the sentences that are decided, `orders` the order procedure,
+`agreement`, `standing`, `adversarial` and `biases` the fields of a verdict, `verdicts` the decision and its reasons,
+`certificates` the small file from which a third party can check it, `verify` the check. `season` decides the claims
+about a season.
 """
 
 from __future__ import annotations
@@ -14,20 +15,18 @@ from assaymark.claims.candidates import (
     first_claim,
     kind_of,
     pair_claim,
-    ranking_claim,
-    tie_claim,
-    withheld_phrase,
+    suppressed_phrase,
+    within_claim,
 )
 from assaymark.claims.cells import cell_words
 from assaymark.claims.certificates import certificate, certificate_name, certificates
 from assaymark.claims.evidence import Index, index
 from assaymark.claims.gates import agreement_status, publication_level
-from assaymark.claims.pairs import TieClass
 from assaymark.claims.rules import Rules
 from assaymark.claims.season import decide_season
 from assaymark.claims.season_index import SeasonGates
 from assaymark.claims.season_types import Place, SeasonVerdict, SeasonVerdicts
-from assaymark.claims.verdicts import decide, decide_claims
+from assaymark.claims.verdicts import decide, decide_claims, summary_of
 from assaymark.claims.verify import Verification, verify
 from assaymark.metrology.cell_rules import cell_b_outcome
 
@@ -40,7 +39,6 @@ __all__ = [
     "SeasonGates",
     "SeasonVerdict",
     "SeasonVerdicts",
-    "TieClass",
     "Verification",
     "agreement_status",
     "candidate_claims",
@@ -58,8 +56,8 @@ __all__ = [
     "kind_of",
     "pair_claim",
     "publication_level",
-    "ranking_claim",
-    "tie_claim",
+    "summary_of",
+    "suppressed_phrase",
     "verify",
-    "withheld_phrase",
+    "within_claim",
 ]

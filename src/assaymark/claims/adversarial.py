@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Final
 
 from assaymark.claims.candidates import kind_of
 from assaymark.claims.cells import CellState, cell_states
 from assaymark.claims.evidence import Index
-from assaymark.claims.leaders import met_by
 from assaymark.claims.rules import Rules
 from assaymark.claims.words import listing, measure_words, number, share_words
 from assaymark.metrology.cell_rules import TOLERANCE
@@ -161,16 +159,21 @@ def _terse(claim: Claim, known: Index, rules: Rules) -> list[_Finding]:
 
 
 def _compared(claim: Claim, known: Index) -> list[tuple[str, str]]:
-    """The pairs that an order claim compares, in the direction it states; a class states none."""
+    """The pairs that an order claim compares, in the direction it states; one without an order compares none."""
     kind = kind_of(claim)
     if kind == "pair":
         return [(claim.subjects[0], claim.subjects[1])]
-    if kind == "ranking":
-        return list(pairwise(claim.subjects))
     if kind == "first":
         agent = claim.subjects[0]
-        return [(agent, other) for other in sorted(met_by(claim.dimension, agent, known))]
+        return [
+            (agent, other) for other in known.agents if other != agent and _met(claim.dimension, agent, other, known)
+        ]
     return []
+
+
+def _met(dimension: str, one: str, other: str, known: Index) -> bool:
+    """Whether two agents were compared; all were where nothing was paired."""
+    return not known.tested(dimension) or known.contrast(dimension, one, other).difference is not None
 
 
 def _kept(dimension: str, pair: tuple[str, str], known: Index, rules: Rules) -> bool:

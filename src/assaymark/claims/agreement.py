@@ -51,11 +51,6 @@ def governing_agreement(dimension: str, known: Index, rules: Rules) -> Agreement
     return found
 
 
-def agreement_on(measurement: Measurement | None, about: str, known: Index, rules: Rules) -> Agreement:
-    """The agreement that one kappa stands for, such as the kappa inside a control cell."""
-    return _lowest(() if measurement is None else (measurement,), about, known, rules)
-
-
 def _lowest(gated: Sequence[Measurement], about: str, known: Index, rules: Rules) -> Agreement:
     if not gated:
         return Agreement("halt", None, f"Agreement on {about} was not measured.", ())
@@ -72,12 +67,14 @@ def _gate_value(item: Measurement, known: Index, rules: Rules) -> float:
     if item.value is None:
         return float("-inf")
     if rules.kappa == "other-ddof":
-        other = known.get("kappa.other_ddof", **item.labels) if item.name == "kappa.mean_pairwise" else None
+        other = known.get("kappa.other_ddof", **item.labels)
         if other is not None and other.value is None and other.state.startswith("undefined"):
             return float("-inf")
         return item.value if other is None or other.value is None else other.value
-    named = {"lower": item.low, "half-even": item.detail.get("half_even")}.get(rules.kappa)
-    return item.value if named is None else float(named)
+    if rules.kappa == "lower":
+        return float("-inf") if item.low is None else item.low
+    half_even = item.detail.get("half_even")
+    return float(half_even) if rules.kappa == "half-even" and half_even is not None else item.value
 
 
 def _reason(item: Measurement, value: float | None, status: AgreementStatus, about: str, rules: Rules) -> str:
@@ -88,7 +85,7 @@ def _reason(item: Measurement, value: float | None, status: AgreementStatus, abo
     rule = {
         "publish": f"at or above the cut-off {number(rules.publish)}",
         "methodology": f"below {number(rules.publish)}: a finding about the judges, not a headline",
-        "halt": f"below {number(rules.halt)}: no {'claim' if item.name == 'cell.kappa' else 'ranking'}",
+        "halt": f"below {number(rules.halt)}: no ranking",
     }[status]
     return f"The judges agree on {about}{within} at kappa {_shown(item.value, rules)}{interval}, {rule}."
 

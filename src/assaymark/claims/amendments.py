@@ -9,28 +9,34 @@ from assaymark.claims.candidates import KINDS, ClaimKind, kind_of
 from assaymark.claims.words import listing
 from assaymark.records import Claim
 
-_ABOUT_AGENTS: Final[frozenset[ClaimKind]] = frozenset({"first", "pair", "ranking", "tie"})
-_ORDERS: Final[frozenset[ClaimKind]] = frozenset({"first", "pair", "ranking"})
+_ABOUT_AGENTS: Final[frozenset[ClaimKind]] = frozenset({"first", "pair", "within"})
+_ORDERS: Final[frozenset[ClaimKind]] = frozenset({"first", "pair"})
 _NONE: Final[frozenset[ClaimKind]] = frozenset()
 
 TOUCHES: Final[Mapping[str, frozenset[ClaimKind]]] = {
     "anchor_probe": _NONE,
     "contamination": _NONE,
     "engine": _NONE,
+    "human.grades": _NONE,
     "title": _NONE,
     "gates.format_min_clusters": _ABOUT_AGENTS,
     "gates.format_min_records": _ABOUT_AGENTS,
-    "inference.gating_test": _ABOUT_AGENTS,
+    "inference.aggregate_share": _ABOUT_AGENTS,
+    "inference.cluster_order": _ABOUT_AGENTS,
+    "inference.margin": frozenset({"pair", "within"}),
+    "inference.test": _ABOUT_AGENTS,
     "inference.mde_power": _NONE,
     "inference.mde_sd": _NONE,
-    "inference.share_alpha": _ABOUT_AGENTS,
     "stability": _ABOUT_AGENTS,
     "cells.contaminates": _ABOUT_AGENTS,
     "cells.terse_share": _ORDERS,
     "cells.terse_tokens": _ORDERS,
     "claims.first": frozenset({"first"}),
     "claims.pairs": frozenset({"pair"}),
-    "claims.rankings": frozenset({"ranking", "tie"}),
+    "claims.distinct": _ORDERS,
+    "claims.judges": _ORDERS,
+    "claims.length": _ABOUT_AGENTS,
+    "claims.within": frozenset({"within"}),
     "claims.cells": frozenset({"cell"}),
 }
 """The kinds of claim that a plan field touches; a field without an entry, of its own or of a parent, touches all."""

@@ -1,14 +1,20 @@
-"""What may be said of models on a benchmark: orders, drawdown limits, equal weight, and questions against pipeline."""
+"""Which claims about models on a benchmark the scores support: rankings, drawdown limits, equal weight, and whether
+questions rank the models as the pipeline does."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from assaymark.claims.boards import OTHER, Board, Standing, order_verdicts, permitted, read_boards, withheld
+from assaymark.claims.biases import Finding
+from assaymark.claims.boards import OTHER, Board, Leaderboard, board_verdicts
+from assaymark.claims.fields import NOT_PREREGISTERED, Fields
+from assaymark.claims.rules import Rules, threshold
+from assaymark.claims.standing import Evidence
 from assaymark.claims.words import count_words, counted, listing, number, p_words
 from assaymark.metrology.contrasts import holm
-from assaymark.records import Claim, Measurement, Verdict, measurement_id
+from assaymark.plan import OrderRules
+from assaymark.records import Claim, Condition, Measurement, StabilityStatus, Verdict, measurement_id
 
 DRAWDOWN = "bench.drawdown"
 SHARPE_CONTRAST = "bench.sharpe.contrast"
@@ -19,40 +25,51 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class BenchRules:
-    """What the verdicts of a benchmark go by.
+    """The decision rules of a benchmark.
 
     Attributes
     ----------
-    alpha : float
-        Error rate, shared equally by the families of boards and the comparisons with equal weight.
+    inference : OrderRules
+        Its error rate is shared equally by the families of boards and the comparisons with equal weight.
     agreed : float
-        Two orders of models agree where the whole interval of their rank correlation lies above this, and dissociate
+        Two rankings of models agree where the whole interval of their rank correlation lies above this, and differ
         where it lies below.
+    preregistered : bool
+        Whether the plan was locked before its scores were seen.
     """
 
-    alpha: float = 0.05
+    inference: OrderRules = field(default_factory=OrderRules)
     agreed: float = 0.5
+    preregistered: bool = True
+
+    def of_boards(self, alpha: float) -> Rules:
+        """The rules of one family of boards, whose scores lie in 0..1."""
+        plan = self.inference
+        return Rules(
+            0.0, 0.0, alpha, share=plan.aggregate_share, margin=plan.margin, span=1.0, judged=False,
+            preregistered=self.preregistered,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class BenchVerdicts:
-    """Verdicts in the order in which they are read, and the standings that they came from."""
+    """Verdicts in the order in which they are read, and the leaderboards that follow from them."""
 
     verdicts: tuple[Verdict, ...]
-    standings: tuple[Standing, ...]
+    leaderboards: tuple[Leaderboard, ...]
 
 
 def decide_benchmark(
     measurements: Sequence[Measurement], boards: Sequence[Board], rules: BenchRules, plan_hash: str
 ) -> BenchVerdicts:
-    """Put every claim about a benchmark to its rule.
+    """Decide every claim about a benchmark.
 
     Parameters
     ----------
     measurements : sequence of Measurement
-        ``bench.*`` measurements of a run.
+        Of a run.
     boards : sequence of Board
-        The leaderboards, the first one first.
+        The leaderboards, the first one of each family first.
     rules : BenchRules
     plan_hash : str
         Of the plan that the measurements were made under.
@@ -60,35 +77,82 @@ def decide_benchmark(
     Returns
     -------
     BenchVerdicts
-        For each board its cuts, classes and pairs; then drawdown limits, equal weight, and rank agreement.
+        For each board first ranks, pairs and pairs within the margin; then drawdown limits, equal weight, and rank
+        agreement.
     """
     ratios = [item for item in measurements if item.name == SHARPE_CONTRAST]
-    families = len({board.family for board in boards})
-    share = rules.alpha / (families + bool(ratios)) if families or ratios else rules.alpha
-    standings = read_boards(measurements, boards, alpha=share * families)
-    verdicts = [one for standing in standings for one in order_verdicts(standing, plan_hash)]
-    verdicts += _gates([item for item in measurements if item.name == DRAWDOWN], plan_hash)
-    verdicts += _beats(ratios, share, plan_hash)
-    verdicts += [_rank(item, rules, plan_hash) for item in measurements if item.name == DISSOCIATION]
-    return BenchVerdicts(tuple(verdicts), standings)
+    families: dict[str, list[Board]] = {}
+    for board in boards:
+        families.setdefault(board.family, []).append(board)
+    share = rules.inference.alpha / max(1, len(families) + bool(ratios))
+    verdicts: list[Verdict] = []
+    leaderboards: list[Leaderboard] = []
+    for family in families.values():
+        decided, standing = board_verdicts(measurements, family, rules.of_boards(share), plan_hash)
+        verdicts += decided
+        leaderboards += standing
+    facts = _Facts(plan_hash, preregistered=rules.preregistered)
+    verdicts += _gates([item for item in measurements if item.name == DRAWDOWN], facts)
+    verdicts += _beats(ratios, share, facts)
+    verdicts += [_rank(item, rules, facts) for item in measurements if item.name == DISSOCIATION]
+    return BenchVerdicts(tuple(verdicts), tuple(leaderboards))
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """Makes the verdicts of claims that are no ranking of models."""
+
+    plan_hash: str
+    preregistered: bool
+
+    def permitted(self, claim: Claim, reason: str, rests: Sequence[str], turned: Sequence[str], words: str) -> Verdict:
+        """Of a claim that holds; ``words`` say what the other convention makes of it, where it ``turned``."""
+        said = [Condition(id="other-convention", text=words)] if turned else []
+        status: StabilityStatus = "rule-dependent" if turned else "stable"
+        return self._verdict(claim, reason, rests, status, (), said, turned)
+
+    def withheld(self, claim: Claim, reason: str, rests: Sequence[str], status: StabilityStatus) -> Verdict:
+        """Of a claim that the numbers do not support."""
+        return self._verdict(claim, reason, rests, status, (Finding("score", "not-supported", "no-claim"),), (), ())
+
+    def _verdict(
+        self,
+        claim: Claim,
+        reason: str,
+        rests: Sequence[str],
+        status: StabilityStatus,
+        findings: Sequence[Finding],
+        said: Sequence[Condition],
+        turned: Sequence[str],
+    ) -> Verdict:
+        late = [] if self.preregistered else [NOT_PREREGISTERED]
+        fields = Fields.unjudged(claim, Evidence(status, reason, tuple(rests)), findings,
+                                 preregistered=self.preregistered)  # fmt: skip
+        conditions = [*said, *(Condition(id="not-preregistered", text=text) for text in late)]
+        return fields.verdict(
+            self.plan_hash,
+            reasons=(reason, *late),
+            conditions=() if fields.level == "no-claim" else conditions,
+            fragility=dict.fromkeys(turned, "no-claim"),
+        )
 
 
 # --- drawdown limits ------------------------------------------------------------------------------------------------
 
 
-def _gates(drawdowns: Sequence[Measurement], plan_hash: str) -> list[Verdict]:
+def _gates(drawdowns: Sequence[Measurement], facts: _Facts) -> list[Verdict]:
     """For each profile how many models stay within its limit under stress, then each model."""
     profiles = list(dict.fromkeys(item.labels["profile"] for item in drawdowns))
     verdicts = []
     for profile in profiles:
         mine = [item for item in drawdowns if item.labels["profile"] == profile and item.detail.get("stress")]
         models = sorted({item.labels["model"] for item in mine})
-        each = [_gate([item for item in mine if item.labels["model"] == model], plan_hash) for model in models]
-        verdicts += [*([_gate_count(mine, each, profile, plan_hash)] if len(each) > 1 else []), *each]
+        each = [_gate([item for item in mine if item.labels["model"] == model], facts) for model in models]
+        verdicts += [*([_gate_count(mine, each, profile, facts)] if len(each) > 1 else []), *each]
     return verdicts
 
 
-def _gate(windows: Sequence[Measurement], plan_hash: str) -> Verdict:
+def _gate(windows: Sequence[Measurement], facts: _Facts) -> Verdict:
     labels, limit = windows[0].labels, _limit(windows[0])
     broken = [item for item in windows if not _within(item.value, limit)]
     claim = Claim(
@@ -102,16 +166,16 @@ def _gate(windows: Sequence[Measurement], plan_hash: str) -> Verdict:
     missing = [str(name) for name in _missing(windows)]
     if missing:
         reason = f"The limit is about every stress window, and {listing(missing)} were not run."
-        return withheld(claim, reason, [item.id for item in windows], plan_hash)
+        return facts.withheld(claim, reason, [item.id for item in windows], "stable")
     deepest = max(windows, key=lambda item: item.value or 0.0)
     reason = (
-        f"Deepest fall: {_percent(deepest.value or 0.0)} in {deepest.labels['window']}, over {deepest.n} days. Each "
-        "window is one history, so this is what happened and carries no interval."
+        f"Maximum drawdown: {_percent(deepest.value or 0.0)} in {deepest.labels['window']}, over {deepest.n} days. "
+        "Each window is one history: this is what happened, and it has no interval."
     )
     turned = [item.labels["window"] for item in windows if _within(item.value, limit) != _within(_other(item), limit)]
     verb = "falls" if len(turned) == 1 else "fall"
-    conditions = [f"By the other convention {listing(turned)} {verb} on the other side of the limit."] if turned else []
-    return permitted(claim, reason, conditions, [item.id for item in windows], plan_hash, turned=turned)
+    words = f"By the other convention {listing(turned)} {verb} on the other side of the limit."
+    return facts.permitted(claim, reason, [item.id for item in windows], turned, words)
 
 
 def _gate_words(
@@ -125,7 +189,7 @@ def _gate_words(
     return f"{model} falls by more than {_percent(limit)} under the {profile} profile in {where}."
 
 
-def _gate_count(windows: Sequence[Measurement], each: Sequence[Verdict], profile: str, plan_hash: str) -> Verdict:
+def _gate_count(windows: Sequence[Measurement], each: Sequence[Verdict], profile: str, facts: _Facts) -> Verdict:
     passing = sum(" stays within " in one.claim.statement for one in each)
     limit = _limit(windows[0])
     verb = "stays" if passing == 1 else "stay"
@@ -140,11 +204,10 @@ def _gate_count(windows: Sequence[Measurement], each: Sequence[Verdict], profile
     )
     rests = [item.id for item in windows]
     if any(one.publication_level == "no-claim" for one in each):
-        return withheld(claim, "Not every stress window was run for every model.", rests, plan_hash)
+        return facts.withheld(claim, "Not every stress window was run for every model.", rests, "stable")
     turned = sorted({one.claim.subjects[0] for one in each if one.fragility})
-    conditions = [f"By the other convention this is otherwise for {listing(turned)}."] if turned else []
     reason = "Counted from what happened in each window; each is one history."
-    return permitted(claim, reason, conditions, rests, plan_hash, turned=turned)
+    return facts.permitted(claim, reason, rests, turned, f"By the other convention this differs for {listing(turned)}.")
 
 
 def _limit(item: Measurement) -> float:
@@ -173,7 +236,7 @@ def _percent(share: float) -> str:
 # --- equal weight ---------------------------------------------------------------------------------------------------
 
 
-def _beats(ratios: Sequence[Measurement], alpha: float, plan_hash: str) -> list[Verdict]:
+def _beats(ratios: Sequence[Measurement], alpha: float, facts: _Facts) -> list[Verdict]:
     """For each model and profile whether it beats equal weight in the calm window."""
     if not ratios:
         return []
@@ -183,10 +246,10 @@ def _beats(ratios: Sequence[Measurement], alpha: float, plan_hash: str) -> list[
         if tested
         else {}
     )
-    return [_beat(item, adjusted.get(item.id), alpha, plan_hash) for item in ratios]
+    return [_beat(item, adjusted.get(item.id), alpha, facts) for item in ratios]
 
 
-def _beat(item: Measurement, p: float | None, alpha: float, plan_hash: str) -> Verdict:
+def _beat(item: Measurement, p: float | None, alpha: float, facts: _Facts) -> Verdict:
     model, profile, window = (item.labels[name] for name in ("model", "profile", "window"))
     claim = Claim(
         id=measurement_id("beats", {"model": model, "profile": profile, "window": window}),
@@ -197,22 +260,23 @@ def _beat(item: Measurement, p: float | None, alpha: float, plan_hash: str) -> V
         asserts_order=True,
     )
     if item.value is None or p is None:
-        return withheld(claim, f"The difference is {item.state}.", [item.id], plan_hash)
-    ends = "" if item.low is None or item.high is None else f" ({number(item.low)} to {number(item.high)})"
-    said = f"{number(item.value)}{ends}, {p_words(p)} after Holm"
+        return facts.withheld(claim, f"The difference is {item.state}.", [item.id], "not tested")
     if p > alpha or item.value <= 0:
-        word = "below zero" if item.value <= 0 else "within the noise of one window"
-        return withheld(claim, f"The difference is {word}: {said}.", [item.id], plan_hash, status="tie-class")
+        # Nothing here says on which side of zero an unsupported difference lies.
+        tail = f" ({p_words(p)} after Holm, {threshold(alpha)})" if item.value > 0 else ""
+        return facts.withheld(claim, f"The difference is not shown to be above zero{tail}.", [item.id], "tie-class")
+    ends = "" if item.low is None or item.high is None else f" ({number(item.low)} to {number(item.high)})"
     other = _other(item)
     turned = [OTHER] if other is not None and other <= 0 else []
-    conditions = ["By the other convention the difference is not above zero."] if turned else []
-    return permitted(claim, f"The difference is {said}.", conditions, [item.id], plan_hash, turned=turned)
+    words = "By the other convention the difference is not above zero."
+    reason = f"The difference is {number(item.value)}{ends}, {p_words(p)} after Holm, {threshold(alpha)}."
+    return facts.permitted(claim, reason, [item.id], turned, words)
 
 
 # --- questions against pipeline -------------------------------------------------------------------------------------
 
 
-def _rank(item: Measurement, rules: BenchRules, plan_hash: str) -> Verdict:
+def _rank(item: Measurement, rules: BenchRules, facts: _Facts) -> Verdict:
     count = counted(item.n, "model")
     agree = item.low is not None and item.low > rules.agreed
     said = "is not defined" if item.value is None else f"is {number(item.value)}"
@@ -228,13 +292,13 @@ def _rank(item: Measurement, rules: BenchRules, plan_hash: str) -> Verdict:
     )
     low, high = item.low, item.high
     if low is None or high is None:
-        return withheld(claim, f"The rank correlation has no interval: {item.state}.", [item.id], plan_hash)
+        return facts.withheld(claim, f"The rank correlation has no interval: {item.state}.", [item.id], "not tested")
     if low <= rules.agreed <= high:
-        reason = f"The interval{ends} holds {number(rules.agreed)}, so it tells neither."
-        return withheld(claim, reason, [item.id], plan_hash)
+        reason = f"The interval{ends} contains {number(rules.agreed)}, so neither is shown."
+        return facts.withheld(claim, reason, [item.id], "tie-class")
     other = _other(item)
     turned = [OTHER] if other is not None and (other > rules.agreed) != agree else []
-    conditions = [f"By the other convention it is {number(other)}."] if turned and other is not None else []
+    words = "" if other is None else f"By the other convention it is {number(other)}."
     side = "above" if agree else "below"
     reason = f"The whole interval lies {side} {number(rules.agreed)}. It is about these models only."
-    return permitted(claim, reason, conditions, [item.id], plan_hash, turned=turned)
+    return facts.permitted(claim, reason, [item.id], turned, words)

@@ -1,23 +1,41 @@
-"""What may be said of the order of models on a benchmark: pairs, groups whose order stands, and classes without one.
+"""Which rankings of models the boards of a benchmark support: first ranks, pairs, and pairs within a margin.
 
-There are no judges here, so nothing is said of agreement or of control cells. An order has evidence when its difference
-is significant after Holm; it is firm when no window and no other convention of the formulas turns it around.
+Boards have no judges, so agreement and controls are not judged and no judge family can be left out. Everything else is
+as in a study: one family of boards is one family of tests, its first board the aggregate and the others its dimensions.
+What the other convention of the formulas, or one window less, turns around is qualified.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations, product
-from typing import Literal
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Final
 
-from assaymark.claims.words import counted, listing, p_words, signed
-from assaymark.metrology.contrasts import holm
-from assaymark.records import Claim, Level, Measurement, StabilityStatus, Verdict, measurement_id
+from assaymark.claims.biases import Finding, clusters_of
+from assaymark.claims.candidates import first_claim, kind_of, pair_claim, within_claim
+from assaymark.claims.evidence import Index, index
+from assaymark.claims.fields import NOT_PREREGISTERED, Fields
+from assaymark.claims.orders import Orders, Row, Standing, orders_of, ranks_of, row_of, tiers_of
+from assaymark.claims.rules import Rules, other_margins, other_tests, threshold
+from assaymark.claims.standing import Evidence
+from assaymark.claims.verdicts import with_gap
+from assaymark.claims.words import counted, interval_words, listing, p_words, signed
+from assaymark.records import (
+    AGGREGATE,
+    Claim,
+    Condition,
+    Level,
+    Measurement,
+    StabilityStatus,
+    Verdict,
+)
 
-LEVEL = "bench.level"
-CONTRAST = "bench.contrast"
-OTHER = "the other convention"
+LEVEL: Final = "bench.level"
+OTHER: Final = "the other convention"
+SMALL_GAP: Final = Condition(id="small-gap", text="The difference is smaller than the margin that counts as none.")
+
+_OF_ORDERS: Final = ("contrast", "order.autocorrelation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,287 +45,295 @@ class Board:
     Attributes
     ----------
     name : str
-        The label ``board`` of its measurements.
+        The label ``dimension`` of its differences, and ``board`` of its levels.
     words : str
         What is scored, as a sentence ends: "CEPS under the balanced profile".
     family : str
-        Boards of one family share one correction for the number of tests.
-    caution : str
-        What has to be said with every order on it, a sentence; empty if nothing has.
+        Boards of one family share one error rate; the first one is over everything, the others are of its parts.
     """
 
     name: str
     words: str
     family: str
-    caution: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
-    """One pair on one board: who is higher, and whether that may be said.
+@dataclass(frozen=True, slots=True, eq=False)
+class Leaderboard:
+    """A board with what may be said of its ranking.
 
-    ``turned`` names what turns the order around (a window left out, the other convention).
-    """
-
-    high: str
-    low: str
-    contrast: Measurement
-    p: float
-    alpha: float
-    turned: tuple[str, ...]
-
-    @property
-    def significant(self) -> bool:
-        """Whether the difference has evidence after Holm."""
-        return self.p <= self.alpha and (self.contrast.value or 0.0) > 0
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """A board that was read: its models from high to low, its pairs, and the groups between firm cuts.
-
-    ``groups`` are in the order of their scores; within a group no order is claimed by layout, so names are sorted.
+    Attributes
+    ----------
+    models : names
+        In alphabetical order.
+    levels : mapping of model to Measurement
+        Mean scores with their intervals.
+    tiers : tuple of names
+        From the top: between two tiers every model above is claimed above every model below, inside one the names are
+        sorted, because it cannot be ranked.
+    ranks : mapping of model to (first, last)
+        The ranks that each model can have.
+    pairs, open_pairs : int
+        How many pairs there are, and how many of them are not resolved or cannot be tested.
+    least : float
+        Smallest adjusted p of the open pairs, 1 without any.
+    alpha : float
+        What adjusted p-values are compared with.
     """
 
     board: Board
     models: tuple[str, ...]
-    orders: Mapping[frozenset[str], Order]
-    groups: tuple[tuple[str, ...], ...]
     levels: Mapping[str, Measurement]
+    tiers: tuple[tuple[str, ...], ...]
+    ranks: Mapping[str, tuple[int, int]]
+    pairs: int = 0
+    open_pairs: int = 0
+    least: float = 1.0
+    alpha: float = 0.0
 
 
-def read_boards(measurements: Sequence[Measurement], boards: Sequence[Board], *, alpha: float) -> tuple[Standing, ...]:
-    """The standings of the boards that were measured.
+def board_verdicts(
+    measurements: Sequence[Measurement], boards: Sequence[Board], rules: Rules, plan_hash: str
+) -> tuple[list[Verdict], list[Leaderboard]]:
+    """The verdicts on one family of boards, and the leaderboards that follow from them.
 
     Parameters
     ----------
     measurements : sequence of Measurement
-        With `LEVEL` of every model and `CONTRAST` of every pair, labelled with their board.
+        As `assaymark.metrology.paired.board_measurements` makes them.
     boards : sequence of Board
-    alpha : float
-        Shared equally by the families of boards.
+        Of one family, the one over everything first.
+    rules : Rules
+        ``alpha`` is the family's share of the error rate.
+    plan_hash : str
+
+    Returns
+    -------
+    verdicts, leaderboards
+        For each board first ranks, then pairs by name, then on the first board pairs within the margin.
     """
-    families = sorted({board.family for board in boards})
-    share = alpha / max(1, len(families))
-    adjusted: dict[str, float] = {}
-    for family in families:
-        names = {board.name for board in boards if board.family == family}
-        tests = [item for item in measurements if item.name == CONTRAST and item.labels["board"] in names]
-        if tests:
-            values = holm([float(item.detail["p"]) for item in tests])
-            adjusted |= {item.id: float(p) for item, p in zip(tests, values, strict=True)}
-    return tuple(_standing(board, measurements, adjusted, share) for board in boards)
+    family = _Family.of(measurements, boards, rules)
+    found = {board: [family.verdict(board, claim, plan_hash) for claim in family.claims(board)] for board in boards}
+    leaderboards = [family.leaderboard(board, found[board]) for board in boards]
+    return [verdict for verdicts in found.values() for verdict in verdicts], leaderboards
 
 
-def _standing(
-    board: Board, measurements: Sequence[Measurement], adjusted: Mapping[str, float], alpha: float
-) -> Standing:
-    mine = [item for item in measurements if item.labels.get("board") == board.name]
-    levels = {item.labels["model"]: item for item in mine if item.name == LEVEL and item.value is not None}
-    orders = {
-        frozenset((item.labels["high"], item.labels["low"])): Order(
-            item.labels["high"], item.labels["low"], item, adjusted[item.id], alpha, turned_by(item)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Family:
+    """Boards whose orders are decided together."""
+
+    boards: tuple[Board, ...]
+    levels: Mapping[Board, Mapping[str, Measurement]]
+    known: Index
+    rules: Rules
+
+    @classmethod
+    def of(cls, measurements: Sequence[Measurement], boards: Sequence[Board], rules: Rules) -> _Family:
+        names = {board.name for board in boards}
+        levels: dict[Board, dict[str, Measurement]] = {
+            board: {
+                item.labels["model"]: item
+                for item in measurements
+                if item.name == LEVEL and item.labels["board"] == board.name and item.value is not None
+            }
+            for board in boards
+        }
+        models = sorted({model for found in levels.values() for model in found})
+        mine = [item for item in measurements if item.name in _OF_ORDERS and item.labels["dimension"] in names]
+        known = index(mine, agents=models, families=())
+        rows: dict[str, tuple[Row, ...]] = {
+            cls._scale(boards, board): tuple(
+                row_of(known, known.contrast(board.name, *pair)) for pair in combinations(models, 2)
+            )
+            for board in boards
+            if board.name in known.compared
+        }
+        return cls(tuple(boards), levels, replace(known, rows=rows, memo={}), rules)
+
+    @staticmethod
+    def _scale(boards: Sequence[Board], board: Board) -> str:
+        """How the order procedure calls a board."""
+        return AGGREGATE if board == boards[0] else board.name
+
+    def claims(self, board: Board) -> Iterator[Claim]:
+        """The candidates of one board."""
+        models, where = self.known.agents, board.words
+        if board.name not in self.known.compared:
+            return
+        for model in models:
+            says = f"{model} ranks first of the {counted(len(models), 'model')} on {where}."
+            yield replace(first_claim(board.name, model, len(models)), scope="benchmark", statement=says)
+        pairs = [self.known.contrast(board.name, *pair) for pair in combinations(models, 2)]
+        for pair in pairs:
+            claim = pair_claim(board.name, pair.high, pair.low)
+            yield replace(claim, scope="benchmark", statement=f"{pair.high} scores above {pair.low} on {where}.")
+        for pair in pairs if board == self.boards[0] else ():
+            claim = within_claim(pair.high, pair.low, self.rules.margin, board.name)
+            one, other = sorted((pair.high, pair.low))
+            says = f"{one} and {other} score within {self.rules.margin:g} of each other on {where}."
+            yield replace(claim, scope="benchmark", statement=says)
+
+    def verdict(self, board: Board, claim: Claim, plan_hash: str) -> Verdict:
+        """The verdict on one claim, with its level under the other rules."""
+        fields = self._fields(board, claim, self.rules)
+        level = fields.level
+        said: list[Condition] = []
+        if level != "no-claim":
+            said = [condition for one in fields.findings for condition in one.conditions]
+            said += [] if self.rules.preregistered else [Condition(id="not-preregistered", text=NOT_PREREGISTERED)]
+            small = claim.asserts_order and fields.evidence.state == "ordered-by-less-than-the-margin"
+            said += [SMALL_GAP] if small else []
+            if kind_of(claim) == "within":
+                pair = self.known.contrast(board.name, *claim.subjects)
+                claim = replace(claim, statement=with_gap(claim, pair.measurement))
+        reasons = [fields.evidence.reason_at(level), *([] if self.rules.preregistered else [NOT_PREREGISTERED])]
+        fragility: dict[str, Level] = {
+            name: self._fields(board, claim, other).level for name, other in self._variants(claim).items()
+        }
+        if level != "no-claim":
+            fragility |= dict.fromkeys(self._turned(board, claim, fields.evidence.pairs), "no-claim")
+        return fields.verdict(plan_hash, claim=claim, reasons=reasons, conditions=said, fragility=fragility)
+
+    def _variants(self, claim: Claim) -> Mapping[str, Rules]:
+        if kind_of(claim) == "within":
+            return other_margins(self.rules)
+        return other_tests(self.rules, self.known.measured_tests(), dimensions=len(self.boards) > 2)
+
+    def leaderboard(self, board: Board, verdicts: Sequence[Verdict]) -> Leaderboard:
+        """A board with the tiers and ranks that its claims leave."""
+        models = tuple(sorted(self.levels[board]))
+        claimed = [
+            (one.claim.subjects[0], one.claim.subjects[1])
+            for one in verdicts
+            if kind_of(one.claim) == "pair" and one.publication_level != "no-claim"
+        ]
+        tiers, ranks = (tiers_of(models, claimed), ranks_of(models, claimed)) if models else ((), {})
+        if board.name not in self.known.compared:
+            return Leaderboard(board, models, self.levels[board], tiers, ranks)
+        orders, scale = orders_of(self.known, self.rules), self._scale(self.boards, board)
+        pairs = [orders.pair(scale, *pair) for pair in combinations(models, 2)]
+        still = [pair.gated for pair in pairs if not pair.ordered]
+        least, level = min(still, default=1.0), orders.level(scale)
+        return Leaderboard(board, models, self.levels[board], tiers, ranks, len(pairs), len(still), least, level)
+
+    # --- one claim ---------------------------------------------------------------------------------------------------
+
+    def _fields(self, board: Board, claim: Claim, rules: Rules) -> Fields:
+        orders = orders_of(self.known, rules)
+        scale, kind = self._scale(self.boards, board), kind_of(claim)
+        if kind == "first":
+            evidence = self._first(board, claim, orders, scale, rules)
+        else:
+            pair = orders.pair(scale, *claim.subjects)
+            evidence = (self._within if kind == "within" else self._above)(board, pair, orders.level(scale), rules)
+        turned = self._turned(board, claim, evidence.pairs) if evidence.published else {}
+        if turned and evidence.status == "stable":
+            evidence = replace(evidence, status="rule-dependent")
+        findings = [Finding("stability", "turned", conditions=tuple(turned.values()))] if turned else []
+        if evidence.published:
+            findings += clusters_of(claim, evidence, self.known)
+        return Fields.unjudged(claim, evidence, findings, preregistered=rules.preregistered)
+
+    def _above(self, board: Board, pair: Standing, level: float, rules: Rules) -> Evidence:
+        item = self._contrast(board, pair)
+        published = pair.published
+        status: StabilityStatus = "stable"
+        reason = f"The difference is not resolved: {p_words(pair.gated)} adjusted, {threshold(level)}."
+        if not pair.row.testable:
+            one, other = sorted((pair.row.high, pair.row.low))
+            status, reason = "not tested", f"{one} and {other}: {item.state}."
+        elif not published:
+            status = "tie-class"
+        else:
+            over = f"{item.n} items in {int(item.detail['clusters'])} clusters"
+            gap = f"The difference is {signed(item.value or 0.0)}{interval_words(item.low, item.high)} over {over}"
+            reason = f"{gap}: {p_words(pair.gated)} adjusted, {threshold(level)}."
+        return Evidence(
+            status, reason, (item.id,), (pair,), published, None, pair.state,
+            pair.row.p.get(rules.test, 1.0), pair.gated, pair.headline,
+        )  # fmt: skip
+
+    def _first(self, board: Board, claim: Claim, orders: Orders, scale: str, rules: Rules) -> Evidence:
+        model, level = claim.subjects[0], orders.level(scale)
+        pairs = orders.of(scale, model)
+        rests = tuple(self._contrast(board, pair).id for pair in pairs)
+        untested = [
+            pair.row.low if pair.row.high == model else pair.row.high for pair in pairs if not pair.row.testable
+        ]
+        first = orders.leader(scale) == model and not untested
+        mine = [pair for pair in pairs if pair.row.high == model]
+        own, adjusted = (
+            max(values) if len(mine) == len(pairs) else 1.0
+            for values in (
+                [pair.row.p.get(rules.test, 1.0) for pair in pairs],
+                [pair.gated for pair in pairs],
+            )
         )
-        for item in mine
-        if item.name == CONTRAST
-    }
-    models = tuple(sorted(levels, key=lambda name: (-(levels[name].value or 0.0), name)))
-    return Standing(board, models, orders, _groups(models, orders), levels)
+        status: StabilityStatus = "stable"
+        if untested:
+            status, reason = (
+                "not tested",
+                f"{model} and {listing(sorted(untested))} cannot be compared: too few clusters.",
+            )
+        elif not first:
+            tail = f"(adjusted p-values of all its pairs, {threshold(level)})"
+            reason = f"A lead over every other model is not resolved {tail}."
+            status = "tie-class"
+        else:
+            lead = f"The lead over each of the other {counted(len(pairs), 'model')}"
+            reason = f"{lead} is significant: {p_words(adjusted)} adjusted at most, {threshold(level)}."
+        published = frozenset({"gated"}) if first else frozenset()
+        return Evidence(status, reason, rests, tuple(pairs), published, None, None, own, adjusted, adjusted)
+
+    def _within(self, board: Board, pair: Standing, level: float, rules: Rules) -> Evidence:
+        del level  # equivalence is a family of its own
+        item = self._contrast(board, pair)
+        tail = f"{p_words(pair.p_within)} after Holm over all pairs, {threshold(rules.alpha)}"
+        one, other = sorted((pair.row.high, pair.row.low))
+        status: StabilityStatus = "stable" if pair.within else "tie-class"
+        shown = "" if pair.within else "are not shown to "
+        reason = f"The two {shown}score within {rules.margin:g} of each other: {tail}."
+        if not pair.row.testable:
+            status, reason = "not tested", f"{one} and {other}: {item.state}."
+        published = frozenset({"gated"}) if pair.within else frozenset()
+        own = pair.row.within(rules.margin)
+        return Evidence(status, reason, (item.id,), (pair,), published, None, pair.state, own, pair.p_within)
+
+    def _contrast(self, board: Board, pair: Standing) -> Measurement:
+        return self.known.contrast(board.name, pair.row.high, pair.row.low).measurement
+
+    def _turned(self, board: Board, claim: Claim, pairs: Sequence[Standing]) -> dict[str, Condition]:
+        """What takes a claim away, each with the sentence that says so: the other convention, or a part left out."""
+        near = self.rules.margin if kind_of(claim) == "within" else None
+        found: dict[str, list[str]] = {}
+        for pair in pairs:
+            for what in turned_by(self._contrast(board, pair), near):
+                found.setdefault(what, []).append(f"{pair.row.high} and {pair.row.low}")
+        return {
+            what: Condition(
+                id="other-convention" if what == OTHER else "left-out-part",
+                text=_turned_words(what, names, len(pairs), further=near is not None),
+            )
+            for what, names in sorted(found.items())
+        }
 
 
-def turned_by(item: Measurement) -> tuple[str, ...]:
-    """What turns a difference around: the other convention, or a part that is left out."""
-    other, without = item.detail.get("other"), item.detail.get("without")
-    turned = [OTHER] if isinstance(other, (int, float)) and other <= 0 else []
-    if isinstance(without, Mapping):
-        turned += [part for part, left in sorted(without.items()) if isinstance(left, (int, float)) and left <= 0]
-    return tuple(turned)
+def turned_by(item: Measurement, margin: float | None = None) -> tuple[str, ...]:
+    """What turns a difference around, or takes it beyond a margin: the other convention, or a part that is left out."""
+    other, without = item.detail.get("other"), item.detail.get("without", {})
+    values = {OTHER: other} if isinstance(other, (int, float)) else {}
+    values |= {part: value for part, value in sorted(without.items()) if isinstance(value, (int, float))}
+    return tuple(what for what, value in values.items() if (value <= 0 if margin is None else abs(value) >= margin))
 
 
-def _groups(models: Sequence[str], orders: Mapping[frozenset[str], Order]) -> tuple[tuple[str, ...], ...]:
-    """The models between cuts; a cut stands where everybody above it is significantly above everybody below."""
-    groups: list[tuple[str, ...]] = []
-    start = 0
-    for at in range(1, len(models) + 1):
-        crossing = product(models[:at], models[at:])
-        firm = all(
-            (pair := orders.get(frozenset(two))) and pair.high == two[0] and pair.significant for two in crossing
-        )
-        if at == len(models) or firm:
-            groups.append(tuple(sorted(models[start:at])))
-            start = at
-    return tuple(groups)
-
-
-def order_verdicts(standing: Standing, plan_hash: str) -> list[Verdict]:
-    """Verdicts of one board: its cuts from high to low, its classes, then every pair by name."""
-    cuts = [_cut(standing, at, plan_hash) for at in range(len(standing.groups) - 1)]
-    ties = [_tie(standing, group, plan_hash) for group in standing.groups if len(group) > 1]
-    pairs = [
-        _pair(standing, standing.orders[frozenset(two)], plan_hash)
-        for two in combinations(sorted(standing.models), 2)
-        if frozenset(two) in standing.orders
-    ]
-    return [*cuts, *ties, *pairs]
-
-
-def _cut(standing: Standing, at: int, plan_hash: str) -> Verdict:
-    board, upper, lower = standing.board, standing.groups[at], standing.groups[at + 1]
-    pairs = [standing.orders[frozenset(two)] for two in product(upper, lower)]
-    claim = Claim(
-        id=measurement_id("cut", {"board": board.name, "upper": "+".join(upper), "lower": "+".join(lower)}),
-        scope="benchmark",
-        statement=_cut_words(standing, at),
-        subjects=(*upper, *lower),
-        dimension=board.name,
-        asserts_order=True,
-    )
-    closest = max(pairs, key=lambda pair: pair.p)
-    reason = (
-        f"{'The difference' if len(pairs) == 1 else f'Each of the {len(pairs)} differences'} is significant after Holm "
-        f"({'' if len(pairs) == 1 else f'the closest, {closest.high} and {closest.low}: '}{p_words(closest.p)}, "
-        f"{signed(closest.contrast.value or 0.0)})."
-    )
-    turned = tuple(sorted({what for pair in pairs for what in pair.turned}))
-    conditions = [_turned_words(what, pairs) for what in turned]
-    return _verdict(claim, board, reason, conditions, turned, [pair.contrast.id for pair in pairs], plan_hash)
-
-
-def _turned_words(what: str, pairs: Sequence[Order]) -> str:
-    """What turns an order around, and which pairs it turns."""
+def _turned_words(what: str, turned: Sequence[str], pairs: int, *, further: bool) -> str:
+    """What turns a claim around, and which of its pairs."""
     under = f"Under {what}" if what == OTHER else f"Without {what}"
-    turned = [f"{pair.high} and {pair.low}" for pair in pairs if what in pair.turned]
-    if len(pairs) == 1:
+    if further:
+        return f"{under} the two score further apart."
+    if pairs == 1:
         return f"{under} the order is the other way round."
-    if len(turned) == len(pairs):
-        return f"{under} all {len(pairs)} pairs are the other way round."
+    if len(turned) == pairs:
+        return f"{under} all {pairs} pairs are the other way round."
     which = f": {listing(turned)}" if len(turned) <= 3 else ""
     verb = "is" if len(turned) == 1 else "are"
-    return f"{under} {len(turned)} of the {len(pairs)} pairs {verb} the other way round{which}."
-
-
-def _cut_words(standing: Standing, at: int) -> str:
-    groups, count = standing.groups, counted(len(standing.models), "model")
-    upper, lower, where = groups[at], groups[at + 1], standing.board.words
-    if at == 0 and len(upper) == 1:
-        return f"{upper[0]} scores highest of the {count} on {where}."
-    if at == len(groups) - 2 and len(lower) == 1:
-        return f"{lower[0]} scores lowest of the {count} on {where}."
-    verb = "score" if len(upper) > 1 else "scores"
-    return f"{listing(upper)} {verb} above {listing(lower)} on {where}."
-
-
-def _tie(standing: Standing, group: Sequence[str], plan_hash: str) -> Verdict:
-    board = standing.board
-    inside = [standing.orders[frozenset(two)] for two in combinations(group, 2)]
-    firm = [pair for pair in inside if pair.significant]
-    except_ = f", except {listing([f'{p.high} above {p.low}' for p in firm])}" if 0 < len(firm) <= 3 else ""
-    if len(firm) > 3:
-        except_ = f", except for {len(firm)} of the {len(inside)} pairs"
-    claim = Claim(
-        id=measurement_id("tie", {"board": board.name, "models": "+".join(group)}),
-        scope="benchmark",
-        statement=f"{listing(group)} form one class on {board.words}: no order among them is established{except_}.",
-        subjects=tuple(group),
-        dimension=board.name,
-        asserts_order=False,
-    )
-    open_ = [pair for pair in inside if not pair.significant]
-    least = min(open_, key=lambda pair: pair.p)
-    nearest = f"{least.high} and {least.low}, {p_words(least.p)}, threshold {least.alpha:.3g}"
-    pairs, verb = counted(len(open_), "pair").capitalize(), "has" if len(open_) == 1 else "have"
-    reason = f"{pairs} of {len(inside)} {verb} no evidence after Holm (the nearest to it: {nearest})."
-    return Verdict(
-        claim=claim,
-        agreement_status="not judged",
-        stability_status="tie-class",
-        adversarial_status="not judged",
-        publication_level="qualified",
-        reasons=(reason,),
-        binding=("stability_status",),
-        measurements=tuple(pair.contrast.id for pair in inside),
-        plan_hash=plan_hash,
-        condition="No order inside the class may be read from its scores.",
-    )
-
-
-def _pair(standing: Standing, pair: Order, plan_hash: str) -> Verdict:
-    board = standing.board
-    claim = Claim(
-        id=measurement_id("above", {"board": board.name, "high": pair.high, "low": pair.low}),
-        scope="benchmark",
-        statement=f"{pair.high} scores above {pair.low} on {board.words}.",
-        subjects=(pair.high, pair.low),
-        dimension=board.name,
-        asserts_order=True,
-    )
-    said = f"{signed(pair.contrast.value or 0.0)} over {pair.contrast.n} items, {p_words(pair.p)} after Holm"
-    if not pair.significant:
-        reason = f"The difference is within the noise: {said}, threshold {pair.alpha:.3g}."
-        return withheld(claim, reason, [pair.contrast.id], plan_hash, status="tie-class")
-    conditions = [_turned_words(what, [pair]) for what in pair.turned]
-    reason = f"The difference is significant: {said}."
-    return _verdict(claim, board, reason, conditions, pair.turned, [pair.contrast.id], plan_hash)
-
-
-def _verdict(
-    claim: Claim,
-    board: Board,
-    reason: str,
-    conditions: Sequence[str],
-    turned: Sequence[str],
-    rests: Sequence[str],
-    plan_hash: str,
-) -> Verdict:
-    """A claim with evidence: a headline if nothing turns it and nothing has to be said with it."""
-    said = [*conditions, *([board.caution] if board.caution else [])]
-    return permitted(claim, reason, said, rests, plan_hash, turned=turned)
-
-
-def permitted(
-    claim: Claim,
-    reason: str,
-    conditions: Sequence[str],
-    rests: Sequence[str],
-    plan_hash: str,
-    *,
-    turned: Sequence[str] = (),
-) -> Verdict:
-    """The verdict of a claim that may be made: qualified where something has to be said with it."""
-    level: Level = "qualified" if conditions else "headline"
-    status: StabilityStatus = "rule-dependent" if turned else "stable"
-    return Verdict(
-        claim=claim,
-        agreement_status="not judged",
-        stability_status=status,
-        adversarial_status="not judged",
-        publication_level=level,
-        reasons=(reason,),
-        binding=("stability_status",) if conditions else (),
-        measurements=tuple(rests),
-        plan_hash=plan_hash,
-        condition=" ".join(conditions) or None,
-        fragility=dict.fromkeys(turned, "no-claim"),
-    )
-
-
-def withheld(
-    claim: Claim,
-    reason: str,
-    rests: Sequence[str],
-    plan_hash: str,
-    *,
-    status: Literal["tie-class", "rule-dependent", "stable"] = "stable",
-) -> Verdict:
-    """The verdict of a claim that may not be made."""
-    return Verdict(
-        claim=claim,
-        agreement_status="not judged",
-        stability_status=status,
-        adversarial_status="not judged",
-        publication_level="no-claim",
-        reasons=(reason,),
-        binding=("stability_status",),
-        measurements=tuple(rests),
-        plan_hash=plan_hash,
-    )
+    return f"{under} {len(turned)} of the {pairs} pairs {verb} the other way round{which}."

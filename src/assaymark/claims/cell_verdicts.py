@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from assaymark.claims.adversarial import Adversarial
-from assaymark.claims.agreement import Agreement, agreement_on
-from assaymark.claims.cells import CellState, cell_states, outcome_of
+from assaymark.claims.agreement import Agreement
+from assaymark.claims.cells import CellState, cell_states
 from assaymark.claims.evidence import Index
+from assaymark.claims.gates import agreement_status
 from assaymark.claims.rules import Rules
-from assaymark.claims.standing import Standing
-from assaymark.claims.words import signed
+from assaymark.claims.standing import Evidence
+from assaymark.claims.words import number, signed
 from assaymark.errors import NotMeasurableError
-from assaymark.records import AGGREGATE, Claim
+from assaymark.records import AgreementStatus, Claim, Measurement
 
 
 def cell_state(claim: Claim, known: Index) -> CellState:
@@ -28,26 +29,49 @@ def cell_state(claim: Claim, known: Index) -> CellState:
 
 
 def cell_agreement(state: CellState, known: Index, rules: Rules) -> Agreement:
-    """How far the judges agree inside the cell, held against the cut-offs of every other claim."""
-    kappa = known.get("cell.kappa", cell=state.cell, dimension=AGGREGATE)
-    return agreement_on(kappa, state.texts, known, rules)
+    """How far the judges agree on the cell's difference from honest records.
+
+    All texts of a cell deserve one score, so agreement inside it is near zero whatever the judges do. What is asked is
+    whether every judge family sees the difference, and kappa over the cell and the honest records together.
+    """
+    item = known.get("cell.agreement", cell=state.cell)
+    if item is None or item.value is None:
+        why = "" if item is None else f" ({item.state})"
+        return Agreement("halt", None, f"Agreement on {state.texts} was not measured{why}.", _ids(item))
+    kappa = item.value
+    held = agreement_status(kappa, publish=rules.publish, halt=rules.halt)
+    unanimous, left_out = bool(item.detail["unanimous"]), bool(item.detail["leave_one_out"])
+    status: AgreementStatus = "halt"
+    if unanimous and held == "publish":
+        status = "publish"
+    elif left_out and held != "halt":
+        status = "methodology"
+    seen = {
+        "publish": "every judge family sees the difference",
+        "methodology": "every panel without one family sees the difference, but not every family alone",
+    }.get(status, "not every panel without one judge family sees the difference, or kappa is below the cut-off")
+    reason = f"On {state.texts} {seen}; kappa over these and the honest records {number(kappa)}."
+    return Agreement(status, kappa, reason, (item.id,), item.id)
 
 
-def cell_standing(state: CellState) -> Standing:
-    """Whether the cell's outcome is the same without each judge family."""
-    ids = (*state.measurements, *(item.id for item in state.drops.values()))
+def cell_evidence(state: CellState, known: Index) -> Evidence:
+    """Whether every panel without one judge family shows what the cell's sentence says."""
+    item = known.get("cell.agreement", cell=state.cell)
+    ids = (*state.measurements, *(one.id for one in state.drops.values()), *_ids(item))
     tested = state.gate.detail.get("p") is not None
     found = f"The number behind it is {state.numbers}: {state.outcome}"
-    if not state.drops:
-        return Standing("judge-dependent", f"{found}; no judge family was left out.", ids, tested)
-    moved = [
-        f"without {family} it is {'not measured' if item.value is None else signed(item.value)}: {outcome_of(item)}"
-        for family, item in state.drops.items()
-        if outcome_of(item) != state.outcome
-    ]
-    if moved:
-        return Standing("judge-dependent", f"{found}; it depends on the judges: {'; '.join(moved)}.", ids, tested)
-    return Standing("stable", f"{found}, and it survives the loss of each judge family.", ids, tested)
+    if item is None or item.value is None:
+        reason = f"{found}; whether it holds without any one judge family was not measured."
+        return Evidence("judge-dependent", reason, ids, tested=tested)
+    if not item.detail["leave_one_out"]:
+        reason = f"{found}, but not every panel without one judge family shows it."
+        return Evidence("judge-dependent", reason, ids, tested=tested)
+    reason = f"{found}, and it holds without any one judge family."
+    return Evidence("stable", reason, ids, published=frozenset({"gated"}), tested=tested)
+
+
+def _ids(item: Measurement | None) -> tuple[str, ...]:
+    return () if item is None else (item.id,)
 
 
 def cell_adversarial(state: CellState) -> Adversarial:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Final
 
 from assaymark import __version__
 from assaymark.claims.candidates import kind_of
-from assaymark.claims.evidence import HOLM_FIELDS, P_FIELDS, Index, family_of
-from assaymark.claims.rules import TESTS, Rules
+from assaymark.claims.evidence import Index
+from assaymark.claims.orders import Row, rows_of
+from assaymark.claims.rules import Rules
+from assaymark.claims.verdicts import rejecting
 from assaymark.protocol import Study
-from assaymark.records import JSON, Claim, Measurement, Verdict, sha256_text, to_json
+from assaymark.records import AGGREGATE, JSON, Claim, Measurement, Verdict, sha256_text, to_json
 
-FORMAT: Final = "assaymark certificate 2"
+FORMAT: Final = "assaymark certificate 3"
 
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
-    "agreement": ("kappa.mean_pairwise", "kappa.other_ddof", "cell.kappa"),
+    "agreement": ("kappa.mean_pairwise", "kappa.other_ddof", "cell.kappa", "cell.agreement"),
+    "design": ("panel.families", "order.autocorrelation"),
     "levels": ("score.effect",),
     "contrasts": ("contrast",),
     "drops": ("lofo.effect", "lofo.contrast"),
+    "biases": ("recusal.contrast", "length.contrast", "judges.contrast", "dimension.distinct"),
     "probe": ("probe.contrast",),
     "cells": ("cell.gate", "cell.halo", "cell.drop"),
     "style": ("terse.share", "length_matched.contrast"),
@@ -28,11 +33,27 @@ SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
 """Which measurements stand in which part of a certificate."""
 
 _KAPPA: Final = ("pairs", "tables", "clusters", "half_even")
+_TEST: Final = ("p", "se", "df", "clusters")
+_POOLED: Final = ("variance", "mean_variance", "prior_df", "rho", "effective")
+OTHER_TESTS: Final = ("p_own_variance", "p_cluster_t", "p_bootstrap", "p_sign_flip")
+"""p-values of a contrast under the tests of the fragility table, by their place in its detail."""
+_NEAR: Final = ("p_equivalence", "p_equivalence_at")
+
 PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "kappa.mean_pairwise": _KAPPA,
     "kappa.other_ddof": ("ddof",),
     "cell.kappa": _KAPPA,
-    "contrast": ("gating", *P_FIELDS.values(), *HOLM_FIELDS.values(), "clusters", "cluster_sums"),
+    "cell.agreement": ("unanimous", "leave_one_out", "each", "drops", "p"),
+    "panel.families": ("unknown", "own", "in_parts", "missing"),
+    "order.autocorrelation": ("lags", "flagged", "flag", "order"),
+    "contrast": (*_TEST, *_POOLED, *OTHER_TESTS, *_NEAR, "cluster_sums", "gap", "equivalence_interval", "others",
+                 "p_specific"),
+    "lofo.contrast": (*_TEST, *_POOLED, "p_adjusted"),
+    "recusal.contrast": (*_TEST, *_NEAR, "families", "free"),
+    "length.contrast": (*_TEST, *_NEAR, "word", "covariates", "gap", "slope",
+                        "slope_p", "raw", "overlap", "slopes", "gaps"),
+    "judges.contrast": ("p", "se", "df"),
+    "dimension.distinct": ("p", "p_holm", "distinct"),
     "probe.contrast": ("judge", "family", "p", "cluster_sums"),
     "cell.gate": ("outcome", "p", "p_holm", "primary", "cluster_sums"),
     "cell.halo": ("family", "triggered"),
@@ -40,10 +61,19 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "terse.share": ("below", "tokens"),
     "length_matched.contrast": ("p", "p_holm"),
     "datasheet.gate": ("failed",),
-}
+}  # fmt: skip
 """What a certificate keeps of each measurement's detail."""
 
+PLACES: Final[Mapping[str, str]] = {
+    "agreement_status": "agreement_status",
+    "stability_status": "stability_status",
+    "adversarial_status": "adversarial_status",
+    "publication_level": "permitted_publication_level",
+}
+"""Fields of a verdict that stand in the tuple, by the names that ValueBlindBench gives them."""
+
 _CELLS: Final = ("cell.gate", "cell.drop", "cell.halo")
+_ON_DIMENSION: Final = ("kappa.other_ddof", "dimension.distinct", "order.autocorrelation")
 _NO_INTERVAL: Final = ("score.effect", "lofo.effect", "lofo.contrast", "terse.share", "length_matched.contrast")
 
 
@@ -57,9 +87,10 @@ def certificates(verdicts: Iterable[Verdict], known: Index, study: Study) -> Ite
 def certificate(verdict: Verdict, known: Index, study: Study) -> Mapping[str, JSON]:
     """The certificate of one verdict, as plain JSON: `assaymark.claims.verify` recomputes the verdict from it alone.
 
-    It holds the plan hash, the claim with its tuple, reasons and fragility, the rules, and the tables they follow from:
-    contingency tables behind each kappa, cluster sums behind each contrast, probe and control cell, levels with and
-    without each judge family, the share of terse rationales, and the p-values of the rest of the Holm family.
+    It holds the verdict with its tuple, reasons, conditions and fragility, the rules, and the tables they follow from:
+    contingency tables behind each kappa, cluster sums behind each contrast, probe and control cell, what each judge
+    family left out does to them, the tests of what else may explain them, and, of the pairs that the claim is not
+    about, the p-values that the order procedure takes.
 
     Parameters
     ----------
@@ -81,32 +112,35 @@ def certificate(verdict: Verdict, known: Index, study: Study) -> Mapping[str, JS
 def _certificate(
     verdict: Verdict, known: Index, study: Study, made: dict[tuple[str, bool], Mapping[str, JSON]]
 ) -> Mapping[str, JSON]:
-    kept = _needed(verdict, known)
-    parts: dict[str, JSON] = {
-        section: [_entry(item, verdict, made) for item in kept if item.name in names]
-        for section, names in SECTIONS.items()
-    }
+    rules = Rules.of(study, preregistered=verdict.preregistered)
+    kept = {item.id: (item, False) for item in _needed(verdict, known)}
+    kept |= {item.id: (item, True) for item in _other_drops(verdict.claim, known) if item.id not in kept}
+    stated = to_json(verdict)
+    rests_on = stated.pop("measurements")
+    five = {place: stated.pop(name) for name, place in PLACES.items()}
     return {
         "format": FORMAT,
         "software": f"assaymark {__version__}",
-        "plan_hash": verdict.plan_hash,
-        "claim": to_json(verdict.claim),
-        "tuple": {
-            "claim_scope": verdict.claim.scope,
-            "agreement_status": verdict.agreement_status,
-            "stability_status": verdict.stability_status,
-            "adversarial_status": verdict.adversarial_status,
-            "permitted_publication_level": verdict.publication_level,
+        **stated,
+        "tuple": {"claim_scope": verdict.claim.scope, **five},
+        "rests_on": rests_on,
+        "rules": {
+            **{name: getattr(rules, name) for name in Rules.__dataclass_fields__},
+            "scales": None if rules.scales is None else sorted(rules.scales),
+            "cells": rules.cells.model_dump(mode="json"),
         },
-        "binding": list(verdict.binding),
-        "condition": verdict.condition,
-        "reasons": list(verdict.reasons),
-        "fragility": dict(verdict.fragility),
-        "amended": list(verdict.amended),
-        "rests_on": list(verdict.measurements),
-        "rules": _rules(study, known),
-        **parts,
-        "holm_family": _family(verdict.claim, known, kept),
+        "study": {
+            "level": study.inference.level,
+            "judges": {judge.name: judge.family for judge in study.judges},
+            "families": list(known.families),
+            "agents": list(known.agents),
+            "dimensions": list(known.dimensions),
+        },
+        **{
+            section: [_entry(item, made, apart=apart) for item, apart in kept.values() if item.name in names]
+            for section, names in SECTIONS.items()
+        },
+        "other_pairs": None if kind_of(verdict.claim) == "cell" else _other_pairs(verdict.claim, known, rules),
     }
 
 
@@ -116,36 +150,47 @@ def certificate_name(verdict: Verdict) -> str:
     return f"{readable}-{sha256_text(verdict.claim.id)[:8]}.json"
 
 
+# --- measurements -----------------------------------------------------------------------------------------------------
+
+
 def _needed(verdict: Verdict, known: Index) -> list[Measurement]:
     """What the verdict rests on, and what deciding it again, also under the other rules, has to look at."""
     claim, rests = verdict.claim, set(verdict.measurements)
-    kind, dimension = kind_of(claim), claim.dimension
-    if kind == "cell":
+    if kind_of(claim) == "cell":
         return [item for name, item in known.by_id.items() if name in rests or item.name in _CELLS]
-    everyone = kind != "pair" or dimension in known.probed
-    every_pair = kind == "tie" or dimension in known.probed
-    wanted = {"kappa.other_ddof"}
-    wanted |= {"score.effect", "lofo.effect"} if everyone else set()
-    wanted |= {"contrast", "lofo.contrast", "probe.contrast"} if every_pair else set()
-    own = set() if everyone else {item.id for agent in claim.subjects if (item := known.level(dimension, agent))}
+    agents = known.agents if kind_of(claim) == "first" else claim.subjects
+    on_dimension = _ON_DIMENSION if known.tested(claim.dimension) else (*_ON_DIMENSION, "score.effect")
     return [
         item
         for name, item in known.by_id.items()
         if name in rests
-        or name in own
-        or item.name in _CELLS
-        or (item.name == "terse.share" and (everyone or item.labels["agent"] in claim.subjects))
-        or (item.name in wanted and item.labels.get("dimension") == dimension)
+        or item.name in (*_CELLS, "panel.families")
+        or (item.name == "terse.share" and item.labels["agent"] in agents)
+        or (item.name in on_dimension and item.labels["dimension"] == claim.dimension)
+        or (
+            item.name == "length_matched.contrast"
+            and item.labels["dimension"] == claim.dimension
+            and about(claim, item.labels["high"], item.labels["low"])
+        )
     ]
 
 
-def _entry(item: Measurement, verdict: Verdict, made: dict[tuple[str, bool], Mapping[str, JSON]]) -> Mapping[str, JSON]:
-    # Of a contrast that the claim does not rest on, the p-values are all that it needs.
-    apart = item.name == "contrast" and item.id not in verdict.measurements
-    key = (item.id, apart)
-    if key not in made:
-        made[key] = _made(item, apart=apart)
-    return made[key]
+def _other_drops(claim: Claim, known: Index) -> Iterator[Measurement]:
+    """What leaving out families does to the other pairs of a leader: if all of them pass, so may the claim's pair."""
+    if kind_of(claim) not in ("pair", "within") or claim.dimension != AGGREGATE or not known.tested(AGGREGATE):
+        return
+    leader = claim.subjects[0]
+    mine = [row for row in rows_of(known)[AGGREGATE] if leader in (row.high, row.low)]
+    if all(row.high == leader and row.testable for row in mine):
+        for row in mine:
+            drops = (known.drops.get((AGGREGATE, family, frozenset((leader, row.low)))) for family in known.families)
+            yield from (item for item in drops if item is not None)
+
+
+def _entry(item: Measurement, made: dict[tuple[str, bool], Mapping[str, JSON]], *, apart: bool) -> Mapping[str, JSON]:
+    if (item.id, apart) not in made:
+        made[item.id, apart] = _made(item, apart=apart)
+    return made[item.id, apart]
 
 
 def _made(item: Measurement, *, apart: bool) -> Mapping[str, JSON]:
@@ -155,41 +200,61 @@ def _made(item: Measurement, *, apart: bool) -> Mapping[str, JSON]:
         entry["state"] = item.state
     if item.value is not None:
         entry["value"] = item.value
-    if not apart and item.name not in _NO_INTERVAL:
-        entry |= {"n_of": item.n_of, "method": item.method}
+    if item.name not in _NO_INTERVAL:
         ends = {"low": item.low, "high": item.high, "level": item.level}
         entry |= {part: value for part, value in ends.items() if value is not None}
-    entry |= {part: to_json(item.detail[part]) for part in PARTS.get(item.name, ()) if part in item.detail}
-    return {part: value for part, value in entry.items() if not (apart and part in ("clusters", "cluster_sums"))}
+    parts = ("p",) if apart else PARTS.get(item.name, ())
+    return entry | {part: to_json(item.detail[part]) for part in parts if item.detail.get(part) is not None}
 
 
-def _rules(study: Study, known: Index) -> Mapping[str, JSON]:
-    rules = Rules.of(study)
+# --- the pairs that the claim is not about ----------------------------------------------------------------------------
+
+
+def _other_pairs(claim: Claim, known: Index, rules: Rules) -> Mapping[str, JSON]:
+    """The pairs that the order procedure sees beside those of the claim, scale by scale, in the order of names.
+
+    An order on the aggregate does not depend on those of dimensions; of these only the names are needed.
+    """
+    tests = sorted(rejecting(known, rules).intersection(OTHER_TESTS)) if kind_of(claim) != "within" else []
+    found: dict[str, JSON] = {}
+    for scale, rows in (rows_of(known) if known.tested(claim.dimension) else {}).items():
+        if rules.claims_scale(scale):
+            needed = claim.dimension != AGGREGATE or scale == AGGREGATE
+            mine = claim if scale == claim.dimension else None
+            found[scale] = _stated_rows(known.agents, rows, mine, tests, rules) if needed else None
+    return {"tests": tests, "scales": found}
+
+
+def _stated_rows(
+    agents: Sequence[str], rows: Sequence[Row], claim: Claim | None, tests: Sequence[str], rules: Rules
+) -> Mapping[str, JSON]:
+    """Rows as columns; a column that says the same of every pair as the lack of it is left out."""
+    pairs = zip(combinations(agents, 2), rows, strict=True)
+    left = [(one, row) for (one, other), row in pairs if not about(claim, one, other)]
+    names = ["floor", "length", *(["others"] if rules.any_judges else [])]
+    if claim is not None and claim.dimension == AGGREGATE and len(claim.subjects) == 2:
+        names.append("equivalence")
+    columns = {name: [_short(getattr(row, name)) for _, row in left] for name in names}
+    margins = sorted({margin for _, row in left for margin in row.near}) if "equivalence" in names else []
+    near = {margin: [_short(row.near.get(margin, 1.0)) for _, row in left] for margin in margins}
+    places: dict[str, list[int]] = {
+        "untested": [at for at, (_, row) in enumerate(left) if not row.testable],
+        "interested": [at for at, (_, row) in enumerate(left) if not row.disinterested],
+    }
     return {
-        "publish": rules.publish,
-        "halt": rules.halt,
-        "alpha": rules.alpha,
-        "cell_alpha": rules.cell_alpha,
-        "on_failure": rules.on_failure,
-        "level": study.inference.level,
-        "gating_test": study.inference.gating_test,
-        "cells": study.cells.model_dump(mode="json"),
-        "judges": {judge.name: judge.family for judge in study.judges},
-        "families": list(known.families),
+        "order": "".join(">" if row.high == one else "<" for one, row in left),
+        "p": {test: [_short(row.p.get(test, 1.0)) for _, row in left] for test in dict.fromkeys(("p", *tests))},
+        **{name: values for name, values in columns.items() if any(value is not None for value in values)},
+        **({"near": near} if near else {}),
+        **{name: at for name, at in places.items() if at},
     }
 
 
-def _family(claim: Claim, known: Index, kept: list[Measurement]) -> Mapping[str, JSON] | None:
-    """The Holm family of the claim's contrasts: its size, and the p-values of those that stand nowhere above."""
-    if kind_of(claim) == "cell" or not known.tested(claim.dimension):
-        return None
-    members, here = known.members(family_of(claim.dimension)), {item.id for item in kept}
-    elsewhere = [known.contrasts[key] for key in members if known.contrasts[key].measurement.id not in here]
-    measured = known.measured_tests(claim.dimension)
-    return {
-        "name": family_of(claim.dimension),
-        "size": len(members),
-        "gating": sorted(known.gating_tests(claim.dimension)),
-        "measured": sorted(measured),
-        "elsewhere": {test: sorted(item.p(test) for item in elsewhere) for test in TESTS if test in measured},
-    }
+def _short(p: float | None) -> float | None:
+    """A p-value with as many digits as comparisons look at."""
+    return None if p is None else float(f"{p:.12g}")
+
+
+def about(claim: Claim | None, one: str, other: str) -> bool:
+    """Whether a claim about agents compares these two: all its pairs have its one or both of its two subjects."""
+    return claim is not None and set(claim.subjects) <= {one, other}

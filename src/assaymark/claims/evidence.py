@@ -3,35 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
-import numpy as np
-
-from assaymark.claims.rules import TESTS, Test
 from assaymark.errors import NotMeasurableError
-from assaymark.metrology import holm
 from assaymark.records import AGGREGATE, Measurement, measurement_id
-
-P_FIELDS: Final[Mapping[Test, str]] = {
-    "gating": "p",
-    "cluster-t": "p_cluster_t",
-    "bootstrap": "p_bootstrap",
-    "sign-flip": "p_sign_flip",
-}
-"""Where the detail of a contrast holds the p-value of each test."""
-
-HOLM_FIELDS: Final[Mapping[Test, str]] = {
-    "gating": "p_holm",
-    "cluster-t": "p_holm_cluster_t",
-    "bootstrap": "p_holm_bootstrap",
-    "sign-flip": "p_holm_sign_flip",
-}
-"""Where it holds the same after Holm."""
-
-DIMENSIONS: Final = "dimensions"
-"""The Holm family of all pairs on all rubric dimensions; the aggregate's pairs are a family of their own."""
 
 Key = tuple[str, frozenset[str]]
 
@@ -48,11 +25,6 @@ class Contrast:
     low: str
     difference: float | None
 
-    def p(self, test: Test) -> float:
-        """Two-sided p-value under ``test``; 1 for a pair that was never compared or that the test cannot judge."""
-        value = self.measurement.detail.get(P_FIELDS[test])
-        return 1.0 if value is None else float(value)
-
 
 @dataclass(frozen=True, slots=True)
 class Directed:
@@ -62,20 +34,6 @@ class Directed:
     value: float | None
     low: float | None
     high: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Elsewhere:
-    """What a part of the measurements does not show of the whole: a certificate holds one claim's part.
-
-    ``families`` are the judge families that were left out; ``p`` has, for each test, the p-values of the Holm family's
-    other contrasts; ``gating`` the tests that gate the pairs of the claim's dimension, ``measured`` all that were made.
-    """
-
-    families: tuple[str, ...]
-    p: Mapping[Test, tuple[float, ...]] = field(default_factory=dict)
-    gating: frozenset[str] = frozenset()
-    measured: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +51,18 @@ class Index:
     compared: frozenset[str]
     levels: Mapping[tuple[str, str | None, str], Measurement]
     drops: Mapping[tuple[str, str, frozenset[str]], Measurement]
-    elsewhere: Elsewhere | None = None
+    rows: Mapping[str, tuple[Any, ...]] | None = None
+    tests: frozenset[str] | None = None
     memo: dict[Hashable, Any] = field(default_factory=dict)
+
+    def named(self, name: str) -> tuple[Measurement, ...]:
+        """Every measurement of this name."""
+        if "by_name" not in self.memo:
+            grouped: dict[str, list[Measurement]] = defaultdict(list)
+            for item in self.by_id.values():
+                grouped[item.name].append(item)
+            self.memo["by_name"] = grouped
+        return tuple(self.memo["by_name"].get(name, ()))
 
     def get(self, name: str, **labels: str) -> Measurement | None:
         """The measurement ``name`` with exactly these labels, if it was made."""
@@ -126,68 +94,47 @@ class Index:
         """The level of an agent, or its level without a judge family."""
         return self.levels.get((dimension, family, agent))
 
-    def gating_tests(self, dimension: str) -> frozenset[str]:
-        """The tests that gate the pairs of a dimension under the locked plan."""
-        if self.elsewhere is not None:
-            return self.elsewhere.gating
-        tests = (item.measurement.detail.get("gating") for (of, _), item in self.contrasts.items() if of == dimension)
-        return frozenset(str(test) for test in tests if test)
+    @property
+    def families_unknown(self) -> str:
+        """Whose families the tables do not give, "judges", "agents" or both; empty where they do."""
+        item = self.get("panel.families")
+        return "" if item is None else str(item.detail.get("unknown", ""))
 
-    def measured_tests(self, dimension: str) -> frozenset[str]:
-        """The tests that were made on the pairs of a dimension."""
-        if self.elsewhere is not None:
-            return self.elsewhere.measured
-        found = [item.measurement.detail for (of, _), item in self.contrasts.items() if of == dimension]
-        return frozenset(test for test in TESTS if any(detail.get(P_FIELDS[test]) is not None for detail in found))
+    @property
+    def in_parts(self) -> bool:
+        """Whether only sums of a large table were measured, which do not say what needs single records."""
+        item = self.get("panel.families")
+        return item is not None and bool(item.detail.get("in_parts"))
 
-    def adjusted(self, dimension: str, one: str, other: str, test: Test) -> float:
-        """Holm-adjusted p of a pair in the family it belongs to: all aggregate pairs, or all pairs x dimensions."""
-        family = family_of(dimension)
-        if (test, family) not in self.memo:
-            self.memo[test, family] = self._family(test, family)
-        adjusted: dict[Key, float] = self.memo[test, family]
-        return adjusted[dimension, frozenset((one, other))]
-
-    def first_adjusted(self, dimension: str, agent: str, test: Test) -> dict[str, float]:
-        """Holm-adjusted p of "agent above other" for each other agent; a difference against the agent counts as 1."""
-        key = (dimension, agent, test)
-        if key not in self.memo:
-            self.memo[key] = self._first(dimension, agent, test)
-        found: dict[str, float] = self.memo[key]
-        return found
-
-    def members(self, family: str) -> list[Key]:
-        """The contrasts of one Holm family."""
-        return [key for key in self.contrasts if family_of(key[0]) == family]
-
-    def _first(self, dimension: str, agent: str, test: Test) -> dict[str, float]:
-        others = [name for name in self.agents if name != agent]
-        raw = []
-        for other in others:
-            contrast = self.contrast(dimension, agent, other)
-            ahead = contrast.difference is not None and contrast.high == agent and contrast.difference > 0
-            raw.append(contrast.p(test) if ahead else 1.0)
-        return dict(zip(others, holm(np.array(raw)).tolist(), strict=True)) if others else {}
-
-    def _family(self, test: Test, family: str) -> dict[Key, float]:
-        members = self.members(family)
-        here = [self.contrasts[key].p(test) for key in members]
-        others = self.elsewhere.p.get(test, ()) if self.elsewhere is not None else ()
-        adjusted = holm(np.array([*here, *others]))[: len(here)]
-        return dict(zip(members, adjusted.tolist(), strict=True))
+    def measured_tests(self) -> frozenset[str]:
+        """The tests whose p-values were measured, by the name they have in a contrast's detail."""
+        found = (item.measurement.detail for item in self.contrasts.values())
+        return frozenset(
+            name for detail in found for name, p in detail.items() if name.startswith("p") and p is not None
+        )
 
 
-def family_of(dimension: str) -> str:
-    """The Holm family that the pairs of a dimension belong to.
+def index(
+    measurements: Iterable[Measurement],
+    *,
+    families: Sequence[str] | None = None,
+    rows: Mapping[str, tuple[Any, ...]] | None = None,
+    agents: Sequence[str] | None = None,
+    dimensions: Sequence[str] | None = None,
+    tests: frozenset[str] | None = None,
+) -> Index:
+    """An `Index` over ``measurements``; a certificate, which holds one claim's part, names the rest.
 
-    >>> family_of("aggregate"), family_of("position_sizing")
-    ('aggregate', 'dimensions')
-    """
-    return AGGREGATE if dimension == AGGREGATE else DIMENSIONS
-
-
-def index(measurements: Iterable[Measurement], elsewhere: Elsewhere | None = None) -> Index:
-    """An `Index` over ``measurements``.
+    Parameters
+    ----------
+    measurements : of one analysis
+    families, agents, dimensions : names, optional
+        The judge families that were left out, the agents and the dimensions of the rubric, where the measurements do
+        not show all of them.
+    rows : mapping of scale to `assaymark.claims.orders.Row`, optional
+        Every pair as the order procedure sees it.
+    tests : names, optional
+        The other tests that could reject something in this design.
 
     Raises
     ------
@@ -210,15 +157,19 @@ def index(measurements: Iterable[Measurement], elsewhere: Elsewhere | None = Non
     for item in grouped["kappa.mean_pairwise"]:
         if not item.state.startswith("too few"):
             agreements[item.labels["dimension"]].append(item)
-    families = dict.fromkeys(item.labels["dropped"] for item in grouped["lofo.rho"])
+    dropped = tuple(dict.fromkeys(item.labels["dropped"] for item in grouped["lofo.rho"]))
+    # One family cannot be left out: nobody would be left.
+    dropped = dropped if len(dropped) > 1 else ()
     pooled = [item for item in grouped["kappa.mean_pairwise"] if "format" not in item.labels]
     return Index(
         by_id,
         contrasts,
         {dimension: tuple(items) for dimension, items in agreements.items()},
-        agents=tuple(dict.fromkeys(sorted(item.labels["agent"] for item in effects))),
-        dimensions=tuple(item.labels["dimension"] for item in pooled if item.labels["dimension"] != AGGREGATE),
-        families=tuple(families) if elsewhere is None else elsewhere.families,
+        agents=tuple(sorted({item.labels["agent"] for item in effects}) if agents is None else agents),
+        dimensions=tuple(item.labels["dimension"] for item in pooled if item.labels["dimension"] != AGGREGATE)
+        if dimensions is None
+        else tuple(dimensions),
+        families=dropped if families is None else tuple(families),
         cells=tuple(item.labels["cell"] for item in grouped["cell.gate"]),
         probed=frozenset(item.labels["dimension"] for item in grouped["probe.contrast"]),
         compared=frozenset(dimension for dimension, _ in contrasts),
@@ -234,5 +185,6 @@ def index(measurements: Iterable[Measurement], elsewhere: Elsewhere | None = Non
             ): item
             for item in grouped["lofo.contrast"]
         },
-        elsewhere=elsewhere,
+        rows=rows,
+        tests=tests,
     )

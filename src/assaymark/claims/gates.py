@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import get_args
+from typing import Final
 
 from assaymark.errors import UnknownNameError
 from assaymark.metrology.cell_rules import TOLERANCE
 from assaymark.records import AdversarialStatus, AgreementStatus, Level, StabilityStatus
+
+_AGREEMENT: Final[tuple[AgreementStatus, ...]] = ("publish", "methodology", "halt")
+_STABILITY: Final[tuple[StabilityStatus, ...]] = ("stable", "tie-class", "judge-dependent", "not tested")
+_ADVERSARIAL: Final[tuple[AdversarialStatus, ...]] = ("passed", "construct-sensitive", "contaminated", "not tested")
 
 
 def agreement_status(kappa: float | None, *, publish: float = 0.4, halt: float = 0.2) -> AgreementStatus:
@@ -50,7 +54,8 @@ def publication_level(
     Parameters
     ----------
     agreement : "publish", "methodology" or "halt"
-    stability : "stable", "tie-class" or "judge-dependent"
+    stability : "stable", "tie-class", "judge-dependent" or "not tested"
+        "not tested" is a pair with too few common clusters for any test.
     adversarial : "passed", "construct-sensitive", "contaminated" or "not tested"
     asserts_order : bool
         Whether the claim puts one agent above another inside the class that stability is about.
@@ -75,15 +80,15 @@ def publication_level(
     >>> publication_level("publish", "tie-class", "construct-sensitive", asserts_order=True)
     'no-claim'
     """
-    _known("agreement status", agreement, get_args(AgreementStatus))
-    _known("stability status", stability, get_args(StabilityStatus))
-    _known("adversarial status", adversarial, get_args(AdversarialStatus))
+    _known("agreement status", agreement, _AGREEMENT)
+    _known("stability status", stability, _STABILITY)
+    _known("adversarial status", adversarial, _ADVERSARIAL)
     if agreement == "halt" or stability == "judge-dependent" or adversarial == "contaminated":
         return "no-claim"
-    if stability == "tie-class" and asserts_order:
+    if stability != "stable" and asserts_order:
         return "no-claim"
     reserved = agreement == "methodology" or adversarial in ("construct-sensitive", "not tested")
-    return "qualified" if reserved or stability == "tie-class" or not significance_tested else "headline"
+    return "qualified" if reserved or stability != "stable" or not significance_tested else "headline"
 
 
 def _known(kind: str, name: str, allowed: tuple[str, ...]) -> None:

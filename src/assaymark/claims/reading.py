@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from itertools import combinations
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from assaymark.claims.certificates import PARTS, SECTIONS
-from assaymark.claims.evidence import HOLM_FIELDS, P_FIELDS, Elsewhere
-from assaymark.claims.instruments import OnFailure
+from assaymark.claims.certificates import FORMAT, OTHER_TESTS, PARTS, PLACES, SECTIONS, about
+from assaymark.claims.orders import Row
 from assaymark.claims.rules import Rules, Test
 from assaymark.errors import InputError, Problem
-from assaymark.metrology.cell_rules import cell_outcome
-from assaymark.protocol import Cells
 from assaymark.records import (
+    AGGREGATE,
     JSON,
-    AdversarialStatus,
-    AgreementStatus,
     Claim,
-    Level,
     Measurement,
     Scope,
-    StabilityStatus,
+    Verdict,
     canonical_json,
     parse,
     problems_of,
@@ -36,98 +33,120 @@ SOURCE: Final = "certificate"
 _Probability = Annotated[float, Field(ge=0, le=1)]
 _Count = Annotated[int, Field(ge=0, le=10**12)]  # above, sums of products would no longer be exact
 _Sum = Annotated[float, Field(ge=-1e12, le=1e12)]
+_Spread = Annotated[float, Field(ge=0, le=1e12)]
 _Entries = tuple[dict[str, JSON], ...]
 
 
 @record
-class StatedTuple:
-    """The five fields of the verdict, as the certificate states them."""
+class StatedStudy:
+    """What a certificate states of the study as a whole: who judged whom on what, and the level of its intervals."""
 
-    claim_scope: Scope
-    agreement_status: AgreementStatus
-    stability_status: StabilityStatus
-    adversarial_status: AdversarialStatus
-    permitted_publication_level: Level
-
-
-@record
-class StatedRules:
-    """The plan's rules, as the certificate states them."""
-
-    publish: float
-    halt: float
-    alpha: _Probability
-    cell_alpha: _Probability
     level: Annotated[float, Field(gt=0, lt=1)]
-    gating_test: Literal["auto", "cluster-t", "bootstrap", "sign-flip"]
-    cells: Cells
-    on_failure: OnFailure | None
     judges: dict[str, str]
     families: tuple[str, ...]
-
-    @property
-    def rules(self) -> Rules:
-        """The rules that the claim is decided under."""
-        return Rules(self.publish, self.halt, self.alpha, cells=self.cells, cell_alpha=self.cell_alpha,
-                     on_failure=self.on_failure)  # fmt: skip
-
-    def outcome(self, cell: str, value: float, p: float, p_holm: float, *, flat: bool) -> str:
-        """What the plan's rule says of a control cell."""
-        return cell_outcome(cell, value, p, p_holm, flat=flat, cells=self.cells, alpha=self.cell_alpha)
+    agents: tuple[str, ...]
+    dimensions: Annotated[tuple[str, ...], Field(max_length=100)]
 
 
 @record
-class StatedFamily:
-    """The Holm family of the claim's contrasts; ``elsewhere`` holds the p-values of those that are not listed."""
+class StatedRows:
+    """The pairs of one scale that the claim is not about, in the order of names: columns of `Row`.
 
-    name: Literal["aggregate", "dimensions"]
-    size: _Count
-    gating: tuple[str, ...]
-    measured: tuple[Test, ...]
-    elsewhere: dict[Test, tuple[_Probability, ...]]
+    ``order`` has ">" where the first by name is higher, else "<". ``untested`` and ``interested`` are the places of
+    pairs that cannot be tested, and of those whose every judge shares a family with one of the two.
+    """
+
+    order: Annotated[str, Field(pattern="^[<>]*$")]
+    p: dict[Test, tuple[_Probability, ...]]
+    floor: tuple[_Probability | None, ...] | None = None
+    length: tuple[_Probability | None, ...] | None = None
+    others: tuple[_Probability | None, ...] | None = None
+    equivalence: tuple[_Probability, ...] | None = None
+    near: dict[str, tuple[_Probability, ...]] = Field(default_factory=dict)
+    untested: tuple[_Count, ...] = ()
+    interested: tuple[_Count, ...] = ()
+
+    def rows(self, pairs: list[tuple[str, str]]) -> Iterator[Row]:
+        """One row for each of the pairs."""
+        for at, (one, other) in enumerate(pairs):
+            yield Row(
+                high=one if self.order[at] == ">" else other,
+                low=other if self.order[at] == ">" else one,
+                testable=at not in self.untested,
+                p={test: values[at] for test, values in self.p.items()},
+                floor=self.floor[at] if self.floor else None,
+                length=self.length[at] if self.length else None,
+                others=self.others[at] if self.others else None,
+                disinterested=at not in self.interested,
+                equivalence=self.equivalence[at] if self.equivalence else 1.0,
+                near={margin: values[at] for margin, values in self.near.items()},
+            )
+
+    def wrong(self, pairs: int, tests: tuple[Test, ...], where: str) -> Iterator[Problem]:
+        """Columns of another length than there are pairs."""
+        named = {name: getattr(self, name) for name in ("order", "floor", "length", "others", "equivalence")}
+        named |= {f"near.{margin}": values for margin, values in self.near.items()}
+        for name, column in (named | {f"p.{test}": values for test, values in self.p.items()}).items():
+            if column is not None and len(column) != pairs:
+                yield Problem(f"{where}.{name}", f"must have one entry for each of {pairs} pairs (got {len(column)})")
+        if set(self.p) != {"p", *tests}:
+            yield Problem(f"{where}.p", f"must be {', '.join(sorted({'p', *tests}))} (got {', '.join(sorted(self.p))})")
+
+
+@record
+class StatedPairs:
+    """The pairs beside those of the claim, by scale (None: only its name counts), and the other tests that can reject.
+
+    An order on the aggregate does not depend on those of dimensions.
+    """
+
+    tests: tuple[Test, ...]
+    scales: dict[str, StatedRows | None]
 
 
 @record
 class Certificate:
     """A whole certificate, its measurements still in their sections."""
 
-    format: Literal["assaymark certificate 2"]
     software: str
-    plan_hash: str
-    claim: Claim
-    stated: StatedTuple
-    binding: tuple[str, ...]
-    condition: str | None
-    reasons: tuple[str, ...]
-    fragility: dict[str, Level]
-    amended: tuple[str, ...]
-    rests_on: tuple[str, ...]
-    rules: StatedRules
+    verdict: Verdict
+    claim_scope: Scope
+    rules: Rules
+    study: StatedStudy
     agreement: _Entries
+    design: _Entries
     levels: _Entries
     contrasts: _Entries
     drops: _Entries
+    biases: _Entries
     probe: _Entries
     cells: _Entries
     style: _Entries
     instruments: _Entries
-    holm_family: StatedFamily | None
+    other_pairs: StatedPairs | None
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A certificate whose fields are all of the right kind, with its measurements in order."""
+    """A certificate whose fields are all of the right kind, with its measurements in order.
+
+    ``complete`` says that no grade is missing, ``consecutive`` that clusters follow each other in time.
+    """
 
     certificate: Certificate
     measurements: tuple[Measurement, ...]
+    complete: bool
+    consecutive: bool
 
     @property
-    def elsewhere(self) -> Elsewhere:
-        """What the certificate states of the whole analysis beyond its own measurements."""
-        families, family = self.certificate.rules.families, self.certificate.holm_family
-        if family is None:
-            return Elsewhere(families)
-        return Elsewhere(families, family.elsewhere, frozenset(family.gating), frozenset(family.measured))
+    def pairs(self) -> list[tuple[str, str]]:
+        """Every two agents, in the order of their names."""
+        return list(combinations(self.certificate.study.agents, 2))
+
+    def others(self, scale: str) -> list[tuple[str, str]]:
+        """The pairs that the claim is not about."""
+        claim = self.certificate.verdict.claim
+        return [pair for pair in self.pairs if scale != claim.dimension or not about(claim, *pair)]
 
 
 _KINDS: Final[Mapping[str, Any]] = {
@@ -136,32 +155,54 @@ _KINDS: Final[Mapping[str, Any]] = {
     "cluster_sums": dict[str, tuple[_Sum, Annotated[int, Field(ge=1, le=10**12)]]],
     "half_even": float | None,
     "family": str | None,
-    "triggered": bool,
-    "failed": list[str],
+    "own": dict[str, list[str]],
+    "each": dict[str, float],
+    "drops": dict[str, float],
+    **dict.fromkeys(("lags", "slopes", "gaps"), list[_Sum]),
+    "equivalence_interval": tuple[_Sum, _Sum],
+    "p_equivalence_at": dict[str, _Probability],
+    "order": Literal["exchangeable", "consecutive"],
+    "word": Literal["clear", "may be length", "length"],
+    **dict.fromkeys(("triggered", "in_parts", "missing", "flagged", "unanimous", "leave_one_out"), bool),
+    **dict.fromkeys(("failed", "families", "free", "covariates"), list[str]),
     **dict.fromkeys(("clusters", "below", "tokens", "ddof"), _Count),
-    **dict.fromkeys(("outcome", "primary", "judge"), str),
-    "gating": Literal["cluster-t", "bootstrap", "sign-flip"],
-    **dict.fromkeys((*P_FIELDS.values(), *HOLM_FIELDS.values()), _Probability | None),
+    **dict.fromkeys(("outcome", "primary", "judge", "unknown"), str),
+    **dict.fromkeys(("se", "df", "variance", "mean_variance", "prior_df", "effective"), _Spread),
+    **dict.fromkeys(("gap", "slope", "raw", "others", "flag"), _Sum),
+    "rho": Annotated[float, Field(ge=0, le=0.9)],
+    **dict.fromkeys(("overlap", "distinct", "slope_p"), _Probability),
+    **dict.fromkeys(("p", "p_holm", "p_adjusted", "p_equivalence", "p_specific", *OTHER_TESTS), _Probability),
 }
+_BY_FAMILY: Final = TypeAdapter(dict[str, _Probability])
 _DETAILS: Final[Mapping[str, TypeAdapter[Any]]] = {name: TypeAdapter(kind) for name, kind in _KINDS.items()}
+_PAIR: Final = frozenset({"dimension", "high", "low"})
 _LABELS: Final[Mapping[str, tuple[frozenset[str], ...]]] = {
     "kappa.mean_pairwise": (frozenset({"dimension"}), frozenset({"dimension", "format"})),
     "kappa.other_ddof": (frozenset({"dimension"}), frozenset({"dimension", "format"})),
     "cell.kappa": (frozenset({"cell", "dimension"}),),
+    "panel.families": (frozenset(),),
+    **dict.fromkeys(("order.autocorrelation", "dimension.distinct"), (frozenset({"dimension"}),)),
+    **dict.fromkeys(("contrast", "probe.contrast", "length_matched.contrast"), (_PAIR,)),
+    **dict.fromkeys(("recusal.contrast", "length.contrast", "judges.contrast"), (_PAIR,)),
+    "lofo.contrast": (_PAIR | {"dropped"},),
     "score.effect": (frozenset({"dimension", "agent"}),),
-    "contrast": (frozenset({"dimension", "high", "low"}),),
     "lofo.effect": (frozenset({"dimension", "dropped", "agent"}),),
-    "lofo.contrast": (frozenset({"dimension", "dropped", "high", "low"}),),
-    "probe.contrast": (frozenset({"dimension", "high", "low"}),),
-    "cell.gate": (frozenset({"cell"}),),
-    "cell.halo": (frozenset({"cell"}),),
+    **dict.fromkeys(("cell.gate", "cell.halo", "cell.agreement"), (frozenset({"cell"}),)),
     "cell.drop": (frozenset({"cell", "dropped"}),),
     "terse.share": (frozenset({"agent"}),),
-    "length_matched.contrast": (frozenset({"dimension", "high", "low"}),),
     "datasheet.gate": (frozenset({"judge"}),),
 }
-_FIXED: Final = ("value", "low", "high", "level", "n", "n_of", "method", "state")
+_NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("contrast", "recusal.contrast", "length.contrast"), ("p", "clusters")),
+    **dict.fromkeys(("lofo.contrast", "judges.contrast"), ("p",)),
+    "cell.agreement": ("unanimous", "leave_one_out"),
+    "panel.families": ("own",),
+}
+"""Parts without which nothing could be decided on a measurement that has a value."""
+
+_FIXED: Final = ("value", "low", "high", "level", "n", "state")
 _ID: Final = re.compile(r"([a-z_.]+)\[(.*)\]", re.DOTALL)
+_EARLIER: Final = ("assaymark certificate 1", "assaymark certificate 2")
 
 
 def read_certificate(certificate: Mapping[str, JSON]) -> Read:
@@ -174,17 +215,19 @@ def read_certificate(certificate: Mapping[str, JSON]) -> Read:
     """
     if not isinstance(certificate, Mapping):
         raise InputError(SOURCE, [Problem("", f"must be a JSON object (got {type(certificate).__name__})")])
-    raw = {("stated" if key == "tuple" else str(key)): value for key, value in certificate.items()}
+    stated = certificate.get("format")
+    if stated in _EARLIER:
+        what = f"{stated!r} is read by assaymark 0.1, under whose rules it was decided (this version reads {FORMAT!r})"
+        raise InputError(SOURCE, [Problem("format", what)])
+    if stated != FORMAT:
+        raise InputError(SOURCE, [Problem("format", f"must be {FORMAT!r} (got {stated!r:.80})")])
     try:
-        found = parse(Certificate, canonical_json(raw), source=SOURCE)
+        found = parse(Certificate, canonical_json(_arranged(certificate)), source=SOURCE)
     except InputError as exc:
-        problems = [
-            Problem(f"tuple{p.where[6:]}" if p.where.startswith("stated") else p.where, p.what) for p in exc.problems
-        ]
-        raise InputError(SOURCE, problems) from None
+        raise InputError(SOURCE, [Problem(_place(p.where), p.what) for p in exc.problems]) from None
     except (TypeError, ValueError, RecursionError) as exc:
         raise InputError(SOURCE, [Problem("", str(exc))]) from None
-    problems = _wrong_subjects(found.claim)
+    problems = [*_wrong_subjects(found.verdict.claim), *_wrong_rules(found.rules, certificate["rules"])]
     measurements = []
     for section in SECTIONS:
         for at, entry in enumerate(getattr(found, section)):
@@ -192,20 +235,112 @@ def read_certificate(certificate: Mapping[str, JSON]) -> Read:
             problems += wrong
             measurements += [] if item is None else [item]
     problems += _twice(measurements)
+    design = [item.detail for item in measurements if item.name in SECTIONS["design"]]
+    read = Read(
+        found,
+        tuple(measurements),
+        complete=not any(one.get("missing") for one in design),
+        consecutive=any(one.get("order") == "consecutive" for one in design),
+    )
+    problems += [*_wrong_study(found)] or [*_wrong_pairs(read)]
     if problems:
         raise InputError(SOURCE, problems)
-    return Read(found, tuple(measurements))
+    return read
+
+
+# --- the verdict ------------------------------------------------------------------------------------------------------
+
+
+def _arranged(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
+    """The same with the fields of the verdict together, as a `Verdict` has them."""
+    raw = {str(key): value for key, value in certificate.items() if key not in ("format", "rests_on", "tuple")}
+    five = certificate.get("tuple")
+    stated = dict(five) if isinstance(five, Mapping) else {}
+    verdict = {name: raw.pop(name) for name in (one.name for one in fields(Verdict)) if name in raw}
+    verdict |= {name: stated.pop(place) for name, place in PLACES.items() if place in stated}
+    if "rests_on" in certificate:
+        verdict["measurements"] = certificate["rests_on"]
+    return raw | {"verdict": verdict} | stated
+
+
+def _place(where: str) -> str:
+    """Where a field of the arranged form stands in a certificate.
+
+    >>> _place("verdict.publication_level"), _place("verdict.claim.subjects"), _place("claim_scope")
+    ('tuple.permitted_publication_level', 'claim.subjects', 'tuple.claim_scope')
+    """
+    inside = where.removeprefix("verdict.")
+    head, _, tail = inside.partition(".")
+    head = {"measurements": "rests_on", "claim_scope": "tuple.claim_scope"}.get(head, head)
+    head = f"tuple.{PLACES[head]}" if head in PLACES else head
+    return f"{head}.{tail}" if tail else head
 
 
 def _wrong_subjects(claim: Claim) -> list[Problem]:
     """A claim of another kind than its subjects can bear."""
-    head = claim.id.partition("[")[0]
-    least, most = {"first": (1, 1), "above": (2, 2), "cell": (1, 1)}.get(head, (2, None))
-    count = len(set(claim.subjects))
-    if count == len(claim.subjects) and least <= count <= (most or count):
+    head, count = claim.id.partition("[")[0], len(set(claim.subjects))
+    wanted = {"first": 1, "above": 2, "within": 2, "cell": 1}.get(head)
+    if wanted is None:
+        return [Problem("claim.id", f"is of no known kind (got {claim.id!r:.80})")]
+    if count == len(claim.subjects) == wanted:
         return []
-    what = f"a claim {head!r:.40} has {least if most else 'two or more'} different subjects"
+    what = f"a claim {head!r} has {'one subject' if wanted == 1 else 'two different subjects'}"
     return [Problem("claim.subjects", f"{what} (got {', '.join(claim.subjects) or 'none'})")]
+
+
+def _wrong_rules(rules: Rules, stated: Mapping[str, JSON]) -> Iterator[Problem]:
+    """Numbers that no plan can have, and rules that are not a plan's but entries of the fragility table."""
+    for name in ("alpha", "cell_alpha", "share"):
+        if not 0 <= getattr(rules, name) <= 1 or (name != "share" and not 0 < getattr(rules, name) < 1):
+            yield Problem(f"rules.{name}", f"must lie between 0 and 1 (got {getattr(rules, name)!r})")
+    if not (rules.margin > 0 and math.isfinite(rules.margin)):
+        yield Problem("rules.margin", f"must be above 0 (got {rules.margin!r})")
+    for name in ("kappa", "test", "source"):
+        if getattr(rules, name) != Rules.__dataclass_fields__[name].default:
+            yield Problem(f"rules.{name}", f"is no rule of a plan (got {getattr(rules, name)!r})")
+    for name in sorted(set(stated) ^ set(Rules.__dataclass_fields__)):
+        yield Problem(f"rules.{name}", "is missing" if name in Rules.__dataclass_fields__ else "is no rule")
+
+
+def _wrong_study(found: Certificate) -> Iterator[Problem]:
+    """Names that are there twice, and a claim about others."""
+    study, claim = found.study, found.verdict.claim
+    for name in ("agents", "dimensions", "families"):
+        names = getattr(study, name)
+        if len(set(names)) < len(names) or (name == "agents" and list(names) != sorted(names)):
+            how = "different names in alphabetical order" if name == "agents" else "different names"
+            yield Problem(f"study.{name}", f"must be {how} (got {', '.join(names):.80})")
+    if claim.id.startswith("cell["):
+        return
+    if not set(claim.subjects) <= set(study.agents):
+        yield Problem("claim.subjects", f"must be among the agents of the study (got {', '.join(claim.subjects):.80})")
+    if claim.dimension not in (AGGREGATE, *study.dimensions) or not found.rules.claims_scale(claim.dimension):
+        yield Problem("claim.dimension", f"is none that claims are made on (got {claim.dimension!r:.80})")
+
+
+def _wrong_pairs(read: Read) -> Iterator[Problem]:
+    """Pairs outside the claim that are not those of the agents, and scales that are not those that are claimed."""
+    found, claim = read.certificate, read.certificate.verdict.claim
+    measured = {item.labels["dimension"] for item in read.measurements if item.name == "contrast"}
+    wanted: set[str] = set()
+    if claim.dimension in measured and not claim.id.startswith("cell["):
+        wanted = {scale for scale in (AGGREGATE, *found.study.dimensions) if found.rules.claims_scale(scale)}
+    scales = {} if found.other_pairs is None else found.other_pairs.scales
+    if set(scales) != wanted:
+        named = [", ".join(sorted(names)) or "none" for names in (wanted, scales)]
+        yield Problem("other_pairs.scales", f"must be {named[0]} (got {named[1]:.80})")
+        return
+    agents = len(found.study.agents)
+    for scale, rows in scales.items():
+        own = 0 if scale != claim.dimension else agents - 1 if len(claim.subjects) == 1 else 1
+        where = f"other_pairs.scales.{scale}"
+        if rows is None and (scale == claim.dimension or claim.dimension != AGGREGATE):
+            yield Problem(where, "is needed: the claim depends on it")
+        elif rows is not None and found.other_pairs is not None:
+            yield from rows.wrong(agents * (agents - 1) // 2 - own, found.other_pairs.tests, where)
+
+
+# --- measurements -----------------------------------------------------------------------------------------------------
 
 
 def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[Measurement | None, list[Problem]]:
@@ -220,10 +355,18 @@ def _measurement(entry: Mapping[str, JSON], section: str, where: str) -> tuple[M
         for key in detail
         if key not in PARTS.get(name, ())
     ]
+    needed = _NEEDED.get(name, ()) if "value" in entry or name == "length.contrast" else ()
+    needed = (*needed, "p_specific") if "others" in detail else needed
+    needed = (*needed, "covariates", "gaps") if "slopes" in detail else needed
+    problems += [Problem(f"{where}.{key}", "is missing") for key in needed if key not in detail]
     for key in detail.keys() & _DETAILS.keys():
-        problems += _wrong_detail(key, detail[key], f"{where}.{key}")
-    fixed = {"value": None, "n_of": "", "method": "", **{key: entry[key] for key in _FIXED if key in entry}}
-    stated = {**fixed, "name": name, "labels": labels, "detail": detail}
+        kind = _BY_FAMILY if (name, key) == ("cell.agreement", "p") else _DETAILS[key]
+        problems += _wrong_detail(key, kind, detail[key], f"{where}.{key}")
+    sizes = {key: len(detail[key]) for key in ("slopes", "gaps", "covariates") if "slopes" in detail and not problems}
+    if len(set(sizes.values())) > 1:
+        problems.append(Problem(f"{where}.slopes", "must be as many as gaps and covariates"))
+    fixed = {"value": None, **{key: entry[key] for key in _FIXED if key in entry}}
+    stated = {**fixed, "n_of": "", "method": "", "name": name, "labels": labels, "detail": detail}
     try:
         item = parse(Measurement, canonical_json(stated), source=where)
     except InputError as exc:
@@ -253,13 +396,13 @@ def _wrong_labels(item: Measurement, where: str) -> list[Problem]:
     wanted = _LABELS[item.name]
     if frozenset(item.labels) in wanted:
         return []
-    listed = " or ".join(", ".join(sorted(labels)) for labels in wanted)
+    listed = " or ".join(", ".join(sorted(labels)) or "none" for labels in wanted)
     return [Problem(f"{where}.labels", f"must be {listed} (got {', '.join(sorted(item.labels)) or 'none'})")]
 
 
-def _wrong_detail(key: str, value: JSON, where: str) -> list[Problem]:
+def _wrong_detail(key: str, kind: TypeAdapter[Any], value: JSON, where: str) -> list[Problem]:
     try:
-        _DETAILS[key].validate_json(canonical_json(value), strict=True)
+        kind.validate_json(canonical_json(value), strict=True)
     except ValidationError as exc:
         return [Problem(".".join(part for part in (where, p.where) if part), p.what) for p in problems_of(exc)]
     if key != "tables":

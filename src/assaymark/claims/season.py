@@ -1,38 +1,38 @@
-"""What may be said of a season: orders, classes, agents without a place, bands, and returns against a baseline."""
+"""Which claims about a season its measurements support: rankings, bands, and returns against a baseline."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 from assaymark.claims.messages import said
-from assaymark.claims.season_claims import SeasonCase, order_verdicts, pair_verdicts
+from assaymark.claims.orders import ranks_of, tiers_of
+from assaymark.claims.season_claims import SeasonCase, order_verdicts
 from assaymark.claims.season_facts import band_verdicts, return_verdicts
 from assaymark.claims.season_index import EXCESS, OUTCOME, SeasonGates, season_index
-from assaymark.claims.season_orders import season_order
-from assaymark.claims.season_panel import season_panel
 from assaymark.claims.season_types import Place, SeasonVerdict, SeasonVerdicts
-from assaymark.claims.season_words import worst
-from assaymark.records import Level, Measurement
+from assaymark.claims.season_words import weakest
+from assaymark.records import AGGREGATE, Level, Measurement
 
 
 def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> SeasonVerdicts:
-    """Put every claim about a season to its rule (``docs/scoring.md``, "What may be said").
+    """Decide every claim about a season (``docs/scoring.md``, "Claims").
 
     Parameters
     ----------
     measurements : sequence of Measurement
-        ``season.*`` measurements of one season, and ``datasheet.gate`` where its plan demands datasheets. Every agent
-        has a ``season.total``, every two graded agents a ``season.contrast``.
+        Of one season, and ``datasheet.gate`` where its plan demands datasheets. Every agent has a ``season.total``,
+        every two graded agents a ``contrast``.
     gates : SeasonGates
-        Error rate and cut-offs of the locked plan.
+        The rules of the locked plan.
     plan_hash : str
         Stamped on every verdict.
 
     Returns
     -------
     SeasonVerdicts
-        Boundaries, classes, agents without a place; bands; returns; then every pair by name. Places by falling total
-        as far as that is claimed, classes in alphabetical order, agents without a place at the end.
+        First ranks; bands; returns; then every pair, and every pair within the margin, by name. Rows of the table tier
+        by tier and in alphabetical order, agents without a total at the end.
 
     Raises
     ------
@@ -40,53 +40,54 @@ def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_
         A measurement is there twice, or a contrast is missing.
     """
     known = season_index(measurements)
-    panel = season_panel(known, gates)
     with_baseline = any(one.labels["baseline"] == gates.baseline for one in known.named(EXCESS))
     # Orders and comparisons with the baseline are two families of one error rate.
     alpha = gates.alpha / (1 + (with_baseline and len(known.graded) > 1))
-    season = SeasonCase(known, panel, season_order(known, alpha, claimable=panel.claimable), plan_hash)
+    season = SeasonCase(known, gates, alpha, plan_hash)
     orders = order_verdicts(season)
     verdicts = [
-        *orders,
-        *band_verdicts(known, panel, plan_hash),
-        *return_verdicts(known, gates, alpha, plan_hash),
-        *pair_verdicts(season),
+        *(one for one in orders if one.kind == "first"),
+        *band_verdicts(season),
+        *return_verdicts(season),
+        *(one for one in orders if one.kind != "first"),
     ]
-    return SeasonVerdicts(tuple(verdicts), season.order.groups, tuple(_places(season, orders)))
+    return _placed(season, verdicts)
 
 
-def _places(season: SeasonCase, orders: Sequence[SeasonVerdict]) -> list[Place]:
-    """Where every agent stands: placed ones from high to low, then those without a place."""
-    placed = [_place(season, group, agent, orders) for group in season.order.groups for agent in group]
-    unplaced = [_nowhere(agent, "unplaced") for agent in sorted(season.order.unplaced)]
-    return [*placed, *unplaced, *(_nowhere(agent, "ungraded") for agent in season.known.ungraded)]
+def _placed(season: SeasonCase, verdicts: Sequence[SeasonVerdict]) -> SeasonVerdicts:
+    """The verdicts with the tiers and ranks that their orders leave."""
+    agents = season.known.orders.agents
+    levels = {
+        frozenset(one.verdict.claim.subjects): one.verdict.publication_level for one in verdicts if one.kind == "above"
+    }
+    claimed = [
+        (one.verdict.claim.subjects[0], one.verdict.claim.subjects[1])
+        for one in verdicts
+        if one.kind == "above" and one.verdict.publication_level != "no-claim"
+    ]
+    tiers, ranks = (tiers_of(agents, claimed), ranks_of(agents, claimed)) if agents else ((), {})
+    places = []
+    for tier in tiers:
+        around = [levels[frozenset((one, other))] for one in tier for other in agents if other not in tier]
+        level: Level = weakest(around) if around else "no-claim"
+        for agent in tier:
+            (first, last), shown = ranks[agent], len(tier) == 1 and level != "no-claim"
+            why = said(f"claim.why.{_why(season, tier)}")
+            places.append(Place(agent, first, last, shown=shown, level=level, why=why))
+    ungraded = said("claim.why.ungraded")
+    places += [Place(agent, None, None, shown=False, level="no-claim", why=ungraded) for agent in season.known.ungraded]
+    return SeasonVerdicts(tuple(verdicts), tiers, tuple(places))
 
 
-def _nowhere(agent: str, why: str) -> Place:
-    return Place(agent, None, None, shown=False, level="no-claim", why=said(f"claim.why.{why}"))
-
-
-def _place(season: SeasonCase, group: Sequence[str], agent: str, orders: Sequence[SeasonVerdict]) -> Place:
-    """The place of an agent that has one; its total is shown where it stands alone and that may be claimed."""
-    first, last = season.order.places(group)
-    mine = [one for one in orders if one.kind in ("cut", "tie") and agent in one.verdict.claim.subjects]
-    decisive = [one for one in mine if one.kind == "tie"] or mine
-    level: Level = worst(one.verdict.publication_level for one in decisive) if decisive else "no-claim"
-    shown = bool(decisive) and len(group) == 1 and first == last and level != "no-claim"
-    return Place(
-        agent, first, last, shown=shown, level=level, why=said(f"claim.why.{_why(season, group, first, last)}")
-    )
-
-
-def _why(season: SeasonCase, group: Sequence[str], first: int, last: int) -> str:
+def _why(season: SeasonCase, tier: Sequence[str]) -> str:
     """The note of a row, as the last part of a key."""
     if closed := season.panel.closed:
         return closed
-    if len(group) > 1:
-        unknown = all(pair.state == "noise_unknown" for pair in season.order.inside(group))
-        return "unknown" if unknown else "class"
     if len(season.known.graded) == 1:
         return "only"
-    if first != last:
-        return "beside"
-    return "apart_outcome" if season.known.lacking(OUTCOME, group) else "apart"
+    if len(tier) == 1:
+        return "ranked_outcome" if season.known.lacking(OUTCOME, tier) else "ranked"
+    inside = [season.orders.pair(AGGREGATE, *pair).row for pair in combinations(tier, 2)]
+    if not any(row.testable for row in inside):
+        return "periods"
+    return "unknown" if all(row.unresolved == "noise-unknown" for row in inside) else "tier"

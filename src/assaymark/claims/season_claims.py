@@ -1,273 +1,367 @@
-"""Verdicts on the order of a season's agents: its boundaries, its classes, agents without a place, and single pairs."""
+"""Verdicts on the ranking of a season's agents: first ranks, pairs, and pairs within the margin.
+
+The order procedure is that of studies, over the periods of the season. Two things are a season's own. A gap of totals
+that noise alone makes, or that points the other way, is no order whatever the p-value over periods. And totals that are
+made of different parts are compared with a condition.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import combinations, pairwise, product
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from typing import Final
 
-from assaymark.claims.messages import Said, said
-from assaymark.claims.season_index import COMPOSITE, EFFICIENCY, OUTCOME, SeasonIndex
-from assaymark.claims.season_orders import PairState, SeasonOrder, SeasonPair
-from assaymark.claims.season_panel import SeasonPanel
+from assaymark.claims.biases import Finding, clusters_of, length_of, other_judges_of, own_family_of
+from assaymark.claims.candidates import direction, first_claim, kind_of, pair_claim, within_claim
+from assaymark.claims.fields import Fields
+from assaymark.claims.messages import Said, Value, english, said
+from assaymark.claims.orders import Orders, Standing, orders_of
+from assaymark.claims.rules import Rules, other_margins, other_tests
+from assaymark.claims.season_index import COMPOSITE, EFFICIENCY, OUTCOME, SeasonGates, SeasonIndex
+from assaymark.claims.season_panel import SeasonPanel, season_panel
 from assaymark.claims.season_types import SeasonVerdict
-from assaymark.claims.season_words import claim_of, count, graded_verdict, p_said
-from assaymark.records import StabilityStatus
+from assaymark.claims.season_words import count, p_said, season_verdict
+from assaymark.claims.standing import Evidence, evidence_of
+from assaymark.metrology.moderated import FEWEST_CLUSTERS
+from assaymark.metrology.serial import FEWEST_CONSECUTIVE
+from assaymark.records import AGGREGATE, Claim, Level, Measurement
 
-_STATES: tuple[PairState, ...] = (
-    "untested", "noise_unknown", "within_noise", "opposite", "not_significant", "one_family", "turned",
-)  # fmt: skip
-
-_NAMED = 3  # pairs that are named where many turn
+_SHOWN: Final = 0.05  # points; less reads as 0.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class SeasonCase:
-    """What a verdict on an order is made of."""
+    """A season with the rules that it is decided by; ``alpha`` is the share of the error rate that orders have."""
 
     known: SeasonIndex
-    panel: SeasonPanel
-    order: SeasonOrder
+    gates: SeasonGates
+    alpha: float
     plan_hash: str
+
+    @cached_property
+    def panel(self) -> SeasonPanel:
+        """What the panel permits."""
+        return season_panel(self.known, self.gates)
+
+    @cached_property
+    def rules(self) -> Rules:
+        """The rules of the plan."""
+        return self.gates.of_orders(self.alpha)
+
+    @cached_property
+    def orders(self) -> Orders:
+        """Every pair under the rules of the plan."""
+        return orders_of(self.known.orders, self.rules)
+
+    def contrast(self, one: str, two: str) -> Measurement:
+        """The difference of two agents over periods."""
+        return self.known.orders.contrast(AGGREGATE, one, two).measurement
+
+    @cached_property
+    def periods(self) -> int:
+        """Common periods that a pair needs for a test."""
+        item = self.known.orders.get("order.autocorrelation", dimension=AGGREGATE)
+        serial = item is None or item.detail.get("order") == "consecutive"
+        return FEWEST_CONSECUTIVE if serial else FEWEST_CLUSTERS
+
+    @cached_property
+    def judges(self) -> int:
+        """How many judges graded periods."""
+        item = self.known.orders.get("panel.families")
+        return 0 if item is None else item.n
+
+    def variants(self, kind: str) -> Iterator[tuple[str, SeasonGates, Rules]]:
+        """The other rules under which a claim is decided again."""
+        gates, rules = self.gates, self.rules
+        yield "kappa cut-offs 0.5 and 0.25", replace(gates, publish=0.5, halt=0.25), rules
+        if self.known.kappa is not None and self.known.kappa.low is not None:
+            yield "lower bound of kappa", replace(gates, kappa="lower"), rules
+        others: Mapping[str, Rules] = {}
+        if kind == "within":
+            others = other_margins(rules)
+        elif kind != "band":
+            others = other_tests(rules, self.known.orders.measured_tests(), dimensions=False)
+        for name, other in others.items():
+            yield name, gates, other
 
 
 def order_verdicts(season: SeasonCase) -> list[SeasonVerdict]:
-    """Boundaries from high to low, classes, and agents without a place."""
-    order = season.order
-    ties = [_tie(season, group) for group in order.groups if len(group) > 1]
-    unplaced = [_unplaced(season, agent) for agent in order.unplaced]
-    return [*_cuts(season), *ties, *unplaced, *(_ungraded(season, agent) for agent in season.known.ungraded)]
+    """First ranks by name, pairs by name, and pairs within the margin."""
+    agents = season.known.orders.agents
+    if len(agents) < 2:
+        return []
+    pairs = [direction(AGGREGATE, *pair, season.known.orders) for pair in combinations(agents, 2)]
+    claims = [first_claim(AGGREGATE, agent, len(agents)) for agent in agents]
+    claims += [pair_claim(AGGREGATE, *pair) for pair in pairs]
+    claims += [within_claim(*pair, season.gates.margin) for pair in pairs]
+    return [_verdict(season, claim) for claim in claims]
 
 
-def pair_verdicts(season: SeasonCase) -> list[SeasonVerdict]:
-    """Every pair by name. What is withheld of one names no direction."""
-    return [_above(season, season.order.between(*two)) for two in combinations(sorted(season.known.graded), 2)]
-
-
-# --- boundaries -----------------------------------------------------------------------------------------------------
-
-
-def _cuts(season: SeasonCase) -> Iterator[SeasonVerdict]:
-    """Between every two groups that follow each other; and where one agent alone has a place, its end of the table."""
-    order, n = season.order, len(season.known.graded)
-    for upper, lower in pairwise(order.groups):
-        yield _cut(season, upper, lower)
-    if len(order.groups) == 1 and len(order.groups[0]) == 1 and order.unplaced:
-        group, others = order.groups[0], tuple(sorted(order.unplaced))
-        if order.places(group) == (1, 1):
-            yield _cut(season, group, others)
-        elif order.places(group) == (n, n):
-            yield _cut(season, others, group)
-
-
-def _cut(season: SeasonCase, upper: tuple[str, ...], lower: tuple[str, ...]) -> SeasonVerdict:
-    statement, pairs = _cut_said(season, upper, lower)
-    closest = max(pairs, key=lambda pair: (pair.p, -pair.gap, pair.high, pair.low))
-    claim = claim_of(
-        "cut",
+def _verdict(season: SeasonCase, claim: Claim) -> SeasonVerdict:
+    fields = _fields(season, claim, season.gates, season.rules)
+    kind = kind_of(claim)
+    scope = _scope(season, fields)
+    statement, withheld = _statement(season, claim, fields, scope)
+    panel = season.panel
+    own = [*_evidence_said(season, claim, fields), *_bias_reasons(fields), *_no_outcomes(season.known)]
+    # What closes every claim comes first, but for a claim that the judges themselves contradict.
+    gate_first = not panel.claimable and fields.evidence.status != "judge-dependent"
+    conditions: list[tuple[str, Said]] = [*panel.conditions] if fields.level == "qualified" else []
+    conditions += _conditions(season, fields)
+    fragility: dict[str, Level] = {
+        name: _fields(season, claim, gates, rules).level for name, gates, rules in season.variants(kind)
+    }
+    return season_verdict(
+        "above" if kind == "pair" else kind,  # type: ignore[arg-type]  # orders are of three kinds
+        replace(fields, claim=replace(claim, statement=english().render(statement))),
         statement,
-        (*upper, *lower),
-        asserts_order=True,
-        labels={"upper": "+".join(upper), "lower": "+".join(lower)},
-    )
-    return graded_verdict(
-        "cut",
-        claim,
-        statement,
-        season.panel,
         season.plan_hash,
-        stability="stable",
-        reasons=(_firm_said(closest, len(pairs)), *_no_outcomes(season.known)),
-        rests=[pair.contrast.id for pair in pairs],
-        reserves=_reserves(season.known, (*upper, *lower)),
-        withheld=said("claim.withheld.order", agents=(*upper, *lower)),
+        reasons=(*panel.reasons, *own) if gate_first else (*own, *panel.reasons),
+        conditions=conditions,
+        withheld=withheld,
+        fragility=fragility,
     )
 
 
-def _cut_said(season: SeasonCase, upper: tuple[str, ...], lower: tuple[str, ...]) -> tuple[Said, list[SeasonPair]]:
-    """What a boundary says, and the pairs it rests on: who scores highest or lowest is compared with everybody."""
-    order, n = season.order, len(season.known.graded)
-    for key, group, ends in (("highest", upper, (1, 1)), ("lowest", lower, (n, n))):
-        if n > 2 and len(group) == 1 and group in order.groups and order.places(group) == ends:
-            pairs = [order.between(group[0], other) for other in season.known.graded if other != group[0]]
-            return said(f"claim.says.{key}", agent=group[0], count=count(n)), pairs
-    pairs = [order.between(*two) for two in product(upper, lower)]
-    return said("claim.says.above", upper=upper, lower=lower, n=len(upper)), pairs
-
-
-def _firm_said(pair: SeasonPair, n: int) -> Said:
-    """Why an order stands; of several differences the closest is named."""
-    return said(
-        "claim.reason.cut",
-        n=n,
-        high=pair.high,
-        low=pair.low,
-        gap=pair.gap,
-        floor=pair.floor or 0.0,
-        periods=pair.contrast.n,
-        value=pair.contrast.value or 0.0,
-        p=p_said(pair.p),
+def _fields(season: SeasonCase, claim: Claim, gates: SeasonGates, rules: Rules) -> Fields:
+    """The fields of a claim about orders under some rules."""
+    orders = season.known.orders
+    panel = season.panel if gates is season.gates else season_panel(season.known, gates)
+    evidence = evidence_of(claim, orders, rules)
+    findings = [own_family_of(claim, evidence, orders, rules), length_of(claim, evidence, orders, rules)]
+    if claim.asserts_order:
+        findings.append(other_judges_of(claim, evidence, orders, rules))
+        findings += reserves(season.known, _compared(claim, evidence))
+    findings += clusters_of(claim, evidence, orders)
+    findings += hindsight(gates)
+    return Fields(
+        claim, panel.agreement, evidence, panel.adversarial, panel.instruments, tuple(findings), gates.preregistered
     )
 
 
-def _reserves(known: SeasonIndex, agents: Iterable[str]) -> tuple[Said, ...]:
+def _compared(claim: Claim, evidence: Evidence) -> tuple[str, ...]:
+    """The agents that a claim compares."""
+    return tuple(
+        sorted({*claim.subjects, *(name for pair in evidence.pairs for name in (pair.row.high, pair.row.low))})
+    )
+
+
+def reserves(known: SeasonIndex, agents: Iterable[str]) -> Iterator[Finding]:
     """Agents whose totals are made of other parts than those they are compared with."""
     names = tuple(sorted(agents))
-    found = []
     for key, lacking in (
         ("outcome", known.lacking(OUTCOME, names)),
         ("timing", known.lacking(EFFICIENCY, names)),
     ):
         if lacking and len(lacking) < len(names):
-            found.append(said(f"claim.condition.{key}", agents=lacking))
-    part = known.lacking(COMPOSITE, names)
-    return (*found, *((said("claim.condition.part", agents=part),) if part else ()))
+            yield reserve("different-totals", said(f"claim.condition.{key}", agents=lacking))
+    if part := known.lacking(COMPOSITE, names):
+        yield reserve("missing-replies", said("claim.condition.part", agents=part))
+
+
+def hindsight(gates: SeasonGates) -> Iterator[Finding]:
+    """Why authors may have known what came next."""
+    for text in gates.hindsight:
+        yield reserve("hindsight", text)
+
+
+def reserve(name: str, text: Said) -> Finding:
+    """A condition with which no claim is a headline."""
+    return Finding("score", name, "qualified", values={"said": (name, text)})
+
+
+# --- sentences --------------------------------------------------------------------------------------------------------
+
+
+def _statement(season: SeasonCase, claim: Claim, fields: Fields, scope: Said | str) -> tuple[Said, Said]:
+    """What a claim says, and what it is about where it is not supported."""
+    kind, names = kind_of(claim), tuple(sorted(claim.subjects))
+    if kind == "first":
+        agent, agents = claim.subjects[0], count(len(season.known.orders.agents))
+        statement = said("claim.says.first", agent=agent, count=agents, scope=scope)
+        return statement, said("claim.withheld.first", agent=agent)
+    if kind == "pair":
+        high, low = claim.subjects
+        return said("claim.says.above", high=high, low=low, scope=scope), said("claim.withheld.order", agents=names)
+    one, two = names
+    gap = "" if fields.level == "no-claim" else _gap_said(season.contrast(one, two), one)
+    statement = said("claim.says.within", one=one, two=two, margin=season.gates.margin, gap=gap)
+    return statement, said("claim.withheld.within", agents=names)
+
+
+def _gap_said(item: Measurement, first: str) -> Said | str:
+    """A difference from the first name to the second, with the interval that tests of equivalence go with."""
+    ends = item.detail.get("equivalence_interval")
+    if item.value is None or ends is None:
+        return ""
+    turn = 1.0 if item.labels["high"] == first else -1.0
+    low, high = sorted(turn * end for end in ends)
+    level = 100 * (2 * (item.level or 0.95) - 1)
+    return said("claim.says.within_gap", value=turn * item.value, level=level, low=low, high=high)
+
+
+def _scope(season: SeasonCase, fields: Fields) -> Said | str:
+    """Whose scores a ranking is about: these judges', unless it holds for others like them."""
+    if fields.state("other_judges") == "yes" or not season.judges:
+        return ""
+    return said("claim.scope", n=season.judges)
+
+
+def _evidence_said(season: SeasonCase, claim: Claim, fields: Fields) -> Iterator[Said]:
+    """Why a claim has evidence, or what it lacks first."""
+    evidence, kind = fields.evidence, kind_of(claim)
+    if not season.known.orders.families:
+        yield said("claim.reason.one_family")
+    elif kind == "within":
+        yield _within_said(season, evidence.pairs[0], evidence)
+    elif kind == "pair":
+        yield _pair_said(season, evidence.pairs[0], supported=fields.level != "no-claim")
+    else:
+        yield _first_said(season, claim.subjects[0], evidence)
+
+
+def _pair_said(season: SeasonCase, pair: Standing, *, supported: bool) -> Said:
+    item, row = season.contrast(pair.row.high, pair.row.low), pair.row
+    numbers: dict[str, Value] = {"p": p_said(pair.plain), "needed": season.orders.level(AGGREGATE)}
+    one, two = sorted((row.high, row.low))
+    if not row.testable:
+        periods = int(item.detail.get("clusters", 0))
+        return said("claim.reason.untested", one=one, two=two, n=periods, needed=season.periods)
+    if row.unresolved:
+        floor = item.detail.get("noise_floor")
+        return said(f"claim.reason.{row.unresolved.replace('-', '_')}", one=one, two=two, floor=float(floor or 0.0))
+    if not pair.published & {"plain", "gated"}:
+        return said("claim.reason.unresolved", **numbers)
+    if pair.stability.state != "stable":
+        return _dropped_said(pair)
+    if not supported:
+        return said("claim.reason.resolved", **numbers)
+    return said(
+        "claim.reason.supported",
+        periods=int(item.detail["clusters"]),
+        value=item.value or 0.0,
+        ends="" if item.low is None or item.high is None else said("claim.reason.points", low=item.low, high=item.high),
+        gap=float(item.detail.get("totals_gap", 0.0)),
+        floor=float(item.detail.get("noise_floor") or 0.0),
+        **numbers,
+    )
+
+
+def _dropped_said(pair: Standing) -> Said:
+    """What leaving out a judge family takes away."""
+    state = pair.stability.state.replace("-", "_")
+    families = pair.stability.families
+    return said(f"claim.reason.{state}", families=families, n=len(families))
+
+
+def _first_said(season: SeasonCase, agent: str, evidence: Evidence) -> Said:
+    untested = [pair for pair in evidence.pairs if not pair.row.testable]
+    if untested:
+        others = tuple(sorted(_other(pair, agent) for pair in untested))
+        return said("claim.reason.untested_first", agent=agent, agents=others)
+    unresolved = [pair for pair in evidence.pairs if pair.row.unresolved or not pair.published & {"plain", "gated"}]
+    behind = [pair for pair in evidence.pairs if pair.row.low == agent]
+    if not evidence.published or unresolved or behind:
+        return said("claim.reason.no_lead")
+    shaken = [pair for pair in evidence.pairs if pair.stability.state != "stable"]
+    if shaken:
+        return said("claim.reason.against", other=_other(shaken[0], agent), why=_dropped_said(shaken[0]))
+    worst = max(pair.plain for pair in evidence.pairs)
+    level = season.orders.level(AGGREGATE)
+    return said("claim.reason.lead", n=len(evidence.pairs), p=p_said(worst), needed=level)
+
+
+def _other(pair: Standing, agent: str) -> str:
+    return pair.row.low if pair.row.high == agent else pair.row.high
+
+
+def _within_said(season: SeasonCase, pair: Standing, evidence: Evidence) -> Said:
+    if not pair.row.testable:
+        return _pair_said(season, pair, supported=False)
+    state = "open" if not pair.within else "lost" if evidence.status != "stable" else "shown"
+    families = tuple(
+        name for name in season.known.orders.families if not _stays_within(season, name, pair.row.high, pair.row.low)
+    )
+    return said(
+        f"claim.reason.within.{state}",
+        margin=season.gates.margin,
+        p=p_said(pair.p_within),
+        needed=season.rules.alpha,
+        families=families,
+        n=len(families),
+    )
+
+
+def _stays_within(season: SeasonCase, family: str, one: str, two: str) -> bool:
+    item = season.known.orders.drops.get((AGGREGATE, family, frozenset((one, two))))
+    return item is not None and item.value is not None and abs(item.value) < season.gates.margin
+
+
+def _bias_reasons(fields: Fields) -> Iterator[Said]:
+    """What a bias test found, also where another field already stops the claim; never with the size of a gap."""
+    for one in fields.findings:
+        if one.state == "rests-on-own-family":
+            yield said("claim.reason.own_family.rests", p=p_said(one.values["p"]), needed=one.values["needed"])
+        elif one.state == "turns-without-own-family":
+            yield said("claim.reason.own_family.turns")
+        elif one.state == "no-disinterested-judge":
+            yield said("claim.condition.own_family", n=len(fields.evidence.pairs))
+        elif _may_be_length(one) and (fields.claim.asserts_order or fields.evidence.published):
+            yield _length_said(one, fields, sized=False)
+
+
+def _conditions(season: SeasonCase, fields: Fields) -> Iterator[tuple[str, Said]]:
+    """What has to be said with a supported claim, in a fixed order."""
+    for one in fields.findings:
+        if one.state == "no-disinterested-judge":
+            yield "own-family", said("claim.condition.own_family", n=len(fields.evidence.pairs))
+        elif one.field == "length":
+            if _may_be_length(one):
+                yield "length", _length_said(one, fields, sized=True)
+            if any(condition.id == "overlap" for condition in one.conditions):
+                yield "overlap", said("claim.condition.overlap")
+        elif one.field == "other_judges" and one.cap is not None:
+            yield "other-judges", said("claim.condition.other_judges")
+        elif one.field == "clusters":
+            numbers = {name: value for name, value in one.values.items() if name != "n"}
+            periods = {"periods": one.values["n"]} if "n" in one.values else {}
+            name = one.conditions[0].id
+            yield name, said(f"claim.condition.{name.replace('-', '_')}", **numbers, **periods)
+        elif one.field == "score":
+            yield one.values["said"]
+    if fields.evidence.state == "ordered-by-less-than-the-margin" and fields.claim.asserts_order:
+        yield "small-gap", said("claim.condition.small_gap", margin=season.gates.margin)
+
+
+def _may_be_length(one: Finding) -> bool:
+    return one.field == "length" and any(condition.id == "length" for condition in one.conditions)
+
+
+def _length_said(one: Finding, fields: Fields, *, sized: bool) -> Said:
+    """How the length of texts may explain a difference; without its size for a claim that is not supported."""
+    if kind_of(fields.claim) == "within":
+        names = tuple(sorted(fields.claim.subjects))
+        return said("claim.condition.length.within", agents=names)
+    item: Measurement | None = one.values.get("item")
+    if item is None:
+        return said("claim.condition.length.all", p=p_said(max(pair.headline for pair in fields.evidence.pairs)))
+    lead = said(f"claim.condition.length.{'is' if one.state == 'length' else 'may'}")
+    gap, slope, raw = (float(item.detail.get(name) or 0.0) for name in ("gap", "slope", "raw"))
+    if slope == 0.0:
+        return said("claim.condition.length.same", lead=lead)
+    high, low = item.labels["high"], item.labels["low"]
+    longer, other = (high, low) if gap > 0 else (low, high)
+    style: dict[str, Value] = {"lead": lead, "longer": longer, "other": other, "times": 2.0 ** abs(gap)}
+    if not sized:
+        return said("claim.condition.length.more", **style)
+    if slope * gap < _SHOWN:
+        return said("claim.condition.length.unresolved", p=p_said(float(item.detail["p"])), **style)
+    return said("claim.condition.length.explains", slope=slope, explained=slope * gap, raw=raw, **style)
 
 
 def _no_outcomes(known: SeasonIndex) -> tuple[Said, ...]:
-    """Where no agent has an outcome all totals are made alike, which is a reason and no reserve."""
+    """Where no agent has an outcome all totals are made alike, which is a reason and no condition."""
     none = known.graded and set(known.lacking(OUTCOME, known.graded)) == set(known.graded)
     return (said("claim.reason.outcomes_none"),) if none else ()
-
-
-# --- classes --------------------------------------------------------------------------------------------------------
-
-
-def _tie(season: SeasonCase, group: Sequence[str]) -> SeasonVerdict:
-    inside = season.order.inside(group)
-    firm = sum(pair.state == "firm" for pair in inside)
-    statement = said("claim.says.tie_but" if firm else "claim.says.tie", agents=tuple(group), n=firm)
-    return graded_verdict(
-        "tie",
-        claim_of("tie", statement, group),
-        statement,
-        season.panel,
-        season.plan_hash,
-        stability="tie-class",
-        reasons=_tie_reasons(inside),
-        rests=[pair.contrast.id for pair in inside],
-        conditions=(_class_condition(inside),),
-        withheld=said("claim.withheld.order", agents=tuple(group)),
-    )
-
-
-def _tie_reasons(inside: Sequence[SeasonPair]) -> list[Said]:
-    """How many pairs have no order, by what keeps it from standing."""
-    counts = Counter(pair.state for pair in inside)
-    floor = max((pair.floor for pair in inside if pair.state == "within_noise" and pair.floor is not None), default=0.0)
-    return [
-        said(f"claim.reason.tie.{state}", n=counts[state], all=len(inside), floor=floor)
-        for state in _STATES
-        if counts[state]
-    ]
-
-
-def _class_condition(inside: Sequence[SeasonPair]) -> Said:
-    """What has to be said with a class: its floor where that is all there is to it."""
-    states = {pair.state for pair in inside}
-    if states == {"within_noise"}:
-        return said("claim.condition.class_floor", floor=max(pair.floor or 0.0 for pair in inside))
-    return said("claim.condition.class_unknown" if states == {"noise_unknown"} else "claim.condition.class")
-
-
-# --- agents without a place -----------------------------------------------------------------------------------------
-
-
-def _unplaced(season: SeasonCase, agent: str) -> SeasonVerdict:
-    known, pairs = season.known, season.order.unplaced[agent]
-    low, high = known.detail(agent, "low"), known.detail(agent, "high")
-    turns = [
-        said(
-            "claim.reason.turns_against",
-            other=pair.low if pair.high == agent else pair.high,
-            gap=pair.gap,
-            judges=pair.turned[0],
-        )
-        for pair in sorted(pairs, key=lambda pair: (-pair.gap, pair.high, pair.low))[:_NAMED]
-    ]
-    if more := len(pairs) - len(turns):
-        turns.append(said("claim.reason.turns_more", n=more))
-    return _no_place(
-        season,
-        agent,
-        stability="judge-dependent",
-        reasons=(said("claim.reason.spread", spread=high - low, low=low, high=high), *turns),
-        rests=(known.totals[agent].id, *(pair.contrast.id for pair in pairs)),
-    )
-
-
-def _ungraded(season: SeasonCase, agent: str) -> SeasonVerdict:
-    rests = (season.known.totals[agent].id,)
-    return _no_place(season, agent, stability="stable", reasons=(said("claim.reason.ungraded"),), rests=rests)
-
-
-def _no_place(
-    season: SeasonCase, agent: str, *, stability: StabilityStatus, reasons: Iterable[Said], rests: Iterable[str]
-) -> SeasonVerdict:
-    known = season.known
-    statement = said("claim.says.placed", agent=agent, count=count(len(known.graded) + len(known.ungraded)))
-    return graded_verdict(
-        "unplaced",
-        claim_of("unplaced", statement, (agent,), asserts_order=True),
-        statement,
-        season.panel,
-        season.plan_hash,
-        stability=stability,
-        reasons=reasons,
-        rests=rests,
-        withheld=said("claim.withheld.placed", agent=agent),
-        permitted=False,
-    )
-
-
-# --- pairs ----------------------------------------------------------------------------------------------------------
-
-
-def _above(season: SeasonCase, pair: SeasonPair) -> SeasonVerdict:
-    statement = said("claim.says.above", upper=(pair.high,), lower=(pair.low,), n=1)
-    claim = claim_of(
-        "above",
-        statement,
-        (pair.high, pair.low),
-        scope="pairwise-contrast",
-        asserts_order=True,
-        labels={"high": pair.high, "low": pair.low},
-    )
-    stability: StabilityStatus = "stable"
-    if pair.state != "firm":
-        stability = "judge-dependent" if pair.state in ("turned", "one_family") else "tie-class"
-    return graded_verdict(
-        "above",
-        claim,
-        statement,
-        season.panel,
-        season.plan_hash,
-        stability=stability,
-        reasons=_pair_reasons(pair),
-        rests=(pair.contrast.id,),
-        reserves=_reserves(season.known, (pair.high, pair.low)),
-        withheld=said("claim.withheld.order", agents=tuple(sorted((pair.high, pair.low)))),
-    )
-
-
-def _pair_reasons(pair: SeasonPair) -> tuple[Said, ...]:
-    """Why the order of a pair stands, or the first thing that keeps it from standing."""
-    if pair.state == "firm":
-        return (_firm_said(pair, 1),)
-    if pair.state == "turned":
-        return tuple(said("claim.reason.turned", judges=judges) for judges in pair.turned)
-    value = pair.contrast.value or 0.0
-    return (
-        said(
-            f"claim.reason.{pair.state}",
-            high=pair.high,
-            low=pair.low,
-            gap=pair.gap,
-            floor=pair.floor or 0.0,
-            periods=pair.contrast.n,
-            value=abs(value) if pair.state == "opposite" else value,
-            p=p_said(pair.p),
-            alpha=pair.alpha,
-        ),
-    )

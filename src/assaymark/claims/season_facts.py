@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from assaymark.claims.biases import Finding
+from assaymark.claims.fields import Fields
 from assaymark.claims.messages import Said, english, said
+from assaymark.claims.season_claims import SeasonCase, hindsight, reserve
 from assaymark.claims.season_index import COMPOSITE, EXCESS, SeasonGates, SeasonIndex
-from assaymark.claims.season_panel import SeasonPanel
+from assaymark.claims.season_panel import season_panel
 from assaymark.claims.season_types import SeasonVerdict
-from assaymark.claims.season_words import claim_of, graded_verdict, judges_words, p_said
+from assaymark.claims.season_words import claim_of, judges_words, p_said, season_verdict
+from assaymark.claims.standing import Evidence
 from assaymark.metrology.contrasts import holm
-from assaymark.records import Level, Measurement, StabilityStatus, Verdict
+from assaymark.records import Claim, Measurement
 
 RETURN = "return"
 """What comparisons with a baseline are about."""
@@ -19,16 +23,17 @@ RETURN = "return"
 # --- bands ------------------------------------------------------------------------------------------------------------
 
 
-def band_verdicts(known: SeasonIndex, panel: SeasonPanel, plan_hash: str) -> list[SeasonVerdict]:
+def band_verdicts(season: SeasonCase) -> list[SeasonVerdict]:
     """For every graded agent whether its band may be named.
 
     It may where all its judges and its total name one band. It is no headline where noise alone reaches a boundary, or
-    where nobody knows how far noise reaches.
+    where the noise is unknown.
     """
-    return [_band(agent, known, panel, plan_hash) for agent in sorted(known.graded)]
+    return [_band(season, agent) for agent in sorted(season.known.graded)]
 
 
-def _band(agent: str, known: SeasonIndex, panel: SeasonPanel, plan_hash: str) -> SeasonVerdict:
+def _band(season: SeasonCase, agent: str) -> SeasonVerdict:
+    known, panel = season.known, season.panel
     item = known.totals[agent]
     detail = item.detail
     judges = int(detail["judges"])
@@ -39,18 +44,30 @@ def _band(agent: str, known: SeasonIndex, panel: SeasonPanel, plan_hash: str) ->
         band=said(f"claim.band.{detail['band']}"),
         judges=judges_words(judges),
     )
-    return graded_verdict(
+    claim = claim_of("band", statement, (agent,))
+    fields = _band_fields(season, claim, season.gates, agreed=agreed)
+    own = (_band_reason(known, agent, agreed=agreed),) if judges > 1 else ()
+    conditions = [*panel.conditions] if fields.level == "qualified" else []
+    return season_verdict(
         "band",
-        claim_of("band", statement, (agent,)),
+        fields,
         statement,
-        panel,
-        plan_hash,
-        stability="stable" if agreed else "judge-dependent",
-        reasons=(_band_reason(known, agent, agreed=agreed),) if judges > 1 else (),
-        rests=(item.id,),
-        reserves=_band_reserves(known, agent),
+        season.plan_hash,
+        reasons=(*panel.reasons, *own) if not panel.claimable and agreed else (*own, *panel.reasons),
+        conditions=[*conditions, *(one.values["said"] for one in fields.findings)],
         withheld=said("claim.withheld.band", agent=agent),
+        fragility={
+            name: _band_fields(season, claim, gates, agreed=agreed).level for name, gates, _ in season.variants("band")
+        },
     )
+
+
+def _band_fields(season: SeasonCase, claim: Claim, gates: SeasonGates, *, agreed: bool) -> Fields:
+    (agent,) = claim.subjects
+    panel = season.panel if gates is season.gates else season_panel(season.known, gates)
+    evidence = Evidence("stable" if agreed else "judge-dependent", "", (season.known.totals[agent].id,))
+    findings = (*_band_reserves(season.known, agent), *hindsight(gates))
+    return Fields(claim, panel.agreement, evidence, panel.adversarial, panel.instruments, findings, gates.preregistered)
 
 
 def _band_reason(known: SeasonIndex, agent: str, *, agreed: bool) -> Said:
@@ -69,28 +86,29 @@ def _band_reason(known: SeasonIndex, agent: str, *, agreed: bool) -> Said:
     return said("claim.reason.band.contested", **numbers, **words)
 
 
-def _band_reserves(known: SeasonIndex, agent: str) -> tuple[Said, ...]:
+def _band_reserves(known: SeasonIndex, agent: str) -> list[Finding]:
     """Noise that reaches a boundary or is unknown, and judges that gave no grade."""
     reach, margin = known.totals[agent].detail.get("reach"), known.detail(agent, "margin")
     part = known.lacking(COMPOSITE, [agent])
-    missing = (said("claim.condition.part", agents=part),) if part else ()
+    missing = [reserve("missing-replies", said("claim.condition.part", agents=part))] if part else []
     if reach is None:
-        return (said("claim.condition.band_unknown"), *missing)
+        return [reserve("noise", said("claim.condition.band_unknown")), *missing]
     if float(reach) >= margin:
-        return (said("claim.condition.band_noise", reach=float(reach), margin=margin), *missing)
+        return [reserve("noise", said("claim.condition.band_noise", reach=float(reach), margin=margin)), *missing]
     return missing
 
 
 # --- baselines --------------------------------------------------------------------------------------------------------
 
 
-def return_verdicts(known: SeasonIndex, gates: SeasonGates, alpha: float, plan_hash: str) -> list[SeasonVerdict]:
-    """Which agents earned more than the baseline; those of whom it may not be said together in one verdict.
+def return_verdicts(season: SeasonCase) -> list[SeasonVerdict]:
+    """Which agents earned more than the baseline; all others together in one verdict.
 
     Grades play no part here, so agreement and controls are not judged. A season is one path, so none is a headline.
     """
+    gates, alpha = season.gates, season.alpha
     items = sorted(
-        (one for one in known.named(EXCESS) if one.labels["baseline"] == gates.baseline), key=lambda one: one.id
+        (one for one in season.known.named(EXCESS) if one.labels["baseline"] == gates.baseline), key=lambda one: one.id
     )
     if not items:
         return []
@@ -102,13 +120,12 @@ def return_verdicts(known: SeasonIndex, gates: SeasonGates, alpha: float, plan_h
     ]
     chosen = {one.id for one, _ in cleared}
     rest = [one for one in items if one.id not in chosen]
-    found = [_beats(one, p, gates, plan_hash) for one, p in cleared]
-    return [*found, *([_none_beats(rest, gates.baseline, plan_hash, other=bool(found))] if rest else [])]
+    found = [_beats(season, one, p) for one, p in cleared]
+    return [*found, *([_none_beats(season, rest, other=bool(found))] if rest else [])]
 
 
-def _beats(item: Measurement, p: float, gates: SeasonGates, plan_hash: str) -> SeasonVerdict:
-    agent, baseline = item.labels["agent"], gates.baseline
-    statement = said("claim.says.beats", agent=agent, baseline=_baseline(baseline))
+def _beats(season: SeasonCase, item: Measurement, p: float) -> SeasonVerdict:
+    agent, baseline = item.labels["agent"], season.gates.baseline
     reason = said(
         "claim.reason.beats.cleared",
         value=100 * (item.value or 0.0),
@@ -117,34 +134,23 @@ def _beats(item: Measurement, p: float, gates: SeasonGates, plan_hash: str) -> S
         p=p_said(p),
         whole=100 * float(item.detail["whole"]),
     )
-    conditions = (said("claim.condition.path", days=item.n), *gates.hindsight)
-    return _fact(
-        statement, (agent,), baseline, (reason,), [item.id], plan_hash, level="qualified", conditions=conditions
-    )
+    path = reserve("one-path", said("claim.condition.path", days=item.n))
+    findings = (path, *hindsight(season.gates))
+    statement = said("claim.says.beats", agent=agent, baseline=_baseline(baseline))
+    return _fact(season, statement, (agent,), reason, [item.id], findings, withheld=statement)
 
 
-def _none_beats(items: Sequence[Measurement], baseline: str, plan_hash: str, *, other: bool) -> SeasonVerdict:
+def _none_beats(season: SeasonCase, items: Sequence[Measurement], *, other: bool) -> SeasonVerdict:
     """That no (other) agent can be said to have earned more."""
     key = "beats_other" if other else "beats_any"
     agents = tuple(one.labels["agent"] for one in items)
-    tested = [one for one in items if one.value is not None]
     days = max(one.n for one in items)
-    reason = (
-        said("claim.reason.beats.any", days=days, agents=agents)
-        if tested
-        else said("claim.reason.beats.no_days", days=days)
-    )
-    named = _baseline(baseline)
-    return _fact(
-        said(f"claim.says.{key}", baseline=named),
-        agents,
-        baseline,
-        (reason,),
-        [one.id for one in items],
-        plan_hash,
-        level="no-claim",
-        withheld=said(f"claim.withheld.{key}", baseline=named),
-    )
+    reason = said("claim.reason.beats.no_days", days=days)
+    if any(one.value is not None for one in items):
+        reason = said("claim.reason.beats.any", days=days, agents=agents)
+    baseline = _baseline(season.gates.baseline)
+    statement, withheld = (said(f"claim.{part}.{key}", baseline=baseline) for part in ("says", "withheld"))
+    return _fact(season, statement, agents, reason, [one.id for one in items], (), withheld=withheld)
 
 
 def _baseline(name: str) -> Said | str:
@@ -154,18 +160,16 @@ def _baseline(name: str) -> Said | str:
 
 
 def _fact(
+    season: SeasonCase,
     statement: Said,
     agents: Sequence[str],
-    baseline: str,
-    reasons: tuple[Said, ...],
+    reason: Said,
     rests: Sequence[str],
-    plan_hash: str,
+    findings: Sequence[Finding],
     *,
-    level: Level,
-    conditions: tuple[Said, ...] = (),
-    withheld: Said | None = None,
+    withheld: Said,
 ) -> SeasonVerdict:
-    """A verdict that rests on no grade."""
+    """A verdict that rests on no grade; without a finding it is not supported."""
     claim = claim_of(
         "beats",
         statement,
@@ -173,19 +177,11 @@ def _fact(
         scope="benchmark",
         dimension=RETURN,
         asserts_order=True,
-        labels={"agents": "+".join(agents), "baseline": baseline},
+        labels={"agents": "+".join(agents), "baseline": season.gates.baseline},
     )
-    stability: StabilityStatus = "stable" if level != "no-claim" else "tie-class"
-    verdict = Verdict(
-        claim=claim,
-        agreement_status="not judged",
-        stability_status=stability,
-        adversarial_status="not judged",
-        publication_level=level,
-        reasons=tuple(map(english().render, reasons)),
-        binding=("score",) if level == "qualified" else ("stability",),
-        measurements=tuple(rests),
-        plan_hash=plan_hash,
-        condition=english().join(conditions) or None,
+    evidence = Evidence("stable" if findings else "tie-class", "", tuple(rests))
+    fields = Fields.unjudged(claim, evidence, findings, preregistered=season.gates.preregistered)
+    conditions = [one.values["said"] for one in findings]
+    return season_verdict(
+        "beats", fields, statement, season.plan_hash, reasons=(reason,), conditions=conditions, withheld=withheld
     )
-    return SeasonVerdict("beats", verdict, statement, reasons, conditions, withheld)

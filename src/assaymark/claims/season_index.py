@@ -1,30 +1,34 @@
-"""What was measured of a season, so that rules can look it up."""
+"""The measurements of a season by what they are about, and the decision rules of its plan."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
 
+from assaymark.claims.evidence import Index, index
 from assaymark.claims.instruments import OnFailure
 from assaymark.claims.messages import Said
-from assaymark.errors import NotMeasurableError
-from assaymark.records import Measurement
+from assaymark.claims.rules import Rules, Test
+from assaymark.records import AGGREGATE, Measurement
 
 TOTAL = "season.total"
 COMPOSITE = "season.composite"
 OUTCOME = "season.outcome"
 EFFICIENCY = "season.efficiency"
-CONTRAST = "season.contrast"
 KAPPA = "season.kappa"
 EXCESS = "season.excess"
 PROBE = "season.author_probe"
 
 ABOVE_CHANCE = "above chance"
+SPAN = 100.0
+"""Points between the ends of a season's scale."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeasonGates:
-    """What the verdicts of a season go by; all of it is in its locked file.
+    """The decision rules of a season; all of them are in its locked file.
 
     Attributes
     ----------
@@ -33,12 +37,22 @@ class SeasonGates:
     publish, halt : float
         Cut-offs of the panel's kappa.
     on_failure : "qualified", "no-claim" or None
-        What a claim may be at most while a judge does not keep its limits; None where no datasheets are demanded.
+        What a claim may be at most while a judge fails its limits; None where no datasheets are demanded.
     baseline : str
         The baseline that agents are compared with.
     hindsight : tuple of Said
         Why the authors of the records may have known what came next. With any of it no claim is a headline, and it is
-        said with each.
+        a condition of each.
+    margin : float
+        Largest difference that counts as none, in points.
+    any_judges : bool
+        Whether a headline has to hold for other judges too.
+    preregistered : bool
+        Whether the plan was locked before its scores were seen.
+    kappa : "point" or "lower"
+        Whether the kappa or the lower end of its interval is held against the cut-offs.
+    test : str
+        Which p-values decide.
     """
 
     alpha: float = 0.05
@@ -47,36 +61,38 @@ class SeasonGates:
     on_failure: OnFailure | None = None
     baseline: str = "equal weight"
     hindsight: tuple[Said, ...] = ()
+    margin: float = 0.075 * SPAN
+    any_judges: bool = False
+    preregistered: bool = True
+    kappa: Literal["point", "lower"] = "point"
+    test: Test = "p"
+
+    def of_orders(self, alpha: float) -> Rules:
+        """The rules that decide orders at their share of the error rate."""
+        return Rules(
+            self.publish, self.halt, alpha, test=self.test, margin=self.margin, any_judges=self.any_judges,
+            on_failure=self.on_failure, preregistered=self.preregistered, span=SPAN,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeasonIndex:
     """The measurements of one season by what they are about.
 
-    ``graded`` are the agents that have a total, by falling total; ``ungraded`` the others. ``contrasts`` are by pair.
+    ``graded`` are the agents that have a total, by falling total; ``ungraded`` the others. ``orders`` has what orders
+    of the graded agents rest on.
     """
 
     measurements: tuple[Measurement, ...]
     graded: tuple[str, ...]
     ungraded: tuple[str, ...]
-    judges: tuple[str, ...]
     totals: Mapping[str, Measurement]
-    contrasts: Mapping[frozenset[str], Measurement]
+    orders: Index
     kappa: Measurement | None
-
-    def total(self, agent: str) -> float:
-        """The total of an agent that was graded."""
-        value = self.totals[agent].value
-        assert value is not None
-        return value
 
     def detail(self, agent: str, name: str) -> float:
         """A number beside an agent's total."""
         return float(self.totals[agent].detail[name])
-
-    def spread(self, agent: str) -> float:
-        """How far an agent's judges are apart, in points."""
-        return self.detail(agent, "high") - self.detail(agent, "low")
 
     def named(self, name: str) -> list[Measurement]:
         """All measurements of a name."""
@@ -89,33 +105,24 @@ class SeasonIndex:
 
 
 def season_index(measurements: Sequence[Measurement]) -> SeasonIndex:
-    """The measurements of one season.
+    """Index the measurements of one season.
 
     Raises
     ------
     NotMeasurableError
         A measurement is there twice, or the contrast of two graded agents is missing.
     """
-    ids = [one.id for one in measurements]
-    if len(set(ids)) < len(ids):
-        twice = next(name for name in ids if ids.count(name) > 1)
-        raise NotMeasurableError(f"the measurements are not of one season: {twice} is there twice")
     totals = {one.labels["agent"]: one for one in measurements if one.name == TOTAL}
     graded = [name for name, one in totals.items() if one.value is not None]
-    contrasts = {
-        frozenset((one.labels["high"], one.labels["low"])): one for one in measurements if one.name == CONTRAST
-    }
+    dropped = sorted({one.labels["dropped"] for one in measurements if one.name == "lofo.contrast"})
     found = SeasonIndex(
         measurements=tuple(measurements),
         graded=tuple(sorted(graded, key=lambda name: (-(totals[name].value or 0.0), name))),
         ungraded=tuple(sorted(set(totals) - set(graded))),
-        judges=tuple(sorted({one.labels["judge"] for one in measurements if one.name == COMPOSITE})),
         totals=totals,
-        contrasts=contrasts,
+        orders=index(measurements, agents=sorted(graded), families=dropped),
         kappa=next((one for one in measurements if one.name == KAPPA), None),
     )
-    for at, high in enumerate(found.graded):
-        for low in found.graded[at + 1 :]:
-            if frozenset((high, low)) not in contrasts:
-                raise NotMeasurableError(f"the contrast of {high} and {low} is missing")
+    for pair in combinations(found.orders.agents, 2):
+        found.orders.contrast(AGGREGATE, *pair)
     return found

@@ -1,4 +1,4 @@
-"""What was decided about a season: verdicts with their sentences by key, and the places that they permit."""
+"""Decided claims of a season: verdicts with their sentences by key, tiers, and the rows of its table."""
 
 from __future__ import annotations
 
@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from assaymark.claims.messages import Said
-from assaymark.records import Verdict
+from assaymark.records import Level, Verdict
 
-SeasonClaimKind = Literal["cut", "tie", "unplaced", "above", "band", "beats"]
+SeasonClaimKind = Literal["first", "above", "within", "band", "beats"]
 """What a claim says.
 
-``cut``: everybody of one group stands above everybody of the next. ``tie``: some agents are one class. ``unplaced``:
-an agent has no place, because it depends on who judges. ``above``: one agent stands above another. ``band``: the band
-of an agent's total. ``beats``: an agent earned more than a baseline.
+``first``: an agent ranks first. ``above``: one agent scores above another. ``within``: two agents score within the
+margin of each other. ``band``: the band of an agent's total. ``beats``: an agent earned more than a baseline.
 """
 
 
@@ -21,8 +20,8 @@ of an agent's total. ``beats``: an agent earned more than a baseline.
 class SeasonVerdict:
     """A verdict, and what it says as sentences that any language can word.
 
-    ``verdict`` holds them in English. ``condition`` is empty where nothing has to be said with the claim; ``withheld``
-    is what a claim that may not be made is about, as a phrase: "Any position for elm."
+    ``verdict`` holds them in English. ``condition`` is empty where the claim needs none; ``withheld`` is what an
+    unsupported claim is about, as a phrase: "A first rank for elm."
     """
 
     kind: SeasonClaimKind
@@ -35,34 +34,34 @@ class SeasonVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an agent stands: first and last place of its class, and in a word why its total is shown or withheld.
+    """The ranks that an agent can have, and in a word why its total is shown or not.
 
-    ``first`` and ``last`` are None for an agent without a place. ``shown`` says whether its total may be printed: it
-    stands alone, and the claim that it does may be made. ``why`` is the note of its row.
+    ``first`` and ``last`` are None for an agent without a total. ``shown`` says whether its total may be printed: its
+    rank is a single one. ``level`` is the weakest verdict that sets its tier apart; ``why`` is the note of its row.
     """
 
     agent: str
     first: int | None
     last: int | None
     shown: bool
-    level: Literal["headline", "qualified", "no-claim"]
+    level: Level
     why: Said
 
 
 @dataclass(frozen=True, slots=True)
 class SeasonVerdicts:
-    """All verdicts in the order in which they are read, and the places in the order of the table.
+    """All verdicts in the order in which they are read, and the rows of the table.
 
-    ``groups`` are the agents between boundaries that may be claimed, from high to low, each in alphabetical order;
-    agents without a place are in none of them.
+    ``tiers`` are the agents between two cuts, from the top, each tier in alphabetical order: a cut runs where every
+    agent above it is claimed above every agent below it. Agents without a total are in no tier.
     """
 
     verdicts: tuple[SeasonVerdict, ...]
-    groups: tuple[tuple[str, ...], ...]
+    tiers: tuple[tuple[str, ...], ...]
     places: tuple[Place, ...]
 
     def place(self, agent: str) -> Place:
-        """The place of an agent.
+        """The row of an agent.
 
         Raises
         ------

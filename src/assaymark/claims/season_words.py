@@ -1,18 +1,18 @@
-"""How verdicts on a season are put together from sentences by key."""
+"""Season verdicts from fields and sentences by key."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from assaymark.claims.fields import LEVELS, Fields
 from assaymark.claims.messages import Said, english, said
-from assaymark.claims.season_panel import SeasonPanel
 from assaymark.claims.season_types import SeasonClaimKind, SeasonVerdict
-from assaymark.records import AGGREGATE, Claim, Level, Scope, StabilityStatus, Verdict, measurement_id
-
-DIMENSION = AGGREGATE
-"""What orders and bands of a season are about: its total."""
+from assaymark.records import AGGREGATE, Claim, Condition, Level, Scope, measurement_id
 
 _LARGEST_WORD = 12
+
+NOT_PREREGISTERED = ("not-preregistered", said("claim.condition.not_preregistered"))
+"""The condition of claims whose plan was locked after scores had been seen."""
 
 
 def count(number: int) -> Said | int:
@@ -29,7 +29,9 @@ def judges_words(number: int) -> Said:
 
 def p_said(p: float) -> Said:
     """A p-value as it is read."""
-    return said("claim.reason.p_small") if p < 0.001 else said("claim.reason.p", p=p)
+    if p < 0.001 or p >= 0.9995:
+        return said("claim.reason.p_small" if p < 0.001 else "claim.reason.p_one")
+    return said("claim.reason.p", p=p)
 
 
 def claim_of(
@@ -38,11 +40,11 @@ def claim_of(
     subjects: Sequence[str],
     *,
     scope: Scope = "aggregate-ranking",
-    dimension: str = DIMENSION,
+    dimension: str = AGGREGATE,
     asserts_order: bool = False,
-    labels: dict[str, str] | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> Claim:
-    """A claim with its statement in English."""
+    """A claim that only seasons make, with its statement in English."""
     return Claim(
         id=measurement_id(f"season.{kind}", labels or {"agents": "+".join(subjects)}),
         scope=scope,
@@ -53,63 +55,33 @@ def claim_of(
     )
 
 
-def graded_verdict(
+def season_verdict(
     kind: SeasonClaimKind,
-    claim: Claim,
+    fields: Fields,
     statement: Said,
-    panel: SeasonPanel,
     plan_hash: str,
     *,
-    stability: StabilityStatus,
     reasons: Iterable[Said],
-    rests: Iterable[str],
-    conditions: Iterable[Said] = (),
-    reserves: Iterable[Said] = (),
+    conditions: Iterable[tuple[str, Said]],
     withheld: Said,
-    permitted: bool = True,
+    fragility: Mapping[str, Level] | None = None,
 ) -> SeasonVerdict:
-    """The verdict on a claim that rests on grades.
-
-    Parameters
-    ----------
-    conditions : sentences
-        Of what the stability field says; said with a qualified claim.
-    reserves : sentences
-        Beyond the three fields: with one of them a claim is qualified at best.
-    permitted : bool
-        False for a claim that nothing in the three fields forbids and that is not to be made all the same.
-    """
-    reserved = (*reserves, *panel.reserves)
-    level = panel.level(stability, asserts_order=claim.asserts_order) if permitted else "no-claim"
-    if level == "headline" and reserved:
-        level = "qualified"
-    binding = panel.binding(level)
-    if stability != "stable" and level != "headline":
-        binding = (*binding, "stability")
-    if (reserved and level == "qualified") or not permitted:
-        binding = (*binding, "score")
-    said_also = (*reserved, *conditions, *panel.conditions) if level == "qualified" else ()
-    # What closes every claim comes first, but for a claim that the judges themselves contradict.
-    gate_first = not panel.claimable and stability != "judge-dependent"
-    told = (*panel.reasons, *reasons) if gate_first else (*reasons, *panel.reasons)
-    verdict = Verdict(
-        claim=claim,
-        agreement_status=panel.agreement,
-        stability_status=stability,
-        adversarial_status=panel.adversarial,
-        publication_level=level,
+    """The verdict of some fields, worded in English and by key; ``conditions`` are left out of an unsupported claim."""
+    supported = fields.level != "no-claim"
+    told = tuple(reasons) if fields.preregistered else (*reasons, NOT_PREREGISTERED[1])
+    more = [] if fields.preregistered else [NOT_PREREGISTERED]
+    kept = [*conditions, *more] if supported else []
+    verdict = fields.verdict(
+        plan_hash,
         reasons=tuple(map(english().render, told)),
-        binding=binding,
-        measurements=tuple(dict.fromkeys((*rests, *panel.measurements))),
-        plan_hash=plan_hash,
-        condition=english().join(said_also) or None,
+        conditions=[Condition(id=name, text=english().render(text)) for name, text in kept],
+        fragility=fragility or {},
     )
-    return SeasonVerdict(kind, verdict, statement, told, said_also, withheld if level == "no-claim" else None)
+    return SeasonVerdict(
+        kind, verdict, statement, told, tuple(text for _, text in kept), None if supported else withheld
+    )
 
 
-def worst(levels: Iterable[Level]) -> Level:
+def weakest(levels: Iterable[Level]) -> Level:
     """The lowest of some levels; a headline of none."""
-    found = set(levels)
-    if "no-claim" in found:
-        return "no-claim"
-    return "qualified" if "qualified" in found else "headline"
+    return min(levels, key=LEVELS.index, default="headline")

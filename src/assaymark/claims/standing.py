@@ -1,306 +1,288 @@
-"""Whether a claim has evidence and survives without any one judge family; what the outside judge decides where not."""
+"""Whether a claim about agents has evidence and survives leaving out each judge family."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, pairwise
+from typing import Any
 
-from assaymark.claims.candidates import kind_of, tie_claim
-from assaymark.claims.evidence import Index
-from assaymark.claims.leaders import levels_above, met_by
-from assaymark.claims.pairs import (
-    Pair,
-    TieClass,
-    classes_of,
-    contains_zero,
-    inherited_words,
-    lost_words,
-    pair_of,
-    probe_words,
-    probed_class,
-)
+from assaymark.claims.candidates import kind_of
+from assaymark.claims.evidence import Directed, Index
+from assaymark.claims.orders import Orders, Standing, orders_of
 from assaymark.claims.rules import Rules, threshold
-from assaymark.claims.words import counted, listing, p_words, signed
-from assaymark.records import Claim, StabilityStatus
+from assaymark.claims.words import agent_words, counted, interval_words, listing, p_words, signed
+from assaymark.metrology.cell_rules import TOLERANCE
+from assaymark.records import Claim, Level, Measurement, PairState, StabilityFinding, StabilityStatus
 
+ONE_FAMILY = "All judges are of one family, so nothing shows that an order holds without any one of them."
 UNTESTED = "significance not tested, as the tables came without contrasts"
+
+_GAP = "{gap}"
+
+_WORST: tuple[StabilityStatus, ...] = ("judge-dependent", "not tested", "tie-class", "stable")
+_WORST_STATE = ("not-measurable", "reversed-without", "rests-on", "stable")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """Whether the claim holds beyond noise and without any one judge family.
+class Evidence:
+    """What supports a claim about agents: its status, why, and the pairs that it compares.
 
-    ``tested`` is False for tables that came without contrasts.
+    ``published`` says which runs of the order procedure publish it. ``gap`` is the difference in words, which only a
+    supported claim may show. ``tested`` is False for tables that came without contrasts.
     """
 
     status: StabilityStatus
     reason: str
     measurements: tuple[str, ...]
+    pairs: tuple[Standing, ...] = ()
+    published: frozenset[str] = frozenset()
+    stability: StabilityFinding | None = None
+    state: PairState | None = None
+    p: float | None = None
+    p_adjusted: float | None = None
+    p_adjusted_headline: float | None = None
+    gap: str = ""
     tested: bool = True
 
+    def reason_at(self, level: Level) -> str:
+        """The reason, with the difference where the claim is supported."""
+        shown = self.gap if level != "no-claim" else ""
+        return self.reason.replace(_GAP, shown)
 
-def standing_of(claim: Claim, known: Index, rules: Rules) -> Standing:
-    """Whether the claim has evidence after Holm, survives the loss of each judge family, or forms a class.
 
-    An order claim needs both evidence and drops: with equal agents a leader survives every drop in most simulated
-    studies, so a contrast that is not significant makes the claim a tie class whatever the drops say. Where it is
-    significant and a drop moves it, the outside judge decides: an interval that contains 0 makes a tie class, also for
-    pairs that are linked to the probed one by unresolved pairs; no interval, or one that excludes 0, leaves the claim
-    dependent on the judges.
+def evidence_of(claim: Claim, known: Index, rules: Rules) -> Evidence:
+    """The evidence of a claim about agents.
+
+    An order needs a difference that the order procedure publishes (on the larger p of the contrast and of the one with
+    judges standing aside for their own family) and that survives leaving out each judge family by sign and
+    significance. Where a drop reverses it, the outside judge decides between a tie and a dependence on the judges.
     """
-    key: Hashable = ("standing", claim.id, claim.statement, rules.evidence)
-    if key not in known.memo:
-        known.memo[key] = _standing(claim, known, rules)
-    found: Standing = known.memo[key]
-    return found
-
-
-def _standing(claim: Claim, known: Index, rules: Rules) -> Standing:
+    if not known.tested(claim.dimension):
+        return _by_levels(claim, known)
+    orders = orders_of(known, rules)
     kind = kind_of(claim)
-    if kind == "pair":
-        return _pair(claim.dimension, claim.subjects[0], claim.subjects[1], known, rules)
     if kind == "first":
-        make = _first if known.tested(claim.dimension) else _first_untested
-        return make(claim.dimension, claim.subjects[0], known, rules)
-    if kind == "ranking":
-        return _ranking(claim.dimension, claim.subjects, known, rules)
-    return _tie(claim, known, rules)
+        return _first(claim, orders, known, rules)
+    pair = orders.pair(claim.dimension, *claim.subjects)
+    return _within(claim, pair, known, rules) if kind == "within" else _above(claim, pair, orders, known, rules)
 
 
 # --- pairs ----------------------------------------------------------------------------------------------------------
 
 
-def _pair(dimension: str, high: str, low: str, known: Index, rules: Rules) -> Standing:
-    pair = pair_of(dimension, high, low, known, rules)
-    tested = known.tested(dimension)
-    if pair.difference is None:
-        return Standing("tie-class", _apart(pair, tested), pair.measurements, tested)
-    if pair.resolution == "no evidence" or pair.high != high:
-        beside = _beside(dimension, pair, known, rules)
-        rests = _with_class(dimension, pair, known, rules)
-        reason = f"{_gap_words(pair, tested)} is not significant: {_p_words(pair, rules)}{beside}."
-        return Standing("tie-class", reason, rests, tested)
-    lead = (
-        f"{_gap_words(pair, tested)} is significant: {p_words(pair.p)} after Holm"
-        if pair.p is not None
-        else (f"{_gap_words(pair, tested)} holds with all judges ({UNTESTED})")
+def _above(claim: Claim, pair: Standing, orders: Orders, known: Index, rules: Rules) -> Evidence:
+    status, reason = _pair_status(claim.dimension, pair, orders, known)
+    return Evidence(
+        status,
+        reason,
+        _rests([pair], claim.dimension, known),
+        (pair,),
+        pair.published,
+        pair.stability if pair.published else None,
+        pair.state,
+        pair.row.p.get(rules.test, 1.0),
+        pair.gated,
+        pair.headline,
+        gap=_gap_words(claim.dimension, pair, known),
     )
-    if pair.resolution == "stable":
-        return Standing("stable", f"{lead}, and it survives the loss of each judge family.", pair.measurements, tested)
-    moved = lost_words(pair.lost) or "no judge family was left out"
-    status, told = _by_probe(dimension, [(high, low)], known, rules)
-    reason = f"{lead}, but it depends on the judges: {moved}{told}."
-    return Standing(status, reason, _with_class(dimension, pair, known, rules), tested)
 
 
-def _apart(pair: Pair, tested: bool) -> str:
-    if tested:
-        return f"{pair.high} and {pair.low} never answered the same question, and no order goes through third agents."
-    return f"One of {pair.high} and {pair.low} has no level."
+def _pair_status(dimension: str, pair: Standing, orders: Orders, known: Index) -> tuple[StabilityStatus, str]:
+    high, low = pair.row.high, pair.row.low
+    if not known.families:
+        return "judge-dependent", ONE_FAMILY
+    if not pair.row.testable:
+        one, other = sorted((high, low))
+        return "not tested", f"{one} and {other}: {known.contrast(dimension, high, low).measurement.state}."
+    level = orders.level(dimension)
+    if not pair.published & {"plain", "gated"}:
+        return "tie-class", f"The difference is not resolved: {p_words(pair.plain)} adjusted, {threshold(level)}."
+    lead = f"The difference{_GAP} is significant: {p_words(pair.plain)} adjusted"
+    status, told = _survival(dimension, pair, known)
+    return status, f"{lead}, {told}."
 
 
-def _gap_words(pair: Pair, tested: bool) -> str:
-    gap = signed(pair.difference or 0.0)
-    return f"The gap ({gap} points over {pair.n} common cycles)" if tested else f"The gap ({gap} points)"
+def _gap_words(dimension: str, pair: Standing, known: Index) -> str:
+    item = known.contrast(dimension, pair.row.high, pair.row.low).measurement
+    return f" ({signed(item.value or 0.0)} points{interval_words(item.low, item.high)} over {item.n} common cycles)"
 
 
-def _p_words(pair: Pair, rules: Rules) -> str:
-    return "the levels are equal" if pair.p is None else f"{p_words(pair.p)} after Holm, {threshold(rules)}"
+def _survival(dimension: str, pair: Standing, known: Index) -> tuple[StabilityStatus, str]:
+    """What leaving out each family does to a published order, in words that follow "is significant"."""
+    found, families = pair.stability, listing(list(pair.stability.families))
+    if found.state == "stable":
+        return "stable", "and holds without any one judge family"
+    if found.state == "rests-on":
+        return "judge-dependent", f"but the order needs judge family {families} to be seen"
+    probe = known.directed("probe.contrast", dimension, pair.row.high, pair.row.low)
+    zero = contains_zero(probe)
+    if probe is None or zero is None:
+        return "judge-dependent", f"but it turns without judge family {families}, and no held-out judge was asked"
+    words = probe_words(probe)
+    status: StabilityStatus = "tie-class" if zero else "judge-dependent"
+    return status, f"but it turns without judge family {families}. {words}"
 
 
-def _beside(dimension: str, pair: Pair, known: Index, rules: Rules) -> str:
-    """What drops and the outside judge add for a pair without evidence."""
-    parts = [lost_words(pair.lost)] if pair.lost and known.families else []
-    group = probed_class(dimension, pair.high, pair.low, known, rules)
-    if contains_zero(pair.probe) is not None and pair.probe is not None:
-        parts.append(probe_words(pair.high, pair.low, pair.probe))
-    elif group is not None:
-        parts.append(inherited_words(group))
-    return "".join(f". {part[:1].upper()}{part[1:]}" for part in parts)
+def _within(claim: Claim, pair: Standing, known: Index, rules: Rules) -> Evidence:
+    """Whether two agents are shown to score within the margin of each other, also without each judge family."""
+    row = pair.row
+    one, other = sorted((row.high, row.low))
+    rests = _rests([pair], claim.dimension, known)
+    numbers = (row.within(rules.margin), pair.p_within)
+    if not known.families:
+        return Evidence("judge-dependent", ONE_FAMILY, rests, (pair,), state=pair.state, p=numbers[0])
+    if not row.testable:
+        why = known.contrast(claim.dimension, row.high, row.low).measurement.state
+        return Evidence("not tested", f"{one} and {other}: {why}.", rests, (pair,), state=pair.state, p=numbers[0])
+    tail = f"{p_words(pair.p_within)} after Holm over all pairs, {threshold(rules.alpha)}"
+    if not pair.within:
+        reason = f"The two are not shown to score within {rules.margin:g} of each other: {tail}."
+        return Evidence("tie-class", reason, rests, (pair,), state=pair.state, p=numbers[0], p_adjusted=numbers[1])
+    kept = [_drop_within(claim.dimension, family, row.high, row.low, known, rules) for family in known.families]
+    lost = [family for family, stays in zip(known.families, kept, strict=True) if not stays]
+    status: StabilityStatus = "tie-class" if lost else "stable"
+    told = f"but without {listing(lost)} they are further apart" if lost else "also without any one judge family"
+    reason = f"The two score within {rules.margin:g} of each other ({tail}), {told}."
+    return Evidence(status, reason, rests, (pair,), frozenset({"gated"}), state=pair.state, p=numbers[0],
+                    p_adjusted=numbers[1])  # fmt: skip
 
 
-def _with_class(dimension: str, pair: Pair, known: Index, rules: Rules) -> tuple[str, ...]:
-    """The measurements of a pair, and of the probed pairs whose class it stands in."""
-    group = probed_class(dimension, pair.high, pair.low, known, rules)
-    asked = [] if group is None else [pair_of(dimension, *two, known, rules) for two in group.probed]
-    probes = [two.probe.measurement.id for two in asked if two.probe is not None]
-    return tuple(dict.fromkeys([*pair.measurements, *probes]))
-
-
-def _by_probe(
-    dimension: str, contested: Sequence[tuple[str, str]], known: Index, rules: Rules
-) -> tuple[StabilityStatus, str]:
-    """What the outside judge makes of the pairs that a drop reversed: (status, words to add to the reason)."""
-    told, open_pairs, opposed = [], [], False
-    for high, low in contested:
-        probe = known.directed("probe.contrast", dimension, high, low)
-        zero = contains_zero(probe)
-        group = probed_class(dimension, high, low, known, rules)
-        if probe is not None and zero is not None:
-            told.append(probe_words(high, low, probe))
-            opposed |= not zero
-        elif group is not None:
-            told.append(inherited_words(group))
-        else:
-            open_pairs.append(f"{high} and {low}")
-    if open_pairs:
-        about = "" if len(contested) == 1 else f" about {listing(open_pairs)}"
-        told.append(f"no outside judge was asked{about}")
-    status: StabilityStatus = "judge-dependent" if opposed or open_pairs else "tie-class"
-    words = "".join(f", and {part}" if part.startswith("no ") else f". {part}" for part in told)
-    return status, words
+def _drop_within(dimension: str, family: str, high: str, low: str, known: Index, rules: Rules) -> bool:
+    item = known.drops.get((dimension, family, frozenset((high, low))))
+    return item is not None and item.value is not None and abs(item.value) < rules.margin
 
 
 # --- first places ---------------------------------------------------------------------------------------------------
 
 
-def _first(dimension: str, agent: str, known: Index, rules: Rules) -> Standing:
-    adjusted = known.first_adjusted(dimension, agent, rules.test)
-    met = met_by(dimension, agent, known)
-    rests = [known.contrast(dimension, agent, other).measurement.id for other in sorted(adjusted)]
-    if not met:
-        return Standing("tie-class", f"{agent} met no other agent on a common question.", tuple(rests))
-    unresolved = sorted(other for other in met if adjusted[other] > rules.alpha)
-    if unresolved:
-        return Standing("tie-class", _unresolved_reason(dimension, agent, unresolved, met, known), tuple(rests))
-    worst = max(adjusted[other] for other in met)
-    lead = f"Its lead over {'every agent' if len(met) == len(adjusted) else 'each agent that it met'} is significant"
-    return _first_drops(dimension, agent, met, f"{lead}: {p_words(worst)} after Holm", rests, known, rules)
-
-
-def _first_untested(dimension: str, agent: str, known: Index, rules: Rules) -> Standing:
-    others = met_by(dimension, agent, known)
-    ahead = levels_above(dimension, agent, others, None, known)
-    rests = _level_ids(dimension, sorted({agent, *others}), None, known)
-    if ahead is None or ahead:
-        reason = f"With all judges {_ahead_words(ahead)}; {UNTESTED}."
-        return Standing("tie-class", reason, tuple(rests), tested=False)
-    lead = f"Its level is the highest ({UNTESTED})"
-    return _first_drops(dimension, agent, others, lead, rests, known, rules)
-
-
-def _first_drops(
-    dimension: str, agent: str, met: set[str], lead: str, rests: list[str], known: Index, rules: Rules
-) -> Standing:
-    tested = known.tested(dimension)
-    moved, contested, unknown = [], dict[str, None](), not known.families
-    for family in (None, *known.families):
-        ahead = levels_above(dimension, agent, met, family, known)
-        rests += _level_ids(dimension, sorted({agent, *met}), family, known)
-        if ahead is None or ahead:
-            moved.append(f"without {family or 'nobody'} {_ahead_words(ahead)}")
-            contested |= dict.fromkeys(ahead or ())
-            unknown |= ahead is None
-    ids = tuple(dict.fromkeys(rests))
-    if not moved and not unknown:
-        return Standing("stable", f"{lead}, and it survives the loss of each judge family.", ids, tested)
-    about = "; ".join(moved) or "no judge family was left out"
-    status, told = _by_probe(dimension, [(agent, other) for other in contested], known, rules)
-    if unknown:
-        status = "judge-dependent"
-        told = told or ", and no outside judge was asked"
-    probes = _probe_ids(dimension, [(agent, other) for other in contested], known, rules)
-    return Standing(status, f"{lead}, but it depends on the judges: {about}{told}.", (*ids, *probes), tested)
-
-
-def _probe_ids(dimension: str, contested: Sequence[tuple[str, str]], known: Index, rules: Rules) -> tuple[str, ...]:
-    pairs = [pair_of(dimension, *two, known, rules) for two in contested]
-    ids = [name for pair in pairs for name in _with_class(dimension, pair, known, rules)]
-    return tuple(name for name in dict.fromkeys(ids) if name.startswith("probe."))
-
-
-def _ahead_words(ahead: Sequence[str] | None) -> str:
-    return "its place is not measured" if ahead is None else f"{', '.join(ahead)} comes before it"
-
-
-def _unresolved_reason(dimension: str, agent: str, unresolved: Sequence[str], met: set[str], known: Index) -> str:
-    ahead = [other for other in unresolved if known.contrast(dimension, agent, other).high != agent]
-    against = f", and {len(ahead)} of them {'scores' if len(ahead) == 1 else 'score'} higher" if ahead else ""
-    of = f"{len(unresolved)} of the {len(met)} agents" if len(met) > 1 else "the one agent"
-    return f"Its difference from {of} that it met is not a significant lead after Holm{against}."
-
-
-def _level_ids(dimension: str, agents: Sequence[str], family: str | None, known: Index) -> list[str]:
-    found = (known.level(dimension, agent, family) for agent in agents)
-    return [item.id for item in found if item is not None]
-
-
-# --- rankings and classes -------------------------------------------------------------------------------------------
-
-
-def _ranking(dimension: str, order: Sequence[str], known: Index, rules: Rules) -> Standing:
-    """A whole order stands on the contrasts between neighbours, and on its own survival under every drop."""
-    tested = known.tested(dimension)
-    steps = list(pairwise(order))
-    pairs = [pair_of(dimension, *step, known, rules) for step in steps]
-    rests = [name for pair in pairs for name in pair.measurements]
-    rests += [name for family in (None, *known.families) for name in _level_ids(dimension, order, family, known)]
-    weak = [
-        step
-        for step, pair in zip(steps, pairs, strict=True)
-        if pair.resolution in ("no evidence", "never met") or (pair.high, pair.low) != step
-    ]
-    if weak:
-        return Standing("tie-class", _weak_words(weak, len(steps), tested), tuple(dict.fromkeys(rests)), tested)
-    lead = f"Each of the {counted(len(steps), 'step')} between neighbours is significant after Holm"
-    if not tested:
-        lead = f"The levels are in this order ({UNTESTED})"
-    contested, moved, unknown = dict[tuple[str, str], None](), [], not known.families
-    for family in known.families:
-        levels = [known.level(dimension, agent, family) for agent in order]
-        values = [None if item is None else item.value for item in levels]
-        turned = [
-            step
-            for step, upper, lower in zip(steps, values, values[1:], strict=False)
-            if upper is None or lower is None or upper <= lower
-        ]
-        if turned:
-            moved.append(f"without {family} {listing([f'{low} comes before {high}' for high, low in turned])}")
-            contested |= dict.fromkeys(turned)
-        unknown |= any(value is None for value in values)
-    if not moved and not unknown:
-        reason = f"{lead}, and the order survives the loss of each judge family."
-        return Standing("stable", reason, tuple(dict.fromkeys(rests)), tested)
-    status, told = _by_probe(dimension, list(contested), known, rules)
-    about = "; ".join(moved) or "no judge family was left out"
-    if unknown:
-        status, told = "judge-dependent", told or ", and no outside judge was asked"
-    ids = tuple(dict.fromkeys([*rests, *_probe_ids(dimension, list(contested), known, rules)]))
-    return Standing(status, f"{lead}, but the order depends on the judges: {about}{told}.", ids, tested)
-
-
-def _weak_words(weak: Sequence[tuple[str, str]], steps: int, tested: bool) -> str:
-    what = "significant after Holm" if tested else f"a step down ({UNTESTED})"
-    return (
-        f"{len(weak)} of the {counted(steps, 'step')} between neighbours "
-        f"{'is' if len(weak) == 1 else 'are'} not {what}: {listing([f'{high} over {low}' for high, low in weak])}."
+def _first(claim: Claim, orders: Orders, known: Index, rules: Rules) -> Evidence:
+    agent, dimension = claim.subjects[0], claim.dimension
+    pairs = orders.of(dimension, agent)
+    rests = _rests(pairs, dimension, known)
+    published = frozenset(which for which in ("plain", "gated", "headline") if orders.leader(dimension, which) == agent)
+    ahead = [pair for pair in pairs if pair.row.high == agent]
+    p: dict[str, Any] = {
+        name: max(values)
+        for name, values in {
+            "p": [pair.row.p.get(rules.test, 1.0) if pair in ahead else 1.0 for pair in pairs],
+            "p_adjusted": [pair.gated if pair in ahead else 1.0 for pair in pairs],
+            "p_adjusted_headline": [pair.headline if pair in ahead else 1.0 for pair in pairs],
+        }.items()
+        if values
+    }
+    if not known.families:
+        return Evidence("judge-dependent", ONE_FAMILY, rests, tuple(pairs), published, None, None, **p)
+    untested = [pair for pair in pairs if not pair.row.testable]
+    if untested:
+        status, reason = _not_first(agent, pairs, untested)
+        return Evidence(status, reason, rests, tuple(pairs), frozenset(), None, None, **p)
+    if not published & {"plain", "gated"}:
+        needed = threshold(orders.level(dimension))
+        reason = f"A lead over every other agent is not resolved (adjusted p-values of all its pairs; {needed})."
+        if not pairs:
+            reason = "There is no other agent."
+        return Evidence("tie-class", reason, rests, tuple(pairs), published, None, None, **p)
+    each = [_survival(dimension, pair, known)[0] for pair in pairs]
+    status = min(each, key=_WORST.index)
+    weakest = min(pairs, key=lambda pair: _WORST_STATE.index(pair.stability.state))
+    worst = p_words(max(pair.plain for pair in pairs))
+    lead = f"The lead over each of the other {counted(len(pairs), 'agent')} is significant ({worst} adjusted, at most)"
+    told = _survival(dimension, weakest, known)[1]
+    about = "" if weakest.stability.state == "stable" else f" (against {weakest.row.low})"
+    finding = StabilityFinding(
+        state=weakest.stability.state,
+        families=tuple(sorted({name for pair in pairs for name in pair.stability.families})),
     )
+    return Evidence(status, f"{lead}, {told}{about}.", rests, tuple(pairs), published, finding, None, **p)
 
 
-def _tie(claim: Claim, known: Index, rules: Rules) -> Standing:
-    """A class stands as long as exactly these agents form it, with exactly these orders established inside."""
-    tested = known.tested(claim.dimension)
-    group = next((one for one in classes_of(claim.dimension, known, rules) if one.agents == claim.subjects), None)
-    if group is None or tie_claim(claim.dimension, group).statement != claim.statement:
-        return Standing("judge-dependent", "Under this rule they do not form this class.", (), tested)
-    pairs = [pair_of(claim.dimension, *two, known, rules) for two in combinations(group.agents, 2)]
-    rests = dict.fromkeys(name for pair in pairs for name in pair.measurements)
-    return Standing("tie-class", _tie_words(group, pairs, tested), tuple(rests), tested)
+def _not_first(agent: str, pairs: Sequence[Standing], untested: Sequence[Standing]) -> tuple[StabilityStatus, str]:
+    """An agent with pairs that cannot be tested is not first, whatever the others say."""
+    others = sorted(pair.row.low if pair.row.high == agent else pair.row.high for pair in untested)
+    why = f"{agent} and {listing(others)} cannot be compared: too few common clusters"
+    tested = [pair for pair in pairs if pair.row.testable]
+    if tested and all("gated" in pair.published and pair.row.high == agent and pair.stability.state == "stable"
+                      for pair in tested):  # fmt: skip
+        return "not tested", f"{agent} is ahead of each of the {agent_words(len(tested))} it was compared with. {why}."
+    return "not tested", f"{why}."
 
 
-def _tie_words(group: TieClass, pairs: Sequence[Pair], tested: bool) -> str:
-    count = {name: sum(pair.resolution == name for pair in pairs) for name in ("no evidence", "never met", "stable")}
-    moved = sum(pair.resolution in ("tied", "opposed", "open") for pair in pairs)
-    what = "not significant after Holm" if tested else "without a difference in level"
-    parts = [f"{count['no evidence']} {what}"] if count["no evidence"] else []
-    parts += [f"{moved} depending on the judges"] if moved else []
-    parts += [f"{count['never met']} never compared"] if count["never met"] else []
-    parts += [f"{count['stable']} established"] if count["stable"] else []
-    told = f"Pairs among them: {listing(parts)}."
-    asked = [pair for pair in pairs if (pair.high, pair.low) in group.probed and pair.probe is not None]
-    for pair in asked:
-        told += f" {probe_words(pair.high, pair.low, pair.probe)}." if pair.probe is not None else ""
-    if asked and len(asked) < len(pairs):
-        told += " The pairs that were not put to it stand in one class with those that were."
-    return told if tested else f"{told} Here {UNTESTED}."
+# --- the outside judge ------------------------------------------------------------------------------------------------
+
+
+def contains_zero(probe: Directed | None) -> bool | None:
+    """Whether the interval of a probe contains 0; None where there is no interval to look at."""
+    if probe is None or probe.low is None or probe.high is None:
+        return None
+    return probe.low <= TOLERANCE and probe.high >= -TOLERANCE
+
+
+def probe_words(probe: Directed) -> str:
+    """What the held-out judge said of a pair, without the direction that is not supported."""
+    judge = probe.measurement.detail.get("judge")
+    who = f"The held-out judge {judge}" if judge else "The held-out judge"
+    return f"{who} was asked; its interval {'contains' if contains_zero(probe) else 'excludes'} 0"
+
+
+def _rests(pairs: Sequence[Standing], dimension: str, known: Index) -> tuple[str, ...]:
+    """The measurements that the standing of some pairs follows from."""
+    found: list[str] = []
+    for pair in pairs:
+        key = ("rests", dimension, pair.row.high, pair.row.low)
+        if key not in known.memo:
+            known.memo[key] = _rests_of(pair.row.high, pair.row.low, dimension, known)
+        found += known.memo[key]
+    return tuple(dict.fromkeys(found))
+
+
+def _rests_of(high: str, low: str, dimension: str, known: Index) -> list[str]:
+    names: list[Measurement | None] = [known.contrast(dimension, high, low).measurement]
+    names += [known.get(f"{kind}.contrast", dimension=dimension, high=high, low=low)
+              for kind in ("recusal", "length", "judges")]  # fmt: skip
+    names += [known.drops.get((dimension, family, frozenset((high, low)))) for family in known.families]
+    probe = known.directed("probe.contrast", dimension, high, low)
+    names += [] if probe is None else [probe.measurement]
+    return [item.id for item in names if item is not None]
+
+
+# --- tables without contrasts -----------------------------------------------------------------------------------------
+
+
+def _by_levels(claim: Claim, known: Index) -> Evidence:
+    """What levels say where nobody tested their differences: a better level with all judges and without each family."""
+    dimension = claim.dimension
+    if kind_of(claim) == "within":
+        return Evidence("tie-class", f"Nothing was tested: {UNTESTED}.", (), tested=False)
+    high = claim.subjects[0]
+    others = [claim.subjects[1]] if len(claim.subjects) > 1 else [name for name in known.agents if name != high]
+    ids = [
+        item.id
+        for family in (None, *known.families)
+        for name in (high, *others)
+        if (item := known.level(dimension, name, family)) is not None
+    ]
+    behind = _not_below(dimension, high, others, None, known)
+    if behind is None or behind:
+        who = "some agent has no level" if behind is None else f"{listing(behind)} comes before it or level with it"
+        return Evidence("tie-class", f"{high} is not ahead: {who} ({UNTESTED}).", tuple(ids), tested=False)
+    turned = [family for family in known.families if _not_below(dimension, high, others, family, known) != []]
+    if not known.families:
+        reason = f"{high} has the higher level ({UNTESTED}), but no judge family was left out."
+        return Evidence("judge-dependent", reason, tuple(ids), tested=False)
+    if not turned:
+        reason = f"{high} has the higher level ({UNTESTED}), also without any one judge family."
+        return Evidence("stable", reason, tuple(ids), tested=False)
+    probes = [known.directed("probe.contrast", dimension, high, other) for other in others]
+    asked = [probe for probe in probes if contains_zero(probe) is not None]
+    tie = bool(asked) and all(contains_zero(probe) for probe in asked)
+    reason = f"{high} has the higher level ({UNTESTED}), but not without {listing(turned)}."
+    return Evidence("tie-class" if tie else "judge-dependent", reason, tuple(ids), tested=False)
+
+
+def _not_below(dimension: str, agent: str, others: Sequence[str], family: str | None, known: Index) -> list[str] | None:
+    """Agents with a level at or above that of ``agent``; None where one has no level."""
+    levels = {name: item.value if (item := known.level(dimension, name, family)) else None for name in (agent, *others)}
+    own = levels[agent]
+    if own is None or any(value is None for value in levels.values()):
+        return None
+    return sorted(name for name in others if (levels[name] or 0.0) >= own)

@@ -1,44 +1,48 @@
-"""From measurements to verdicts: each candidate claim through agreement, stability and controls to its level."""
+"""From measurements to verdicts: each candidate claim through agreement, evidence, biases and controls to its level."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from assaymark.claims.adversarial import NO_CONTROLS, Adversarial, adversarial_of
-from assaymark.claims.agreement import Agreement, governing_agreement
+from assaymark.claims.agreement import governing_agreement
 from assaymark.claims.amendments import amended_for, amended_words
+from assaymark.claims.biases import (
+    Finding,
+    clusters_of,
+    distinct_of,
+    length_of,
+    missing_of,
+    other_judges_of,
+    own_family_of,
+    scope_words,
+)
 from assaymark.claims.candidates import claims_of, kind_of
-from assaymark.claims.cell_verdicts import cell_adversarial, cell_agreement, cell_standing, cell_state
+from assaymark.claims.cell_verdicts import cell_adversarial, cell_agreement, cell_evidence, cell_state
 from assaymark.claims.cells import cell_states
 from assaymark.claims.evidence import Index, index
-from assaymark.claims.gates import publication_level
+from assaymark.claims.fields import NOT_PREREGISTERED, Fields
 from assaymark.claims.instruments import Instruments, instruments_of
-from assaymark.claims.leaders import met_by
-from assaymark.claims.rules import Rules, other_kappas, other_tests
-from assaymark.claims.standing import Standing, standing_of
-from assaymark.claims.words import agent_words, measure_words, number
+from assaymark.claims.orders import ranks_of, tiers_of
+from assaymark.claims.rules import Rules, other_kappas, other_margins, other_tests
+from assaymark.claims.standing import Evidence, evidence_of
+from assaymark.claims.words import agent_words, interval_words, measure_words, number, signed
 from assaymark.protocol import Study
-from assaymark.records import Claim, Level, Measurement, Verdict
+from assaymark.records import Claim, Condition, Level, Measurement, Verdict
 
-__all__ = ["Rules", "decide", "decide_claims", "governing_agreement", "variants_of"]
+__all__ = ["Rules", "decide", "decide_claims", "governing_agreement", "summary_of", "variants_of"]
 
-CLASS_CONDITION = "The class is the finding: no order inside it may be read from the scores."
-UNTESTED_CONDITION = "Significance not tested: the tables came without contrasts."
-
-
-@dataclass(frozen=True, slots=True)
-class _Fields:
-    """The parts from which one claim's verdict follows."""
-
-    agreement: Agreement
-    standing: Standing
-    adversarial: Adversarial
-    instruments: Instruments
+UNTESTED_CONDITION = "Significance was not tested: the tables came without contrasts."
 
 
 def decide_claims(
-    measurements: Sequence[Measurement], study: Study, plan_hash: str, *, amended: Sequence[str] = ()
+    measurements: Sequence[Measurement],
+    study: Study,
+    plan_hash: str,
+    *,
+    amended: Sequence[str] = (),
+    preregistered: bool = True,
 ) -> tuple[Verdict, ...]:
     """The verdict on every candidate claim of a study (ValueBlindBench section 3.8).
 
@@ -53,12 +57,14 @@ def decide_claims(
         Stamped on every verdict.
     amended : sequence of str
         Plan fields changed after the lock; each verdict names those that it was made under.
+    preregistered : bool
+        Whether the plan was locked before its scores were seen; else no claim is a headline.
 
     Returns
     -------
     tuple of Verdict
-        In the order of `candidate_claims`. Each carries its reasons in words, the ids of the measurements it rests
-        on, and its level under each rule that the plan did not lock.
+        In the order of `candidate_claims`. Each carries its reasons in words, its conditions, the ids of the
+        measurements it rests on, and its level under each rule that the plan did not lock.
 
     Raises
     ------
@@ -66,7 +72,7 @@ def decide_claims(
         The measurements are not of one analysis: one is there twice, or some contrasts of a dimension are missing.
     """
     known = index(measurements)
-    rules = Rules.of(study)
+    rules = Rules.of(study, preregistered=preregistered)
     claims = claims_of(study.claims, known, rules, tuple(cell_states(known).values()))
     return tuple(decide(claim, known, rules, plan_hash, amended=amended) for claim in claims)
 
@@ -94,128 +100,186 @@ def decide(claim: Claim, known: Index, rules: Rules, plan_hash: str, *, amended:
     """
     about_agents = kind_of(claim) != "cell"
     adversarial = adversarial_of(claim, known, rules) if about_agents else None
-    instruments = instruments_of(known.by_id.values(), rules.on_failure)
+    instruments = instruments_of(known.named("datasheet.gate"), rules.on_failure)
     fields = _fields(claim, known, rules, adversarial, instruments)
-    level = _level(claim, fields)
+    level = fields.level
     touched = amended_for(claim, amended)
-    told = (fields.agreement.reason, fields.standing.reason, *fields.adversarial.reasons)
-    told = (*told, instruments.reason) if instruments.reason else told
-    others = variants_of(claim, known, rules)
-    return Verdict(
-        claim=limited(claim, known) if about_agents else claim,
-        agreement_status=fields.agreement.status,
-        stability_status=fields.standing.status,
-        adversarial_status=fields.adversarial.status,
-        publication_level=level,
-        reasons=(*told, amended_words(touched)) if touched else told,
-        binding=_binding(claim, level, fields),
-        measurements=_measurements(fields),
-        plan_hash=plan_hash,
-        condition=_condition(level, fields),
-        fragility={
-            name: _level(claim, _fields(claim, known, other, adversarial, instruments))
-            for name, other in others.items()
-        },
+    variants = variants_of(claim, known, rules)
+    return fields.verdict(
+        plan_hash,
+        claim=replace(claim, statement=_statement(fields, known)) if about_agents else claim,
+        reasons=tuple(_reasons(fields, touched)),
+        conditions=() if level == "no-claim" else tuple(_conditions(fields, level)),
+        fragility={name: _fields(claim, known, other, adversarial, instruments).level
+                   for name, other in variants.items()},
         amended=touched,
-    )
+    )  # fmt: skip
 
 
 def variants_of(claim: Claim, known: Index, rules: Rules) -> Mapping[str, Rules]:
-    """The other rules under which a claim is decided again; tests say nothing about a control cell."""
-    if kind_of(claim) == "cell":
-        return other_kappas(rules, other_ddof=False)
+    """The other rules under which a claim is decided again; a rule that cannot change it is not listed."""
     other_ddof = known.get("kappa.other_ddof", dimension=claim.dimension) is not None
+    kind = kind_of(claim)
+    if kind == "cell":
+        return {}
     found = other_kappas(rules, other_ddof=other_ddof)
-    if known.tested(claim.dimension):
-        gating, measured = known.gating_tests(claim.dimension), known.measured_tests(claim.dimension)
-        found |= other_tests(rules, gating=gating, measured=measured)
-    return found
+    if not known.tested(claim.dimension):
+        return found
+    if kind == "within":
+        return found | other_margins(rules)
+    return found | other_tests(rules, rejecting(known, rules), dimensions=len(known.dimensions) > 1)
 
 
-def limited(claim: Claim, known: Index) -> Claim:
-    """A claim of a first place, its statement limited to the agents that were met where some were not."""
-    if kind_of(claim) != "first" or not known.tested(claim.dimension):
-        return claim
-    agent = claim.subjects[0]
-    met = met_by(claim.dimension, agent, known)
-    if len(met) == len(known.agents) - 1:
-        return claim
-    where = measure_words(claim.dimension)
-    return replace(claim, statement=f"{agent} ranks first among the {agent_words(len(met))} that it met, on {where}.")
+def rejecting(known: Index, rules: Rules) -> frozenset[str]:
+    """The tests that could reject something in this design: a sign flip cannot with few clusters."""
+    if known.tests is not None:
+        return known.tests
+    if "tests" not in known.memo:
+        clusters = [int(item.measurement.detail.get("clusters", 0)) for item in known.contrasts.values()]
+        known.memo["tests"] = known.measured_tests(), max(clusters, default=0)
+    measured: frozenset[str]
+    measured, most = known.memo["tests"]
+    pairs = max(1, len(known.agents) * (len(known.agents) - 1) // 2)
+    return measured - {"p_sign_flip"} if most and 2.0 ** (1 - most) * pairs > rules.alpha else measured
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What follows from all verdicts, by scale: tiers, possible ranks, the top set, and pairs within the margin."""
+
+    tiers: Mapping[str, tuple[tuple[str, ...], ...]]
+    ranks: Mapping[str, Mapping[str, tuple[int, int]]]
+    top_set: Mapping[str, tuple[str, ...]]
+    within_margin: Mapping[str, tuple[tuple[str, ...], ...]]
+
+
+def summary_of(verdicts: Sequence[Verdict], agents: Sequence[str]) -> Summary:
+    """Tiers and rank intervals from the orders that may be claimed; they add no error of their own.
+
+    A tier is what lies between two cuts, and a cut runs where every agent above it is claimed above every agent below.
+    Orders that are only qualified count here too, and what rests on them carries their conditions.
+    """
+    orders, close = (
+        [one for one in verdicts if one.claim.id.partition("[")[0] in heads]
+        for heads in (("first", "above"), ("within",))
+    )
+    claimed: dict[str, list[tuple[str, str]]] = {one.claim.dimension: [] for one in orders}
+    within: dict[str, list[tuple[str, ...]]] = {one.claim.dimension: [] for one in close}
+    for one in (*orders, *close):
+        if one.publication_level != "no-claim" and len(one.claim.subjects) == 2:
+            if one.claim.asserts_order:
+                claimed[one.claim.dimension].append((one.claim.subjects[0], one.claim.subjects[1]))
+            else:
+                within[one.claim.dimension].append(tuple(sorted(one.claim.subjects)))
+    ranks = {scale: ranks_of(agents, pairs) for scale, pairs in claimed.items()}
+    return Summary(
+        tiers={scale: tiers_of(agents, pairs) for scale, pairs in claimed.items()},
+        ranks=ranks,
+        top_set={scale: tuple(a for a, (best, _) in found.items() if best == 1) for scale, found in ranks.items()},
+        within_margin={scale: tuple(pairs) for scale, pairs in within.items()},
+    )
+
+
+# --- the parts of one verdict -----------------------------------------------------------------------------------------
 
 
 def _fields(
     claim: Claim, known: Index, rules: Rules, adversarial: Adversarial | None, instruments: Instruments
-) -> _Fields:
-    """The three fields of a claim under ``rules``; the adversarial one does not depend on what the variants change."""
-    if adversarial is not None:
-        agreement = governing_agreement(claim.dimension, known, rules)
-        return _Fields(agreement, standing_of(claim, known, rules), adversarial, instruments)
-    state = cell_state(claim, known)
-    return _Fields(cell_agreement(state, known, rules), cell_standing(state), cell_adversarial(state), instruments)
+) -> Fields:
+    """The fields of a claim under ``rules``; the adversarial one does not depend on what the variants change."""
+    if adversarial is None:
+        state = cell_state(claim, known)
+        agreement, evidence = cell_agreement(state, known, rules), cell_evidence(state, known)
+        return Fields(claim, agreement, evidence, cell_adversarial(state), instruments, (), rules.preregistered)
+    agreement = governing_agreement(claim.dimension, known, rules)
+    evidence = evidence_of(claim, known, rules)
+    findings = () if rules.source or not evidence.tested else tuple(_findings(claim, evidence, known, rules))
+    return Fields(claim, agreement, evidence, adversarial, instruments, findings, rules.preregistered)
 
 
-def _level(claim: Claim, fields: _Fields) -> Level:
-    return fields.instruments.capped(_uncapped(claim, fields))
+def _findings(claim: Claim, evidence: Evidence, known: Index, rules: Rules) -> Iterator[Finding]:
+    yield own_family_of(claim, evidence, known, rules)
+    yield length_of(claim, evidence, known, rules)
+    yield distinct_of(claim, evidence, known, rules)
+    if claim.asserts_order:
+        yield other_judges_of(claim, evidence, known, rules)
+        yield missing_of(known)
+    yield from clusters_of(claim, evidence, known)
 
 
-def _uncapped(claim: Claim, fields: _Fields) -> Level:
-    """The level before the judges' own datasheets are looked at."""
-    return publication_level(
-        fields.agreement.status,
-        fields.standing.status,
-        fields.adversarial.status,
-        asserts_order=claim.asserts_order,
-        significance_tested=fields.standing.tested,
-    )
+def _statement(fields: Fields, known: Index) -> str:
+    """The sentence with its scope: whose scores it is about, and what these judges do not tell apart."""
+    claim = fields.claim
+    kind, where = kind_of(claim), measure_words(claim.dimension)
+    if not fields.evidence.tested:
+        return claim.statement
+    judges = sum(len(item.detail["own"]) for item in known.named("panel.families"))
+    scope = scope_words(fields.state("other_judges"), judges) if claim.asserts_order and judges else ""
+    apart = f"{scope} on {where}, which these judges do not tell from the overall impression"
+    tail = apart if fields.state("distinct") == "not-told-apart" else f" on {where}{scope}"
+    if kind == "pair":
+        high, low = claim.subjects
+        return f"{high} scores above {low}{tail}."
+    if kind == "first":
+        count = agent_words(len(known.agents))
+        return f"{claim.subjects[0]} ranks first of the {count}{tail}."
+    if fields.level == "no-claim":
+        return claim.statement
+    return with_gap(claim, known.contrast(claim.dimension, *claim.subjects).measurement)
 
 
-def _measurements(fields: _Fields) -> tuple[str, ...]:
-    parts = (fields.agreement, fields.standing, fields.adversarial, fields.instruments)
-    return tuple(dict.fromkeys(name for part in parts for name in part.measurements))
+def with_gap(claim: Claim, item: Measurement) -> str:
+    """The sentence of an equivalence with its difference and the interval that its tests go with."""
+    ends = item.detail.get("equivalence_interval")
+    if item.value is None or ends is None:
+        return claim.statement
+    low_end, high_end = ends
+    # The gap is given from the first name to the second.
+    turn = 1.0 if claim.subjects[0] < claim.subjects[1] else -1.0
+    low_end, high_end = sorted((turn * low_end, turn * high_end))
+    level = f"{100 * (2 * (item.level or 0.95) - 1):g} % interval"
+    interval = interval_words(low_end, high_end).strip(" ()")
+    return f"{claim.statement[:-1]} (gap {signed(turn * item.value)}, {level} {interval})."
 
 
-def _binding(claim: Claim, level: Level, fields: _Fields) -> tuple[str, ...]:
-    """The fields of the tuple that keep the claim from the next better level."""
-    agreement, stability, adversarial = (
-        fields.agreement.status,
-        fields.standing.status,
-        fields.adversarial.status,
-    )
-    stops = {
-        "agreement": agreement == "halt",
-        "stability": stability == "judge-dependent" or (stability == "tie-class" and claim.asserts_order),
-        "adversarial": adversarial == "contaminated",
-    }
-    reserves = {
-        "agreement": agreement == "methodology",
-        "stability": stability == "tie-class" or not fields.standing.tested,
-        "adversarial": adversarial in ("construct-sensitive", "not tested"),
-    }
-    failing = bool(fields.instruments.failing)
-    stops["datasheets"] = failing and fields.instruments.most == "no-claim"
-    reserves["datasheets"] = failing
-    chosen = stops if level == "no-claim" else reserves
-    return tuple(name for name, bound in chosen.items() if bound) if level != "headline" else ()
+def _reasons(fields: Fields, touched: Sequence[str]) -> Iterator[str]:
+    yield fields.agreement.reason
+    yield fields.evidence.reason_at(fields.level)
+    yield from fields.adversarial.reasons
+    if fields.instruments.reason:
+        yield fields.instruments.reason
+    for one in fields.findings:
+        yield from one.reasons
+        # What a bias says is a reason also where another field already stops the claim.
+        if one.cap is not None:
+            yield from (condition.text for condition in one.conditions)
+    if not fields.preregistered:
+        yield NOT_PREREGISTERED
+    if touched:
+        yield amended_words(touched)
 
 
-def _condition(level: Level, fields: _Fields) -> str | None:
-    """What must be said with a qualified claim."""
-    if level != "qualified":
-        return None
-    agreement, conditions = fields.agreement, fields.adversarial.conditions
-    weak = agreement.status == "methodology" and agreement.kappa is not None
-    lead = (
-        f"The judges agree only weakly here (κ {number(agreement.kappa)}"
-        if weak and agreement.kappa is not None
-        else ""
-    )
-    if lead and conditions == (NO_CONTROLS,):
-        first, conditions = [f"{lead}), and no control texts were graded."], ()
-    else:
-        first = [f"{lead})."] if lead else []
-    if not fields.standing.tested:
-        first.append(UNTESTED_CONDITION)
-    if fields.standing.status == "tie-class":
-        first.append(CLASS_CONDITION)
-    return " ".join(filter(None, [*first, *conditions, fields.instruments.condition])) or None
+def _conditions(fields: Fields, level: Level) -> Iterator[Condition]:
+    """What must be said with a claim, in a fixed order; with a headline only what narrows it."""
+    agreement = fields.agreement
+    if level == "qualified":
+        weak = agreement.status == "methodology" and agreement.kappa is not None
+        controls = fields.adversarial.conditions
+        if weak and agreement.kappa is not None:
+            tail = ", and no control texts were graded." if controls == (NO_CONTROLS,) else "."
+            text = f"The judges agree only weakly here (κ {number(agreement.kappa)}){tail}"
+            text = agreement.reason if kind_of(fields.claim) == "cell" else text
+            yield Condition(id="agreement", text=text)
+            controls = () if controls == (NO_CONTROLS,) else controls
+        if not fields.evidence.tested:
+            yield Condition(id="not-tested", text=UNTESTED_CONDITION)
+        for text in controls:
+            yield Condition(id="terse" if "of the rationales of" in text else "controls", text=text)
+        if fields.instruments.condition:
+            yield Condition(id="judge-limits", text=fields.instruments.condition)
+        if not fields.preregistered:
+            yield Condition(id="not-preregistered", text=NOT_PREREGISTERED)
+    for one in fields.findings:
+        yield from one.conditions
+    if fields.evidence.state == "ordered-by-less-than-the-margin" and fields.claim.asserts_order:
+        yield Condition(id="small-gap", text="The difference is smaller than the margin that counts as none.")

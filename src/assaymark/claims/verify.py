@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
 
-from assaymark.claims.candidates import (
-    cell_claim,
-    first_claim,
-    kind_of,
-    measured_order,
-    pair_claim,
-    ranking_claim,
-    tie_claim,
-)
+from assaymark.claims.candidates import cell_claim, direction, first_claim, kind_of, pair_claim, within_claim
 from assaymark.claims.cell_verdicts import cell_state
-from assaymark.claims.evidence import HOLM_FIELDS, Index, family_of, index
-from assaymark.claims.pairs import classes_of, direction
-from assaymark.claims.reading import SOURCE, Certificate, Read, read_certificate
-from assaymark.claims.recompute import Findings, about, cells_again, drops_again, halos_again, recompute
+from assaymark.claims.differences import Findings
+from assaymark.claims.evidence import Index, index
+from assaymark.claims.orders import Row, row_of
+from assaymark.claims.reading import SOURCE, Read, read_certificate
+from assaymark.claims.recompute import cells_again, drops_again, halos_again, recompute
 from assaymark.claims.verdicts import decide
 from assaymark.errors import AssayError, InputError, Problem
-from assaymark.records import JSON, Claim, Verdict
+from assaymark.records import AGGREGATE, JSON, Cap, Claim, Condition, StabilityFinding, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +34,11 @@ def verify(certificate: Mapping[str, JSON]) -> Verification:
     """Recompute a certificate from the tables in it, and say what differs (ValueBlindBench section 3.8).
 
     Each kappa is computed again from its contingency tables, each contrast, probe and control cell from its cluster
-    sums, Holm over the stated family; then the claim is decided again on those numbers, and its tuple, reasons,
-    condition and fragility are compared with the stated ones. Tests that need random draws (the bootstrap above 8
-    clusters, the sign flip above 16) and intervals of kappa are taken as given, and ``notes`` say so. That the tables
-    are those of the plan's records is not for a certificate to show: compare its plan hash with the lock.
+    sums; then the order procedure is run on the claim's own pairs and the stated p-values of the others, the claim is
+    decided again, also under the other rules, and every field of its verdict is compared with the stated one. What
+    cannot be recomputed is taken as given, and ``notes`` say so: above all the rules, what pairs share with each other,
+    and tests that need random draws (the bootstrap above 8 clusters, the sign flip above 16). That the tables are those
+    of the plan's records is not for a certificate to show: compare its plan hash with the lock.
 
     Parameters
     ----------
@@ -57,8 +52,8 @@ def verify(certificate: Mapping[str, JSON]) -> Verification:
     Raises
     ------
     InputError
-        Not a certificate: fields are missing, unknown or of the wrong kind, or it lacks a measurement that its claim
-        rests on. All problems at once.
+        Not a certificate, or one of an earlier version, whose rules published false orders: fields are missing,
+        unknown or of the wrong kind, or it lacks a measurement that its claim rests on. All problems at once.
 
     Examples
     --------
@@ -67,98 +62,108 @@ def verify(certificate: Mapping[str, JSON]) -> Verification:
     ...     verify({"format": "assaymark certificate 1"})
     ... except InputError as error:
     ...     print(error.problems[0])
-    format: input should be 'assaymark certificate 2' (got 'assaymark certificate 1')
+    format: 'assaymark certificate 1' is read by assaymark 0.1, under whose rules it was decided (this version reads \
+'assaymark certificate 3')
     """
     read = read_certificate(certificate)
-    rules = read.certificate.rules
     found = Findings()
-    items = [recompute(item, rules, found) for item in read.measurements]
-    items = cells_again(items, rules, found)
+    items = [recompute(item, read, found) for item in read.measurements]
+    items = cells_again(items, read, found)
     halos_again(items, found)
-    drops_again(items, rules, found)
-    known = index(items, read.elsewhere)
+    drops_again(items, read, found)
+    found.given("the rules, judges, agents and dimensions, which the hash of the plan stands for, are")
+    study, others = read.certificate.study, read.certificate.other_pairs
     try:
-        _compare_family(read, known, found)
-        _compare_verdict(read.certificate, known, found)
+        known = index(
+            items,
+            families=study.families,
+            agents=study.agents,
+            dimensions=study.dimensions,
+            tests=frozenset() if others is None else frozenset(others.tests),
+        )
+        _compare_verdict(read, replace(known, rows=_rows(read, known, found), memo={}), found)
     except AssayError as exc:
         raise InputError(SOURCE, [Problem("", f"lacks what its claim rests on: {exc}")]) from None
     return Verification(not found.differences, tuple(found.differences), tuple(found.notes))
 
 
-def _compare_family(read: Read, known: Index, found: Findings) -> None:
-    """Holm-adjusted p-values of the listed contrasts, in the family that the certificate states."""
-    family, claim = read.certificate.holm_family, read.certificate.claim
-    if family is None:
-        return
-    members = known.members(family.name)
-    found.compare("Holm family", family.name, family_of(claim.dimension))
-    for test, p in family.elsewhere.items():
-        found.compare(f"size of the Holm family ({test})", family.size, len(members) + len(p))
-    for key in members:
-        item = known.contrasts[key].measurement
-        for test in family.measured:
-            stated = item.detail.get(HOLM_FIELDS[test])
-            if stated is not None:
-                adjusted = known.adjusted(key[0], item.labels["high"], item.labels["low"], test)
-                found.compare(f"p of the {about(item)} after Holm ({test})", stated, adjusted)
+def _rows(read: Read, known: Index, found: Findings) -> dict[str, tuple[Row, ...]]:
+    """Every pair as the order procedure sees it: those of the claim from their measurements, the others as stated."""
+    stated = read.certificate.other_pairs
+    rows: dict[str, tuple[Row, ...]] = {}
+    for scale in (AGGREGATE, *read.certificate.study.dimensions):
+        if stated is None or scale not in stated.scales:
+            continue
+        left, columns = read.others(scale), stated.scales[scale]
+        if columns is None:
+            other = {pair: Row(*pair, testable=False, p={}) for pair in left}
+        else:
+            other = dict(zip(left, columns.rows(left), strict=True))
+        if other:
+            found.given("p-values of the pairs that the claim is not about are")
+        rows[scale] = tuple(other.get(pair) or row_of(known, known.contrast(scale, *pair)) for pair in read.pairs)
+    return rows
 
 
-def _compare_verdict(stated: Certificate, known: Index, found: Findings) -> None:
-    """The verdict on the recomputed numbers against the stated one."""
-    rules = stated.rules.rules
-    claim = _claim_again(stated, known)
-    if claim is None:
-        found.differences["the agents of the claim form no class on the certificate's own numbers"] = None
-        return
-    again = decide(claim, known, rules, stated.plan_hash, amended=stated.amended)
-    for name, one, other in _fields(stated, again):
-        found.compare(name, one, other)
-    _compare_lists("reasons", stated.reasons, again.reasons, found)
-    _compare_lists("binding fields", stated.binding, again.binding, found)
-    _compare_lists("measurements it rests on", stated.rests_on, again.measurements, found)
-    _compare_lists("amended fields", stated.amended, again.amended, found)
-    for rule in dict.fromkeys([*stated.fragility, *again.fragility]):
-        found.compare(f"level under {rule}", stated.fragility.get(rule), again.fragility.get(rule))
+# --- the verdict ------------------------------------------------------------------------------------------------------
+
+_CALLED: Final[Mapping[str, str]] = {
+    "agreement_status": "agreement",
+    "stability_status": "stability",
+    "adversarial_status": "adversarial",
+    "binding": "binding fields",
+    "measurements": "measurements it rests on",
+    "amended": "amended fields",
+    "stability": "what leaving out judge families does",
+}
 
 
-def _fields(stated: Certificate, again: Verdict) -> list[tuple[str, JSON, JSON]]:
-    one, other = stated.claim, again.claim
-    return [
-        ("claim id", one.id, other.id),
-        ("statement", one.statement, other.statement),
-        ("dimension", one.dimension, other.dimension),
-        ("subjects", ", ".join(one.subjects), ", ".join(other.subjects)),
-        ("whether an order is asserted", one.asserts_order, other.asserts_order),
-        ("scope", one.scope, other.scope),
-        ("scope in the tuple", stated.stated.claim_scope, other.scope),
-        ("agreement", stated.stated.agreement_status, again.agreement_status),
-        ("stability", stated.stated.stability_status, again.stability_status),
-        ("adversarial", stated.stated.adversarial_status, again.adversarial_status),
-        ("publication level", stated.stated.permitted_publication_level, again.publication_level),
-        ("condition", stated.condition, again.condition),
-    ]
+def _compare_verdict(read: Read, known: Index, found: Findings) -> None:
+    """The verdict on the recomputed numbers against the stated one, field by field."""
+    stated = read.certificate.verdict
+    again = decide(_claim_again(read, known), known, read.certificate.rules, stated.plan_hash, amended=stated.amended)
+    found.compare("scope in the tuple", read.certificate.claim_scope, again.claim.scope)
+    for one in fields(Claim):
+        _compare(f"{one.name} of the claim", getattr(stated.claim, one.name), getattr(again.claim, one.name), found)
+    for one in fields(Verdict):
+        if one.name != "claim":
+            called = _CALLED.get(one.name, one.name.replace("_", " "))
+            _compare(called, getattr(stated, one.name), getattr(again, one.name), found)
 
 
-def _compare_lists(what: str, stated: Sequence[str], found: Sequence[str], findings: Findings) -> None:
-    if list(stated) == list(found):
-        return
-    for at in range(max(len(stated), len(found))):
-        one, other = (side[at] if at < len(side) else None for side in (stated, found))
-        findings.compare(what, one, other)
+def _compare(what: str, stated: Any, again: Any, found: Findings) -> None:
+    """Two values of a field, part by part."""
+    if isinstance(again, Mapping):
+        for name in dict.fromkeys([*stated, *again]):
+            found.compare(f"level under {name}", stated.get(name), again.get(name))
+    elif isinstance(again, tuple):
+        for at in range(max(len(stated), len(again))):
+            found.compare(what, *(_shown(side[at]) if at < len(side) else None for side in (stated, again)))
+    else:
+        found.compare(what, _shown(stated), _shown(again))
 
 
-def _claim_again(stated: Certificate, known: Index) -> Claim | None:
+def _shown(value: Any) -> Any:
+    """A part of a verdict as one text or number."""
+    match value:
+        case Condition():
+            return f"{value.id}: {value.text}"
+        case Cap():
+            return f"{value.field} at {value.level}{', lifted' if value.lifted else ''}"
+        case StabilityFinding():
+            return f"{value.state} {', '.join(value.families)}".rstrip()
+    return value
+
+
+def _claim_again(read: Read, known: Index) -> Claim:
     """The claim as it is put on these measurements: its kind, dimension and subjects decide all its words."""
-    claim = stated.claim
-    kind, dimension, subjects = kind_of(claim), claim.dimension, claim.subjects
-    if kind == "first":
-        return first_claim(dimension, subjects[0], len(known.agents))
-    if kind == "pair":
-        return pair_claim(dimension, *direction(dimension, subjects[0], subjects[1], known))
-    if kind == "ranking":
-        return ranking_claim(dimension, measured_order(dimension, known))
-    if kind == "cell":
-        return cell_claim(cell_state(claim, known), stated.rules.cells)
-    groups = classes_of(dimension, known, stated.rules.rules)
-    group = next((one for one in groups if set(one.agents) == set(subjects)), None)
-    return None if group is None else tie_claim(dimension, group)
+    claim, rules = read.certificate.verdict.claim, read.certificate.rules
+    dimension, subjects = claim.dimension, claim.subjects
+    match kind_of(claim):
+        case "first":
+            return first_claim(dimension, subjects[0], len(known.agents))
+        case "cell":
+            return cell_claim(cell_state(claim, known), rules.cells)
+        case "within":
+            return within_claim(*direction(dimension, subjects[0], subjects[1], known), rules.margin)
+    return pair_claim(dimension, *direction(dimension, subjects[0], subjects[1], known))

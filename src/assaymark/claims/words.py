@@ -13,9 +13,9 @@ def measure_words(dimension: str) -> str:
     """How a sentence calls the score of a dimension.
 
     >>> measure_words("aggregate"), measure_words("position_sizing")
-    ("the panel's aggregate score", 'position sizing')
+    ('the overall score', 'position sizing')
     """
-    return "the panel's aggregate score" if dimension == AGGREGATE else dimension.replace("_", " ")
+    return "the overall score" if dimension == AGGREGATE else dimension.replace("_", " ")
 
 
 def count_words(count: int) -> str:

@@ -50,7 +50,7 @@ from assaymark.judging.season.season_judges import reference_season_judges
 from assaymark.judging.season.table import AgreementRow, Contestant, SeasonRow, SeasonTable, agreement_row, season_table
 from assaymark.judging.season.thrash import RoundTrip, Thrashing, thrashing
 from assaymark.judging.season.timing import DecisionTime, decision_time
-from assaymark.prompting.texts import judged_text, token_count
+from assaymark.prompting.texts import judged_text, style_counts, token_count
 
 __all__ = [
     "ORACLE",
@@ -125,6 +125,7 @@ __all__ = [
     "rubric_names",
     "scoring_names",
     "season_table",
+    "style_counts",
     "thrashing",
     "tie_classes",
     "token_count",

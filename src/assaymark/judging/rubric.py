@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from assaymark.judging.shipped import shipped_names, shipped_text
-from assaymark.protocol import read_model
+from assaymark.plan import read_model
 from assaymark.records import AGGREGATE
 
 SCALE = (1, 2, 3, 4, 5)

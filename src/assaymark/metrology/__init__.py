@@ -18,61 +18,161 @@ from assaymark.metrology.agreement import (
 from assaymark.metrology.analysis import analyse
 from assaymark.metrology.anchor import anchor_measurements, stratified
 from assaymark.metrology.arrow import measurements_from_arrow, measurements_to_arrow, table_from_arrow
+from assaymark.metrology.cell_agreement import CellAgreement, CellShift, cell_agreement, cell_equivalent
 from assaymark.metrology.cells import Cell, cell_measurements
+from assaymark.metrology.cluster_values import PanelScores, cluster_differences, panel_scores
 from assaymark.metrology.columns import read_scores
 from assaymark.metrology.components import Components, variance_components
 from assaymark.metrology.conduct import Conduct, conduct_measurements
 from assaymark.metrology.contamination import contamination_measurements
-from assaymark.metrology.contrasts import Contrast, bootstrap_contrast, cluster_t, gating_test, holm
+from assaymark.metrology.contrasts import Contrast, bootstrap_contrast, cluster_t, holm
 from assaymark.metrology.datasheet import Decomposition, Threshold, d_prime, decompose, detection_threshold
+from assaymark.metrology.decision_study import DStudy, dstudy, dstudy_variance, generalizability
+from assaymark.metrology.detectable import minimum_detectable_gap
+from assaymark.metrology.dimensions import (
+    Discriminant,
+    DistinctDimension,
+    discriminant,
+    multitrait_multimethod,
+    specific_contrast,
+)
 from assaymark.metrology.effects import AgentEffects, agent_effects
 from assaymark.metrology.flips import sign_flip
-from assaymark.metrology.intervals import Interval, wilson
-from assaymark.metrology.known import effective_judges, known_measurements
-from assaymark.metrology.oracle import oracle_measurements
-from assaymark.metrology.planning import (
-    ErrorRate,
-    Preflight,
-    minimum_detectable_effect,
-    preflight,
-    simulate_error_rate,
+from assaymark.metrology.human_anchor import (
+    AnchorContrast,
+    JudgeAgainstHumans,
+    anchor_contrast,
+    anchor_needed,
+    anchor_response,
+    anchor_status,
+    judge_against_humans,
 )
+from assaymark.metrology.intervals import Interval, wilson
+from assaymark.metrology.jackknife import Estimate
+from assaymark.metrology.known import effective_judges, known_measurements
+from assaymark.metrology.length import (
+    LengthAdjusted,
+    LengthRecused,
+    headline_p,
+    length_adjusted,
+    length_p,
+    length_recused,
+    length_rule,
+)
+from assaymark.metrology.measure_agreement import missing_measurements
+from assaymark.metrology.moderated import (
+    ModeratedContrasts,
+    moderated_contrasts,
+    table_contrasts,
+    trigamma_inverse,
+)
+from assaymark.metrology.multiplicity import (
+    PublishedOrders,
+    attainable_equalities,
+    publish_orders,
+    shaffer,
+    shaffer_pooled,
+)
+from assaymark.metrology.oracle import oracle_measurements
+from assaymark.metrology.orders import (
+    OrderAnalysis,
+    PairTest,
+    ScaleInfo,
+    equivalence_p,
+    order_analysis,
+    stability_state,
+)
+from assaymark.metrology.planning import Preflight, Reach, minimum_detectable_effect, preflight
 from assaymark.metrology.pooled import analyse_sums
 from assaymark.metrology.probe import ProbePlan, contested, probe_measurements
+from assaymark.metrology.rank_intervals import rank_intervals, tiers
+from assaymark.metrology.recusal import (
+    OwnFamily,
+    RecusalContrast,
+    RecusalTest,
+    own_family,
+    recusal_contrast,
+    recusal_p,
+)
+from assaymark.metrology.reliability import (
+    AlphaReport,
+    Icc,
+    RandomJudges,
+    alpha_report,
+    icc,
+    judge_agent_variance,
+    krippendorff_alpha,
+    random_judges,
+)
 from assaymark.metrology.resampling import bootstrap_kappa, jackknife_kappa
 from assaymark.metrology.self_preference import SelfPreference, self_preference
+from assaymark.metrology.serial import SerialContrast, autocorrelations, serial_contrasts
 from assaymark.metrology.simulation import Truth, simulate_scores
 from assaymark.metrology.stability import averaging, gated, leave_one_family_out, repetition_stability
 from assaymark.metrology.streaming import score_sums
 from assaymark.metrology.style import length_matched_contrasts, style_measurements
 from assaymark.metrology.sums import ScoreSums
-from assaymark.metrology.table import Calls, ScoreTable, score_table
+from assaymark.metrology.table import Calls, Grades, ScoreTable, score_table
 
 __all__ = [
     "AgentEffects",
+    "AlphaReport",
+    "AnchorContrast",
     "Calls",
     "Cell",
+    "CellAgreement",
+    "CellShift",
     "Components",
     "Conduct",
     "Contrast",
+    "DStudy",
     "Decomposition",
-    "ErrorRate",
+    "Discriminant",
+    "DistinctDimension",
+    "Estimate",
+    "Grades",
+    "Icc",
     "Interval",
+    "JudgeAgainstHumans",
+    "LengthAdjusted",
+    "LengthRecused",
+    "ModeratedContrasts",
+    "OrderAnalysis",
+    "OwnFamily",
+    "PairTest",
+    "PanelScores",
     "Preflight",
     "ProbePlan",
+    "PublishedOrders",
+    "RandomJudges",
+    "Reach",
+    "RecusalContrast",
+    "RecusalTest",
+    "ScaleInfo",
     "ScoreSums",
     "ScoreTable",
     "SelfPreference",
+    "SerialContrast",
     "Threshold",
     "Truth",
     "agent_effects",
+    "alpha_report",
     "analyse",
     "analyse_sums",
+    "anchor_contrast",
     "anchor_measurements",
+    "anchor_needed",
+    "anchor_response",
+    "anchor_status",
+    "attainable_equalities",
+    "autocorrelations",
     "averaging",
     "bootstrap_contrast",
     "bootstrap_kappa",
+    "cell_agreement",
+    "cell_equivalent",
     "cell_measurements",
+    "cluster_differences",
     "cluster_t",
     "conduct_measurements",
     "contamination_measurements",
@@ -80,36 +180,68 @@ __all__ = [
     "d_prime",
     "decompose",
     "detection_threshold",
+    "discriminant",
+    "dstudy",
+    "dstudy_variance",
     "effective_judges",
+    "equivalence_p",
     "fleiss_kappa",
     "gated",
-    "gating_test",
+    "generalizability",
+    "headline_p",
     "holm",
+    "icc",
     "jackknife_kappa",
+    "judge_against_humans",
+    "judge_agent_variance",
     "kappa_of_table",
     "known_measurements",
+    "krippendorff_alpha",
     "leave_one_family_out",
+    "length_adjusted",
     "length_matched_contrasts",
+    "length_p",
+    "length_recused",
+    "length_rule",
     "mean_correlation",
     "mean_pairwise_kappa",
     "measurements_from_arrow",
     "measurements_to_arrow",
     "minimum_detectable_effect",
+    "minimum_detectable_gap",
+    "missing_measurements",
+    "moderated_contrasts",
+    "multitrait_multimethod",
     "oracle_measurements",
+    "order_analysis",
+    "own_family",
+    "panel_scores",
     "preflight",
     "probe_measurements",
+    "publish_orders",
+    "random_judges",
+    "rank_intervals",
     "read_scores",
+    "recusal_contrast",
+    "recusal_p",
     "repetition_stability",
     "round_half_up",
     "score_sums",
     "score_table",
     "self_preference",
+    "serial_contrasts",
+    "shaffer",
+    "shaffer_pooled",
     "sign_flip",
-    "simulate_error_rate",
     "simulate_scores",
+    "specific_contrast",
+    "stability_state",
     "stratified",
     "style_measurements",
+    "table_contrasts",
     "table_from_arrow",
+    "tiers",
+    "trigamma_inverse",
     "variance_components",
     "weighted_kappa",
     "wilson",

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import numpy as np
 
-from assaymark.metrology.measure_agents import Levels, contrast_measurements, level_measurements, levels_of
+from assaymark.metrology.comparisons import Comparisons
+from assaymark.metrology.measure_agents import Levels, level_measurements, levels_of
 from assaymark.metrology.measure_agreement import (
     agreement_measurements,
     judge_measurements,
     other_ddof_measurements,
 )
+from assaymark.metrology.measure_orders import order_measurements
+from assaymark.metrology.order_tests import OrderPlan
 from assaymark.metrology.pairwise import pair_tests
 from assaymark.metrology.panel import Panel, panel_of
 from assaymark.metrology.ranks import rank_measurements
@@ -27,6 +30,7 @@ def analyse(
     study: Study,
     *,
     rng: np.random.Generator,
+    style: Mapping[str, Mapping[str, float]] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> tuple[Measurement, ...]:
     """Every measurement of the judges and the agents that the plan asks for.
@@ -45,6 +49,9 @@ def analyse(
         The locked plan: gates, tests, levels.
     rng : numpy Generator
         For bootstraps over more than 8 clusters.
+    style : mapping of covariate to mapping of trajectory to number, optional
+        What the plan's ``claims.length`` names beside length: counts in the texts, as `assaymark.judging.style_counts`
+        makes them.
     progress : callable, optional
         Told the name of each part before it starts.
 
@@ -58,7 +65,7 @@ def analyse(
         "agreement": lambda: _agreement(panel, rng),
         "judges": lambda: judge_measurements(panel),
         "levels": lambda: level_measurements(panel, levels),
-        "contrasts": lambda: _comparisons(panel, levels, rng),
+        "contrasts": lambda: _comparisons(panel, levels, rng, style),
     }
     found: list[Measurement] = []
     for name, measure in parts.items():
@@ -81,9 +88,12 @@ def _divisors(study: Study) -> tuple[int, int]:
     return study.inference.ddof, 1 - study.inference.ddof
 
 
-def _comparisons(panel: Panel, levels: Levels, rng: np.random.Generator) -> Iterator[Measurement]:
+def _comparisons(
+    panel: Panel, levels: Levels, rng: np.random.Generator, style: Mapping[str, Mapping[str, float]] | None
+) -> Iterator[Measurement]:
     """Contrasts, what each judge alone would have found, and how ranks come out over resamples."""
     tests = pair_tests(panel, rng)
-    yield from contrast_measurements(panel, tests)
+    found = Comparisons.of_table(panel.table, panel.study, style)
+    yield from order_measurements(found, OrderPlan.of(panel.study), panel.measure, tests)
     yield from single_measurements(panel, levels, tests)
     yield from rank_measurements(panel, rng)

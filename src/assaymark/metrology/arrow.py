@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.columns import Columns, raw_scores
-from assaymark.metrology.table import Calls, ScoreTable, panel_replicates, weight_problems, weight_shares
+from assaymark.metrology.table import Calls, Grades, ScoreTable, panel_replicates, weight_problems, weight_shares
 from assaymark.records import Measurement, canonical_json
 
 MISSING_SCORE: Final = "a score is missing"
@@ -42,7 +42,10 @@ MEASUREMENT_SCHEMA: Final = pa.schema(
 
 
 def table_from_arrow(
-    source: pa.Table | pa.RecordBatchReader | Path | str, *, weights: Mapping[str, float] | None = None
+    source: pa.Table | pa.RecordBatchReader | Path | str,
+    *,
+    weights: Mapping[str, float] | None = None,
+    dimensions: Sequence[str] | None = None,
 ) -> ScoreTable:
     """The score table of judgments that were made elsewhere: what `score_table` gives for the same judgments.
 
@@ -56,6 +59,8 @@ def table_from_arrow(
         Columns as for `read_scores`, which checks them.
     weights : mapping of dimension to weight, optional
         Weights of the aggregate, not negative; default: all equal.
+    dimensions : sequence of column names or comma list, optional
+        As for `read_scores`; default: those that have weights.
 
     Returns
     -------
@@ -70,12 +75,13 @@ def table_from_arrow(
     --------
     >>> rows = {"trajectory": [1, 1, 2, 2], "agent": ["ash", "ash", "elm", "elm"], "cluster": ["w1"] * 4,
     ...         "judge": ["a", "b"] * 2, "family": ["north", "south"] * 2, "trial": [1] * 4, "risk": [4, 5, 2, 2]}
-    >>> table = table_from_arrow(pa.table(rows))
+    >>> table = table_from_arrow(pa.table(rows), dimensions=["risk"])
     >>> table.agents, table.scores[:, :, 0].tolist()
     (('ash', 'elm'), [[4.0, 5.0], [2.0, 2.0]])
     """
     table, name = raw_scores(source)
-    return score_table_of(Columns.of(table, name), weights=weights)
+    named = tuple(weights) if dimensions is None and weights is not None else dimensions
+    return score_table_of(Columns.of(table, name, named), weights=weights)
 
 
 def score_table_of(
@@ -84,29 +90,45 @@ def score_table_of(
     """`table_from_arrow` on columns that were checked, for the rows of one derivation."""
     share = weights_of(columns.dimensions, weights)
     rows = _Rows(columns, share, derivation)
-    complete = np.flatnonzero(rows.first & rows.scored.all(axis=1))
-    scores = rows.mean[complete]
-    agents, agent = _index(columns, "agent", rows.of["agent"], complete, np.flatnonzero(rows.first))
-    clusters, cluster = _index(columns, "cluster", rows.of["cluster"], complete)
-    cycles, cycle = (clusters, cluster)
+    whole = rows.scored.all(axis=1)
+    complete, rest = (np.flatnonzero(rows.first & which) for which in (whole, rows.scored.any(axis=1) & ~whole))
+    kept, n = np.concatenate([complete, rest]), complete.size
+    agents, by_agent = _index(columns, "agent", rows.of["agent"], np.flatnonzero(rows.first))
+    agent = by_agent[kept]
+    clusters, cluster = _index(columns, "cluster", rows.of["cluster"], kept)
+    cluster = cluster[kept]
+    cycles, cycle = clusters, cluster
     if "cycle" in columns.codes:
-        cycles, cycle = _index(columns, "cycle", rows.of["cycle"], complete)
+        cycles, cycle = _index(columns, "cycle", rows.of["cycle"], kept)
+        cycle = cycle[kept]
     formats: tuple[str, ...] = ("",)
-    format_ = np.zeros(complete.size, dtype=np.int64)
+    format_ = np.zeros(n, dtype=np.int64)
     if "format" in columns.codes:
         formats, format_ = _index(columns, "format", rows.of["format"], complete)
+        format_ = format_[complete]
     repeats = rows.repeats()
     many = bool((rows.usable_trials > 1).any())
     names = columns.names["trajectory"]
-    lengths = rows.of["length"][complete].astype(np.float64) if "length" in columns.numbers else None
+    lengths = rows.of["length"].astype(np.float64) if "length" in columns.numbers else None
+    scores = rows.mean[complete]
+    incomplete = Grades(
+        values=rows.mean[rest],
+        agent=agent[n:],
+        cycle=cycle[n:],
+        cluster=cluster[n:],
+        trajectories=tuple(names[k] for k in rows.ids[rest]),
+        lengths=None if lengths is None else lengths[rest],
+        mean=rows.mean[rest] if many else None,
+        first=rows.opening[rest] if many else None,
+    )
     return ScoreTable(
         trajectories=tuple(names[k] for k in rows.ids[complete]),
         agents=agents,
-        agent=agent,
+        agent=agent[:n],
         cycles=cycles,
-        cycle=cycle,
+        cycle=cycle[:n],
         clusters=clusters,
-        cluster=cluster,
+        cluster=cluster[:n],
         formats=formats,
         format=format_,
         judges=rows.judges,
@@ -117,13 +139,26 @@ def score_table_of(
         trials={judge: rows.trial_aggregates(j) for j, judge in enumerate(rows.judges)},
         replicates=panel_replicates(repeats, [0] * len(rows.judges)),
         calls={judge: rows.calls(j) for j, judge in enumerate(rows.judges)},
-        lengths=lengths,
-        left_out=tuple(names[k] for k in rows.ids[rows.first & ~rows.scored.all(axis=1)]),
+        lengths=None if lengths is None else lengths[complete],
+        left_out=tuple(names[k] for k in rows.ids[rows.first & ~whole]),
         digest=columns.digest(share),
         mean=scores if many else None,
         first=rows.opening[complete] if many else None,
         repeats=repeats if many else None,
+        incomplete=incomplete if rest.size else None,
+        lacking=rows.lacking(by_agent, len(agents)),
+        agent_families=_agent_families(columns),
+        families_known=columns.families_known,
     ).frozen()
+
+
+def _agent_families(columns: Columns) -> dict[str, str] | None:
+    """The family of each agent; an agent of no family is its own. None where the table has no such column."""
+    if "agent_family" not in columns.codes:
+        return None
+    where = np.unique(columns.codes["agent"], return_index=True)[1]
+    families = (columns.names["agent_family"][k] for k in columns.codes["agent_family"][where])
+    return {agent: family or agent for agent, family in zip(columns.names["agent"], families, strict=True)}
 
 
 def weights_of(dimensions: tuple[str, ...], weights: Mapping[str, float] | None) -> Floats:
@@ -142,7 +177,7 @@ class _Rows:
     """The rows of one derivation in the order of trajectory, judge and trial, gathered by trajectory [N] and judge [J].
 
     ``of`` holds what belongs to a trajectory; ``mean`` and ``opening`` [N, J, D] the mean and the first of the usable
-    trials, 0 where ``scored`` [N, J] says there is none.
+    trials, NaN where ``scored`` [N, J] says there is none.
     """
 
     def __init__(self, columns: Columns, weights: Floats, derivation: str) -> None:
@@ -175,8 +210,9 @@ class _Rows:
         scores = self.scores[self.usable]
         counts = np.bincount(slot, minlength=shape[0] * shape[1])
         sums = [np.bincount(slot, weights=column, minlength=counts.size) for column in scores.T]
-        self.mean: Floats = (np.stack(sums, axis=1) / np.maximum(counts, 1)[:, None]).reshape(*shape, -1)
-        opening = np.zeros((counts.size, scores.shape[1]))
+        with np.errstate(invalid="ignore"):
+            self.mean: Floats = (np.stack(sums, axis=1) / counts[:, None]).reshape(*shape, -1)
+        opening = np.full((counts.size, scores.shape[1]), np.nan)
         opening[slot[::-1]] = scores[::-1]  # the last to be written is the lowest trial
         self.opening: Floats = opening.reshape(*shape, -1)
         self.usable_trials: Ints = counts.reshape(shape)
@@ -195,6 +231,13 @@ class _Rows:
         usable = self.usable[self.judge == judge]
         ok, invalid = int(usable.sum()), int((~usable).sum())
         return Calls(ok, invalid, 0, {MISSING_SCORE: invalid} if invalid else {})
+
+    def lacking(self, agent: Ints, agents: int) -> Ints:
+        """How many first records of each agent a judge was asked about without a usable answer [J, A]."""
+        asked = np.zeros_like(self.scored)
+        asked[self.trajectory, self.judge] = True
+        which, judge = np.nonzero(asked & ~self.scored & self.first[:, None])
+        return np.bincount(judge * agents + agent[which], minlength=len(self.judges) * agents).reshape(-1, agents)
 
     def repeats(self) -> dict[str, tuple[Floats, ...]]:
         """Aggregates [R, J, 2] (mean trial, first trial) of the cycles that an agent decided more than once."""
@@ -217,12 +260,10 @@ class _Rows:
         return {self.agents[code]: tuple(groups) for code, groups in found.items()}
 
 
-def _index(
-    columns: Columns, name: str, values: Ints, complete: Ints, also: Ints | None = None
-) -> tuple[tuple[str, ...], Ints]:
-    """The names that occur among the complete trajectories (or ``also``), and the place of each one's name."""
-    used = np.unique(values[complete if also is None else also])
-    return tuple(columns.names[name][k] for k in used), np.searchsorted(used, values[complete]).astype(np.int64)
+def _index(columns: Columns, name: str, values: Ints, rows: Ints) -> tuple[tuple[str, ...], Ints]:
+    """The names that occur in some ``rows``, and for every row the place of its name among them (there only)."""
+    used = np.unique(values[rows])
+    return tuple(columns.names[name][k] for k in used), np.searchsorted(used, values).astype(np.int64)
 
 
 # --- measurements -----------------------------------------------------------------------------------------------------

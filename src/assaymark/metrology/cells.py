@@ -16,6 +16,7 @@ import numpy as np
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
+from assaymark.metrology.cell_agreement import cell_agreement
 from assaymark.metrology.cell_rules import FALLING, TOLERANCE, CellOutcome, cell_outcome
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.contrasts import Contrast, Tested, contrast_of, holm, t_test
@@ -296,6 +297,7 @@ def cell_measurements(
         yield from _kappas(one.cell, study, rng)
         yield _gate(one, panel, study, adjusted[one.cell.kind], mde)
         yield _halo(one, panel, study)
+        yield _agreement(one, honest, study, adjusted[one.cell.kind])
         for family in dict.fromkeys(honest.families):
             yield _drop(one, panel, study, family, dropped.get(family, {}))
     yield from _separation({one.cell.kind: one for one in held}, honest, study)
@@ -373,7 +375,69 @@ def _kappas(cell: Cell, study: Study, rng: np.random.Generator) -> Iterator[Meas
     """Agreement inside the cell, exactly as it is measured on honest records."""
     for found in agreement_measurements(panel_of(cell.table, study), rng):
         if found.name == "kappa.mean_pairwise" and "format" not in found.labels:
-            yield replace(found, name="cell.kappa", labels={**found.labels, "cell": cell.kind})
+            method = f"{found.method}; undefined by design: all texts deserve the same score"
+            yield replace(found, name="cell.kappa", labels={**found.labels, "cell": cell.kind}, method=method)
+
+
+def _agreement(held: _Held, honest: ScoreTable, study: Study, p_holm: float) -> Measurement:
+    """Whether every judge family sees what the cell's sentence says, and kappa over the cell and honest records."""
+    cell = held.cell
+    scores, reference = cell.table.stacked[held.rows, :, 0], honest.stacked[..., 0]
+    codes = {name: g for g, name in enumerate(dict.fromkeys((*honest.clusters, *cell.table.clusters)))}
+    where = [codes[cell.table.clusters[g]] for g in cell.table.cluster[held.rows]]
+    against = [codes[honest.clusters[g]] for g in honest.cluster]
+    if cell.kind in PAIRED:
+        place = {key: row for row, key in enumerate(honest.trajectories)}
+        parents = [place[parent] for row in held.rows if (parent := cell.parents[row]) in place]
+        reference, against = reference[parents], [against[row] for row in parents]
+    labels = {"cell": cell.kind}
+    method = "each judge family's own difference from honest records, one-sided, jackknife over clusters"
+    common: dict[str, Any] = {"n": held.rows.size, "n_of": "trajectories", "method": method}
+    if held.state or len(set(honest.families)) < 2:
+        state = held.state or ONE_FAMILY
+        return Measurement(name="cell.agreement", labels=labels, value=None, state=state, **common)
+    tests = [
+        cell_agreement(flip + sign * scores, where, flip + sign * reference, against, honest.families,
+                       threshold=threshold, quantile=quantile, alpha=alpha)
+        for sign, flip, threshold, quantile, alpha in _asked(held, study, p_holm)
+    ]  # fmt: skip
+    unanimous, left_out = all(one.unanimous for one in tests), all(one.leave_one_out for one in tests)
+    kappa = tests[0].pooled_kappa
+    gates = study.gates
+    status = "halt"
+    if kappa is not None and unanimous and kappa >= gates.publish - TOLERANCE:
+        status = "publish"
+    elif kappa is not None and left_out and kappa >= gates.halt - TOLERANCE:
+        status = "methodology"
+    return Measurement(
+        name="cell.agreement",
+        labels=labels,
+        value=kappa,
+        state="ok" if kappa is not None else "undefined: two judge families gave one rating each",
+        detail={
+            "status": status,
+            "unanimous": unanimous,
+            "leave_one_out": left_out,
+            "each": {family: tests[0].each[family].delta for family in tests[0].each},
+            "p": {family: max(one.each[family].p for one in tests) for family in tests[0].each},
+        },
+        **common,
+    )
+
+
+def _asked(held: _Held, study: Study, p_holm: float) -> list[tuple[float, float, float, float | None, float]]:
+    """What every family has to show: (sign, flip, threshold below, quantile, level); scores are flipped for "above"."""
+    kind, cells, alpha = held.cell.kind, study.cells, study.inference.alpha
+    below, above = (1.0, 0.0), (-1.0, 6.0)
+    if kind in FALLING:
+        return [(*below, 0.0, None if kind == "fact_flip" else 0.25, cells.alpha)]
+    outcome = _outcome(held, held.primary(study)[0], p_holm, study)
+    if outcome in ("substance", "invariant"):
+        return [(*side, -cells.substance, None, alpha) for side in (below, above)]
+    if outcome == "terse-favoured" or (outcome == "style-sensitive" and held.tested.difference[0] > 0):
+        return [(*above, cells.substance, None, alpha)]
+    threshold = cells.verbosity if kind == "cell_b" else cells.substance
+    return [(*below, threshold, None, alpha)]
 
 
 def _number(

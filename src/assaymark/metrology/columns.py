@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -29,7 +29,11 @@ WHOLE: Final = {"trial": 1, "replicate": 1, "length": 0}
 
 KNOWN: Final = (*TEXTS, *OPTIONAL_TEXTS, *WHOLE)
 
-_DEFAULTS: Final = {"derivation": "honest", "parent": ""}
+SCORE_NAMES: Final = ("score", "rating", "grade")
+"""What the one score of a table is called where nobody has to name it."""
+
+_CHECKED: Final = b"assaymark.dimensions"  # in the metadata of a table that was checked: the dimensions named then
+_DEFAULTS: Final = {"derivation": "honest", "parent": "", "agent_family": ""}
 _NAMED: Final = ("agent", "judge", "family")
 _NAME: Final = re.compile(r"[^\x00-\x1f\[\]=,|]{1,120}")
 _MISSING: Final = ("nan", "na", "n/a", "null", "none", "")
@@ -60,7 +64,9 @@ class Columns:
     """A checked score table, rows in the order they were given.
 
     ``codes`` [rows] index the sorted ``names`` of each text column; ``numbers`` [rows] hold the whole-number columns;
-    ``scores`` [rows, D] are NaN where one is missing, in the order of the sorted ``dimensions``.
+    ``scores`` [rows, D] are NaN where one is missing, in the order of the sorted ``dimensions``. ``unused`` are the
+    numeric columns that nobody named a dimension. ``families_known`` is False where the table has no families of
+    judges: each judge then is one.
     """
 
     names: Mapping[str, tuple[str, ...]]
@@ -68,6 +74,8 @@ class Columns:
     numbers: Mapping[str, Ints]
     dimensions: tuple[str, ...]
     scores: Floats
+    unused: tuple[str, ...] = ()
+    families_known: bool = True
 
     @classmethod
     def of(cls, table: pa.Table, source: str = "scores", dimensions: Sequence[str] | None = None) -> Columns:
@@ -78,20 +86,28 @@ class Columns:
         InputError
             See `read_scores`.
         """
-        found = _Findings()
-        chosen = _dimensions(table, dimensions, found)
-        if found.problems:
-            raise InputError(source, found.problems)
+        known = "family" in table.column_names
+        if not known and "judge" in table.column_names:
+            table = table.append_column("family", table.column("judge"))
+        numeric = numeric_columns(table)
+        chosen, header = named_dimensions(table.schema, dimensions, numeric)
+        if not table.num_rows:
+            header.append(Problem("", "no rows"))
+        found = _Findings(list(header))
+        scores = [_scores(table, name, found) for name in chosen]
+        if header:
+            raise InputError(source, found.problems, more=found.more)
         present = [name for name in (*TEXTS, *OPTIONAL_TEXTS) if name in table.column_names]
         coded = {name: _texts(table, name, found) for name in present}
         numbers = {name: _whole(table, name, found) for name in WHOLE if name in table.column_names}
-        scores = [_scores(table, name, found) for name in chosen]
         columns = cls(
             names={name: names for name, (names, _) in coded.items()},
             codes={name: codes for name, (_, codes) in coded.items()},
             numbers=numbers,
             dimensions=chosen,
             scores=np.stack(scores, axis=1),
+            unused=tuple(name for name in numeric if name not in chosen),
+            families_known=known,
         )
         if not found.problems:
             columns._check(found)
@@ -106,11 +122,10 @@ class Columns:
 
     def only(self, rows: Bools) -> Columns:
         """Some of the rows."""
-        return Columns(
-            names=self.names,
+        return replace(
+            self,
             codes={name: codes[rows] for name, codes in self.codes.items()},
             numbers={name: values[rows] for name, values in self.numbers.items()},
-            dimensions=self.dimensions,
             scores=self.scores[rows],
         )
 
@@ -121,7 +136,10 @@ class Columns:
         return {ids[self.codes["trajectory"][row]]: texts[self.codes[name][row]] for row in rows.tolist()}
 
     def to_arrow(self) -> pa.Table:
-        """The table with its types: names as dictionaries, whole numbers as int64, scores as float64 with nulls."""
+        """The table with its types: names as dictionaries, whole numbers as int64, scores as float64 with nulls.
+
+        Its metadata say which columns are the dimensions, so that nobody has to name them again.
+        """
         columns: dict[str, Any] = {}
         for name in KNOWN:
             if name in self.codes:
@@ -131,7 +149,7 @@ class Columns:
                 columns[name] = pa.array(self.numbers[name])
         for name, scores in zip(self.dimensions, self.scores.T, strict=True):
             columns[name] = pa.array(np.ascontiguousarray(scores), mask=np.isnan(scores))
-        return pa.table(columns)
+        return pa.table(columns, metadata={_CHECKED: ",".join(self.dimensions).encode()})
 
     def digest(self, weights: Floats) -> str:
         """Sixteen hex digits over everything that analyses read, whatever the order of the rows."""
@@ -202,35 +220,40 @@ def read_scores(
 ) -> pa.Table:
     """A table of scores from any tool, checked and typed.
 
-    One row for each trajectory, judge and trial. Columns ``trajectory``, ``agent``, ``cluster``, ``judge``, ``family``
-    and ``trial`` must be there; ``cycle``, ``format``, ``length``, ``agent_family``, ``replicate``, ``derivation`` and
-    ``parent`` may be. Every other column is a rubric dimension with scores on 1..5. An empty score, or NaN, is a call
-    without a usable answer.
+    One row for each trajectory, judge and trial. Columns ``trajectory``, ``agent``, ``cluster``, ``judge`` and
+    ``trial`` must be there; ``family`` (of the judge; without it each judge counts as one), ``cycle``, ``format``,
+    ``length``, ``agent_family``, ``replicate``, ``derivation`` and ``parent`` may be. Rubric dimensions, with scores on
+    1..5, are the columns that are named here. Where the only other column with numbers is called ``score``, ``rating``
+    or ``grade``, it is the score and need not be named. An empty score, or NaN, is a call without a
+    usable answer.
 
     Parameters
     ----------
     source : path, Arrow table or Arrow reader
         Files: CSV (any usual delimiter), JSON lines, Parquet, Arrow IPC (Feather).
-    dimensions : sequence of column names, optional
-        Which columns are dimensions; the other unknown ones are then left out. Default: every unknown column.
+    dimensions : sequence of column names or comma list, optional
+        Which columns are dimensions; others beyond those above are left out. Default: those that were named when the
+        table was checked before, else the one score.
 
     Returns
     -------
     pyarrow.Table
-        In the order of the rows given; names dictionary-encoded, whole numbers int64, scores float64 with nulls.
+        In the order of the rows given; names dictionary-encoded, whole numbers int64, scores float64 with nulls. Its
+        metadata name the dimensions.
 
     Raises
     ------
     InputError
-        Everything wrong at once, at most 20 problems listed and the rest counted: columns missing or twice there, empty
-        names, text where numbers belong, scores off 1..5, a judge with two families, a trajectory with two agents,
-        clusters or cycles, a cycle in two clusters, two rows for one trajectory, judge and trial, or no score at all.
+        Everything wrong at once, at most 20 problems listed and the rest counted: columns missing or twice there,
+        numeric columns of which nobody said whether they are dimensions, empty names, text where numbers belong, scores
+        off 1..5, a judge with two families, a trajectory with two agents, clusters or cycles, a cycle in two clusters,
+        two rows for one trajectory, judge and trial, or no score at all.
 
     Examples
     --------
     >>> rows = {"trajectory": ["t1", "t1"], "agent": ["ash", "ash"], "cluster": ["w1", "w1"], "judge": ["a", "b"],
-    ...         "family": ["north", "south"], "trial": [1, 1], "risk": [4, None]}
-    >>> table = read_scores(pa.table(rows))
+    ...         "family": ["north", "south"], "trial": [1, 1], "risk": [4, None], "seconds": [9, 12]}
+    >>> table = read_scores(pa.table(rows), dimensions=["risk"])
     >>> table.column("risk").to_pylist(), str(table.schema.field("agent").type)
     ([4.0, None], 'dictionary<values=string, indices=int32, ordered=0>')
     """
@@ -267,30 +290,74 @@ def raw_scores(source: Path | str | pa.Table | pa.RecordBatchReader) -> tuple[pa
 # --- columns of a raw table -------------------------------------------------------------------------------------------
 
 
-def _dimensions(table: pa.Table, wanted: Sequence[str] | None, found: _Findings) -> tuple[str, ...]:
-    """The dimension columns, sorted; notes what the header lacks or has too much of."""
-    columns = table.column_names
-    for name in sorted({name for name in columns if columns.count(name) > 1}):
-        found.add(name or "header", f"a column name stands once (got {columns.count(name)} times)")
+def numeric_columns(table: pa.Table | pa.Schema) -> list[str]:
+    """The columns beyond the documented ones that hold numbers; in a table, also text of which all is numbers."""
+    found = []
+    for k, column in enumerate(table if isinstance(table, pa.Schema) else table.schema):
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if column.name in KNOWN:
+            continue
+        if _holds_numbers(kind):
+            found.append(column.name)
+        elif isinstance(table, pa.Table) and _is_text(kind):
+            text, bad = _number_text(table.column(k))
+            if not bad.any() and text.null_count < len(text):
+                found.append(column.name)
+    return found
+
+
+def named_dimensions(
+    schema: pa.Schema, wanted: Sequence[str] | None, numeric: Sequence[str]
+) -> tuple[tuple[str, ...], list[Problem]]:
+    """The columns that are dimensions, sorted, and what the header lacks, has too much of, or leaves open.
+
+    ``wanted`` are names or a comma list of them. Without it none of the `numeric_columns` becomes a dimension silently.
+    """
+    columns = schema.names
     unknown = [name for name in columns if name not in KNOWN]
+    twice = sorted({name for name in columns if columns.count(name) > 1})
+    problems = [
+        Problem(name or "header", f"a column name stands once (got {columns.count(name)} times)") for name in twice
+    ]
     for name in (*TEXTS, "trial"):
         if name not in columns:
             close = difflib.get_close_matches(name, [other.lower() for other in unknown], n=1)
             meant = next((f"; is it {other!r}?" for other in unknown if close and other.lower() == close[0]), "")
-            found.add(name, f"this column is missing (the table has {', '.join(columns) or 'no columns'}){meant}")
-    chosen = sorted(unknown if wanted is None else wanted)
-    for name in chosen:
-        if name not in columns:
-            found.add(name, "this dimension has no column")
-        elif name == AGGREGATE or name in KNOWN:
-            found.add(name, "this name is not available for a dimension")
+            what = f"this column is missing (the table has {', '.join(columns) or 'no columns'}){meant}"
+            problems.append(Problem(name, what))
+    if wanted is None and _CHECKED in (schema.metadata or {}):
+        wanted = schema.metadata[_CHECKED].decode(errors="replace")
+    if isinstance(wanted, str):
+        wanted = [name.strip() for name in wanted.split(",")]
+    if wanted is None:
+        wanted = numeric or [name for name in unknown if name in SCORE_NAMES]
+        if numeric and (len(numeric) > 1 or numeric[0] not in SCORE_NAMES):
+            return (), [*problems, _unnamed(columns, numeric)]
+    if not wanted:
+        problems.append(Problem("", "no dimension: beside the documented columns at least one with scores is needed"))
+    chosen = []
+    for name in sorted(set(wanted)):
+        if list(wanted).count(name) > 1:
+            problems.append(Problem(name, "this dimension is named more than once"))
+        if name == AGGREGATE or name in KNOWN:
+            problems.append(Problem(name, "this name is not available for a dimension"))
+        elif name not in columns:
+            beside = f"beside the documented columns it has {', '.join(unknown) or 'none'}"
+            problems.append(Problem(name or "dimensions", f"the table has no such column for a dimension ({beside})"))
         elif not _NAME.fullmatch(name):
-            found.add(name, "names of dimensions have 1 to 120 characters, none of them [ ] = , |")
-    if not chosen:
-        found.add("", "no dimension: beside the known columns at least one with scores is needed")
-    if not table.num_rows:
-        found.add("", "no rows")
-    return tuple(chosen)
+            problems.append(Problem(name, "names of dimensions have 1 to 120 characters, none of them [ ] = , |"))
+        elif name not in twice:
+            chosen.append(name)
+    return tuple(chosen), problems
+
+
+def _unnamed(columns: Sequence[str], numeric: Sequence[str]) -> Problem:
+    """Numeric columns, of which only a person knows whether they are scores."""
+    places = [f"{name} in column {columns.index(name) + 1}" for name in numeric[:LISTED]]
+    more = f" and {len(numeric) - LISTED} more" if len(numeric) > LISTED else ""
+    flag = f"--dimensions {','.join(numeric[:LISTED])}{',...' if more else ''}"
+    what = f"name those of the numeric columns that are scores, as in {flag}, or in rubric.weights of a plan"
+    return Problem("dimensions", f"{what} (got {', '.join(places)}{more})")
 
 
 def _texts(table: pa.Table, name: str, found: _Findings) -> tuple[tuple[str, ...], Ints]:
@@ -329,26 +396,33 @@ def _sorted_codes(names: pa.Array, indices: pa.Array) -> tuple[tuple[str, ...], 
     return tuple(kept), np.array([place.get(text, -1) for text in texts], dtype=np.int64)[codes]
 
 
+def _holds_numbers(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _number_text(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Bools]:
+    """Text without the words for a missing number, and where it is no number [rows]."""
+    text = pc.utf8_ltrim(pc.utf8_trim_whitespace(column.cast(pa.string())), "+")
+    text = pc.if_else(pc.is_in(pc.utf8_lower(text), pa.array(_MISSING)), None, text)
+    return text, _mask(pc.fill_null(pc.invert(pc.match_substring_regex(text, _NUMBER)), False))
+
+
 def _numbers(table: pa.Table, name: str, found: _Findings, *, missing: str) -> tuple[Floats, bool]:
     """A column as floats, NaN where it is empty, and whether it could be read."""
     column = table.column(name)
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        text = pc.utf8_ltrim(pc.utf8_trim_whitespace(column.cast(pa.string())), "+")
-        text = pc.if_else(pc.is_in(pc.utf8_lower(text), pa.array(_MISSING)), None, text)
-        good = pc.match_substring_regex(text, _NUMBER)
-        bad = _mask(pc.fill_null(pc.invert(good), False))
+    if _is_text(column.type):
+        text, bad = _number_text(column)
         if bad.any():
             found.rows(bad, name, f"text where {missing} belong", column)
             return np.full(len(column), np.nan), False
         column = pc.cast(text, pa.float64())
-    elif not (
-        pa.types.is_integer(column.type)
-        or pa.types.is_floating(column.type)
-        or pa.types.is_decimal(column.type)
-        or pa.types.is_null(column.type)
-    ):
+    elif not (_holds_numbers(column.type) or pa.types.is_null(column.type)):
         found.add(name, f"must hold {missing} (got {column.type})")
         return np.full(len(column), np.nan), False
     values = pc.cast(column, pa.float64(), safe=False).combine_chunks()

@@ -12,14 +12,10 @@ from scipy import special
 
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
-from assaymark.metrology.resampling import EXACT_CLUSTERS, SMALL_PRODUCT, Resamples, percentile_ends, resamples_of
-from assaymark.protocol import GatingTest
+from assaymark.metrology.resampling import SMALL_PRODUCT, Resamples, percentile_ends, resamples_of
 from assaymark.quantiles import t_quantile
 
 Test = Literal["cluster-t", "bootstrap", "sign-flip"]
-
-FEW_CLUSTERS = 20
-"""Below this many common clusters the percentile bootstrap rejects true nulls too often to gate on."""
 
 EXACT_FLIPS = 16
 """Up to this many clusters every pattern of signs is enumerated (65,536 of them at 16)."""
@@ -39,17 +35,6 @@ class Contrast:
     n: int
     clusters: int
     method: str
-
-
-def gating_test(choice: GatingTest, clusters: int) -> Test:
-    """The test that a pair with so many common clusters is gated on.
-
-    >>> gating_test("auto", 19), gating_test("auto", 20), gating_test("bootstrap", 5)
-    ('cluster-t', 'bootstrap', 'bootstrap')
-    """
-    if choice == "auto":
-        return "cluster-t" if clusters < FEW_CLUSTERS else "bootstrap"
-    return choice
 
 
 def holm(p: ArrayLike) -> Floats:
@@ -154,7 +139,7 @@ def bootstrap_contrast(
     """Percentile cluster bootstrap of a mean paired difference: ValueBlindBench's own test (section 3.9).
 
     Too eager with few clusters: at five it calls far more than its share of true nulls significant, which is why
-    `cluster_t` gates below 20. The p-value is 2(k+1)/(B+1) from B draws, k of them in the smaller tail; where all
+    it decides nothing here. The p-value is 2(k+1)/(B+1) from B draws, k of them in the smaller tail; where all
     resamples are enumerated (up to 8 clusters) twice the weight of the smaller tail, and at least 2/G^G.
 
     Parameters
@@ -321,32 +306,6 @@ def _blocks(drawn: Sequence[Resamples]) -> Iterator[tuple[int, Floats, Floats | 
 def _weigh(hits: Bools, mass: Floats | None) -> Floats:
     """How many resamples, or how much mass, each row of hits has."""
     return np.count_nonzero(hits, axis=1).astype(np.float64) if mass is None else np.asarray(hits @ mass)
-
-
-def default_resamples(contrasts: int, alpha: float) -> int:
-    """Draws enough for Holm over so many contrasts: the larger of 10,000 and 40 m / alpha.
-
-    >>> default_resamples(36, 0.05)
-    28800
-    """
-    return max(10_000, int(np.ceil(40 * contrasts / alpha - 1e-9)))
-
-
-def smallest_p(test: Test, clusters: int, resamples: int) -> float:
-    """The smallest p-value that a test can give at all on so many clusters. The t test has no floor from two on.
-
-    >>> smallest_p("bootstrap", 5, 1000), round(smallest_p("bootstrap", 12, 1000), 6), smallest_p("cluster-t", 5, 1000)
-    (0.00064, 0.001998, 0.0)
-    >>> smallest_p("sign-flip", 5, 1000)
-    0.0625
-    """
-    if clusters < 2:
-        return 1.0
-    if test == "cluster-t":
-        return 0.0
-    if test == "sign-flip":
-        return 2.0 ** (1 - clusters) if clusters <= EXACT_FLIPS else 1.0 / (resamples + 1)
-    return 2.0 / clusters**clusters if clusters <= EXACT_CLUSTERS else 2.0 / (resamples + 1)
 
 
 def settle(differences: Floats) -> Floats:

@@ -31,7 +31,8 @@ class Part:
     """Rows of whole cycles in the order of cycle, trajectory and judge.
 
     Codes [rows] index sorted names. ``scores`` holds one column [rows] a dimension, with whole numbers on 1..5 and 0
-    where a score is missing. ``format`` and ``length`` may be None, and ``cycle`` where clusters stand for cycles.
+    where a score is missing. ``format`` and ``length`` may be None, and ``cycle`` where clusters stand for cycles;
+    ``makers`` are the families of the agents, or None.
     """
 
     agents: tuple[str, ...]
@@ -45,6 +46,7 @@ class Part:
     trajectory: Codes
     scores: tuple[Codes, ...]
     length: Codes | None
+    makers: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +71,7 @@ def count(part: Part, layout: Layout) -> ScoreSums:
     InputError
         A trajectory with two agents, clusters, formats or lengths, or a cycle in two clusters.
     """
-    rows, calls, left_out = _complete(part, len(layout.judges))
+    rows, replies, left_out = _complete(part, len(layout.judges))
     a, g = len(part.agents), len(part.clusters)
     which, lineups, places, cycles = _lineups(rows, a, g)
     require_room(layout, a, g, len(part.formats), places.size)
@@ -101,9 +103,10 @@ def count(part: Part, layout: Layout) -> ScoreSums:
         places=places,
         cycles=cycles,
         scores=scores,
-        calls=calls,
+        replies=replies,
         left_out=left_out,
         lengths=None if rows.length is None else _lengths(rows.length, aggregate),
+        makers=part.makers,
     )
 
 
@@ -111,17 +114,21 @@ def count(part: Part, layout: Layout) -> ScoreSums:
 
 
 def _complete(part: Part, judges: int) -> tuple[Complete, Ints, int]:
-    """The complete trajectories, usable and unusable calls of each judge [J, 2], and how many were left out."""
+    """The complete trajectories, usable and unusable rows by judge and agent [J, A, 2], and how many were left out."""
     order = _regular(part, judges)
     if order is None:
         return _gathered_rows(part, judges)
-    trajectories = part.judge.size // judges
     # Views, not copies: row k of every trajectory belongs to one judge.
     columns = tuple(tuple(column[int(k) :: judges] for k in order) for column in part.scores)
     usable = np.stack([np.logical_and.reduce([c[j] > 0 for c in columns]) for j in range(judges)])
-    counts = usable.sum(axis=1)
-    calls = np.stack([counts, trajectories - counts], axis=1)
+    whole: Bools = np.asarray(usable.all(axis=0))
     first = slice(None, None, judges)
+    agents, agent = len(part.agents), part.agent[first]
+    replies = np.zeros((judges, agents, 2), dtype=np.int64)
+    replies[:, :, 0] = np.bincount(agent, minlength=agents)
+    if not whole.all():
+        replies[:, :, 1] = [np.bincount(agent[~row], minlength=agents) for row in usable]
+        replies[:, :, 0] -= replies[:, :, 1]
     rows = Complete(
         part.agent[first],
         part.cluster[first],
@@ -130,8 +137,7 @@ def _complete(part: Part, judges: int) -> tuple[Complete, Ints, int]:
         columns,
         None if part.length is None else part.length[first],
     )
-    whole: Bools = np.asarray(usable.all(axis=0))
-    return (rows if whole.all() else _only(rows, whole)), calls, int((~whole).sum())
+    return (rows if whole.all() else _only(rows, whole)), replies, int((~whole).sum())
 
 
 def _regular(part: Part, judges: int) -> Ints | None:
@@ -191,7 +197,9 @@ def _gathered_rows(part: Part, judges: int) -> tuple[Complete, Ints, int]:
     if (np.bincount(slot, minlength=1) > 1).any():
         raise NotStreamableError("a judge has several rows for one trajectory", sortable=False)
     usable = np.logical_and.reduce([column > 0 for column in part.scores])
-    calls = np.stack([np.bincount(part.judge[rows], minlength=judges) for rows in (usable, ~usable)], axis=1)
+    agents = len(part.agents)
+    place = (part.judge.astype(np.int64) * agents + part.agent) * 2 + ~usable
+    replies = np.bincount(place, minlength=judges * agents * 2).reshape(judges, agents, 2)
     scored = np.zeros(start.size * judges, dtype=bool)
     scored[slot] = usable
     whole: Bools = np.asarray(scored.reshape(-1, judges).all(axis=1))
@@ -208,7 +216,7 @@ def _gathered_rows(part: Part, judges: int) -> tuple[Complete, Ints, int]:
         tuple(columns),
         None if part.length is None else part.length[start],
     )
-    return _only(rows, whole), calls, int((~whole).sum())
+    return _only(rows, whole), replies, int((~whole).sum())
 
 
 def _require_consistent(part: Part, start: Ints, which: Ints) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
+from assaymark.metrology.resampling import SMALL_PRODUCT
 from assaymark.quantiles import t_quantile
 
 
@@ -77,7 +79,7 @@ def agent_effects(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Design:
     """Sums of K scores by agent and cycle, from which levels follow for any subset of clusters.
 
@@ -91,8 +93,11 @@ class Design:
 
     @classmethod
     def of(cls, scores: Floats, agent: Ints, cycle: Ints, cluster: Ints, agents: int) -> Design:
-        """Sums of ``scores`` [n, K]; ``cluster`` is given per cycle."""
-        cycles, groups, width = cluster.size, int(cluster.max(initial=0)) + 1, scores.shape[1]
+        """Sums of ``scores`` [n, K]; ``cluster`` is given per cycle. Clusters without a score are none."""
+        used, own = np.unique(cluster[cycle], return_inverse=True)
+        cluster = np.zeros(cluster.size, dtype=np.int64)
+        cluster[cycle] = own
+        cycles, groups, width = cluster.size, max(1, used.size), scores.shape[1]
         counts = np.bincount(agent * cycles + cycle, minlength=agents * cycles).reshape(agents, cycles)
         place = agent * groups + cluster[cycle]
         return cls(
@@ -140,20 +145,28 @@ class Design:
         """Who belongs to the largest group of agents that share cycles [R, A]; nobody where nobody decided."""
         if not self.counts.shape[0]:
             return np.zeros((len(times), 0), dtype=bool)
+        if self._met.all():
+            return np.repeat((times > 0).any(axis=1, keepdims=True), self.counts.shape[0], axis=1)
         reached = self._reached(times)
-        own = times @ self._decisions()
+        own = times @ self._decisions
         most = reached.sum(axis=2) * (own.sum(axis=1, keepdims=True) + 1) + (reached @ own[:, :, None])[:, :, 0]
         # The first of the agents with the largest group stands for it.
         return np.asarray(reached[np.arange(len(times)), most.argmax(axis=1)])
 
+    @cached_property
     def _decisions(self) -> Floats:
         """Decisions of each agent in each cluster [G, A]."""
         return np.stack([self.counts[:, self.cluster == g].sum(axis=1) for g in range(self.clusters)])
 
+    @cached_property
+    def _met(self) -> Floats:
+        """Whether two agents share a cycle of a cluster [G, A, A], as 0 or 1."""
+        counts = (self.counts[:, self.cluster == g] for g in range(self.clusters))
+        return np.stack([c @ c.T > 0 for c in counts]).astype(np.float64)
+
     def _reached(self, times: Floats) -> Bools:
         """Which agents are on one scale, directly or through others [R, A, A], in the clusters that count."""
-        met = np.stack([(c @ c.T > 0) for c in (self.counts[:, self.cluster == g] for g in range(self.clusters))])
-        reached = _weigh((times > 0).astype(np.float64), met.astype(np.float64)) > 0
+        reached = _weigh((times > 0).astype(np.float64), self._met) > 0
         while (further := _through(reached)).sum() > reached.sum():
             reached = further
         return reached
@@ -238,7 +251,10 @@ class Parts:
 
 def _weigh(times: Floats, parts: Floats) -> Floats:
     """Sums [R, ...] of the clusters' parts [G, ...], each counted ``times`` [R, G]."""
-    return (times @ parts.reshape(parts.shape[0], -1)).reshape(len(times), *parts.shape[1:])
+    flat = parts.reshape(parts.shape[0], -1)
+    rows = max(1, SMALL_PRODUCT // max(1, flat.size))
+    sums = [times[start : start + rows] @ flat for start in range(0, len(times), rows)]
+    return np.concatenate(sums).reshape(len(times), *parts.shape[1:])
 
 
 def _through(reached: Bools) -> Bools:

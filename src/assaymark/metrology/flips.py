@@ -13,8 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.contrasts import EXACT_FLIPS, Contrast, Tested, by_cluster, contrast_of, settle
+from assaymark.metrology.resampling import SMALL_PRODUCT
 
 _ROWS = 1 << 14  # patterns looked at together
+_COLUMNS = 64  # contrasts looked at together
 _ZERO = 1e-9
 
 
@@ -127,9 +129,9 @@ def _drawn_patterns(clusters: int, resamples: int, rng: np.random.Generator | No
     return rng.integers(0, 2, size=(resamples, clusters), dtype=np.uint8).astype(bool)
 
 
-def _blocks(turned: Bools) -> Iterator[Floats]:
-    for start in range(0, turned.shape[0], _ROWS):
-        yield turned[start : start + _ROWS].astype(np.float64)
+def _blocks(turned: Bools, rows: int) -> Iterator[Floats]:
+    for start in range(0, turned.shape[0], rows):
+        yield turned[start : start + rows].astype(np.float64)
 
 
 def _far(sums: Floats, turned: Bools) -> Floats:
@@ -137,8 +139,10 @@ def _far(sums: Floats, turned: Bools) -> Floats:
     total = sums.sum(axis=0)
     least = np.abs(total) - _ZERO
     hits = np.zeros(sums.shape[1])
-    for block in _blocks(turned):
-        hits += np.count_nonzero(np.abs(total - 2 * (block @ sums)) >= least, axis=0)
+    parts = [slice(start, start + _COLUMNS) for start in range(0, hits.size, _COLUMNS)]
+    for block in _blocks(turned, max(1, SMALL_PRODUCT // (_COLUMNS * sums.shape[0]))):
+        for part in parts:
+            hits[part] += np.count_nonzero(np.abs(total[part] - 2 * (block @ sums[:, part])) >= least[part], axis=0)
     return hits
 
 
@@ -156,7 +160,7 @@ def _ends(sums: Floats, counts: Ints, turned: Bools, spans: int, *, exact: bool)
         return np.full(sums.shape[1], np.nan), np.full(sums.shape[1], np.nan)
     means = [
         ((block @ sums) / (block @ counts)[:, None], ((1 - block) @ sums) / ((1 - block) @ counts)[:, None])
-        for block in _blocks(turned[some])
+        for block in _blocks(turned[some], _ROWS)
     ]
     one, other = (np.concatenate(side) for side in zip(*means, strict=True))
     starts, stops = np.minimum(one, other), -np.maximum(one, other)

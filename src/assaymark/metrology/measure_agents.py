@@ -1,20 +1,16 @@
-"""Measurements of the agents: levels, paired contrasts, and both of them without each judge family."""
+"""Measurements of the agents' levels, with and without each judge family."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from assaymark.metrology.checks import Floats
-from assaymark.metrology.contrasts import holm_rows
 from assaymark.metrology.measure_kappa import ONE_FAMILY
-from assaymark.metrology.pairwise import NEVER, TESTS, PairTests, adjusted
-from assaymark.metrology.panel import Meeting, Panel
-from assaymark.metrology.planning import planning_mde
+from assaymark.metrology.panel import Panel
 from assaymark.metrology.stability import spearman_columns
 from assaymark.records import AGGREGATE, JSON, Measurement
 
@@ -152,189 +148,4 @@ def _length(panel: Panel) -> Measurement:
         n_of="trajectories",
         method="Pearson correlation of token count and panel score",
         state=state or "ok",
-    )
-
-
-# --- contrasts ------------------------------------------------------------------------------------------------------
-
-
-def contrast_measurements(panel: Panel, tests: PairTests) -> Iterator[Measurement]:
-    """Every pair of agents on every name, corrected for all of them; who can be called first; what can be detected."""
-    width, d, pairs = len(panel.names), len(panel.table.dimensions), len(panel.meetings)
-    sizes = [pairs, *[pairs * d] * d]
-    if pairs:
-        numbers = _numbers(panel, tests, sizes)
-        for k in range(width):
-            for pair in range(pairs):
-                yield _contrast(panel, tests, numbers, pair, k)
-                yield from _lofo_contrasts(panel, numbers.difference[pair], pair, k)
-        yield from _firsts(panel, tests)
-    for k in range(width):
-        yield _mde(panel, k, sizes[k])
-
-
-@dataclass(frozen=True, slots=True)
-class _Numbers:
-    """The parts of all contrasts as plain lists [P][K], because picking floats out of arrays one by one is slow."""
-
-    difference: list[list[float]]
-    low: list[list[float]]
-    high: list[list[float]]
-    p: dict[str, list[list[float]]]
-    holm: dict[str, list[list[float]]]
-    families: list[str]
-    mde: list[list[float | None]]
-    sums: list[list[list[float]]]
-
-
-def _numbers(panel: Panel, tests: PairTests, sizes: list[int]) -> _Numbers:
-    width, pairs = len(panel.names), range(len(panel.meetings))
-    p: dict[str, Floats] = {"gate": tests.gate_p(width)}
-    p.update({test: tests.p(test, width) for test in TESTS})
-    gated = [tests.gated(pair) for pair in pairs]
-    # Balanced records have one number of common cycles, and all dimensions one size of family.
-    wanted = {(meeting.n, size) for meeting in panel.meetings for size in sizes}
-    mde = {key: planning_mde(panel.study, *key) for key in wanted}
-    d = len(panel.table.dimensions)
-    return _Numbers(
-        difference=panel.differences.tolist(),
-        low=[one.low[:width].tolist() for one in gated],
-        high=[one.high[:width].tolist() for one in gated],
-        p={name: values.tolist() for name, values in p.items()},
-        holm={name: adjusted(values).tolist() for name, values in p.items()},
-        families=[f"aggregate C(A,2)={len(pairs)}", *[f"dimensions C(A,2)xD={len(pairs) * d}"] * d],
-        mde=[[mde[meeting.n, size] for size in sizes] for meeting in panel.meetings],
-        sums=[meeting.sums[:, :width].T.tolist() for meeting in panel.meetings],
-    )
-
-
-def _contrast(panel: Panel, tests: PairTests, numbers: _Numbers, pair: int, column: int) -> Measurement:
-    meeting = panel.meetings[pair]
-    difference = numbers.difference[pair][column]
-    turn = -1.0 if difference < 0 else 1.0
-    detail: dict[str, JSON] = {
-        "p": numbers.p["gate"][pair][column],
-        "p_holm": numbers.holm["gate"][pair][column],
-        "p_holm_family": numbers.families[column],
-        "gating": tests.gates[pair],
-        "p_cluster_t": numbers.p["cluster-t"][pair][column],
-        "p_bootstrap": numbers.p["bootstrap"][pair][column],
-        "p_sign_flip": numbers.p["sign-flip"][pair][column],
-        "p_holm_cluster_t": numbers.holm["cluster-t"][pair][column],
-        "p_holm_bootstrap": numbers.holm["bootstrap"][pair][column],
-        "p_holm_sign_flip": numbers.holm["sign-flip"][pair][column],
-        "clusters": int(meeting.clusters.size),
-        "cluster_sums": _cluster_sums(panel, meeting, numbers.sums[pair][column], turn),
-    }
-    labels = {"dimension": panel.names[column], **_sides(panel, meeting, turn)}
-    if not meeting.n:
-        method = "paired difference within common cycles"
-        common: dict[str, Any] = {"n": 0, "n_of": "common cycles", "method": method, "unit": POINTS}
-        detail |= {"mde": None, "in_mde": None}
-        return panel.measure("contrast", labels, value=None, state=NEVER, detail=detail, **common)
-    value = turn * difference + 0.0  # no minus zero
-    low, high = sorted((turn * numbers.low[pair][column], turn * numbers.high[pair][column]))
-    known = math.isfinite(low)
-    mde = numbers.mde[pair][column]
-    detail |= {"mde": mde, "in_mde": value / mde if mde else None}
-    return panel.measure(
-        "contrast",
-        labels,
-        value=value,
-        n=meeting.n,
-        n_of="common cycles",
-        method=f"mean paired difference within common cycles; {tests.gated(pair).method[column]}",
-        low=low if known else None,
-        high=high if known else None,
-        level=panel.study.inference.level if known else None,
-        unit=POINTS,
-        detail=detail,
-    )
-
-
-def _sides(panel: Panel, meeting: Meeting, turn: float) -> dict[str, str]:
-    """Who stands above: the larger mean, and by name where there is no difference (agents are sorted)."""
-    first, second = panel.table.agents[meeting.first], panel.table.agents[meeting.second]
-    return {"high": first, "low": second} if turn > 0 else {"high": second, "low": first}
-
-
-def _cluster_sums(panel: Panel, meeting: Meeting, sums: list[float], turn: float) -> dict[str, JSON]:
-    names = [panel.table.clusters[c] for c in meeting.clusters.tolist()]
-    return {name: [turn * s + 0.0, n] for name, s, n in zip(names, sums, meeting.cycles.tolist(), strict=True)}
-
-
-def _lofo_contrasts(panel: Panel, differences: list[float], pair: int, column: int) -> Iterator[Measurement]:
-    """The same difference without each family, in the same direction: negative is reversed."""
-    meeting = panel.meetings[pair]
-    turn = -1.0 if differences[column] < 0 else 1.0
-    sides, width = _sides(panel, meeting, turn), len(panel.names)
-    for family, block in panel.drops.items():
-        yield panel.measure(
-            "lofo.contrast",
-            {"dimension": panel.names[column], "dropped": family, **sides},
-            value=turn * differences[block * width + column] + 0.0 if meeting.n else None,
-            n=meeting.n,
-            n_of="common cycles",
-            method="mean paired difference within common cycles, without the family",
-            state="ok" if meeting.n else NEVER,
-            unit=POINTS,
-        )
-
-
-def _firsts(panel: Panel, tests: PairTests) -> Iterator[Measurement]:
-    """How sure it is, of every agent and name, that it stands above every other agent that it met."""
-    width, agents = len(panel.names), panel.table.agents
-    count = len(agents)
-    one, other = np.array([(meeting.first, meeting.second) for meeting in panel.meetings]).T
-    ahead = np.full((count, count, width), np.nan)
-    ahead[one, other], ahead[other, one] = panel.differences[:, :width], -panel.differences[:, :width]
-    p = np.ones((count, count, width))
-    p[one, other] = p[other, one] = tests.gate_p(width)
-    apart = ~np.eye(count, dtype=bool)
-    raw = np.where(ahead > 0, p, 1.0)[apart].reshape(count, count - 1, width)
-    holm = holm_rows(raw.transpose(0, 2, 1).reshape(-1, count - 1)).reshape(count, width, count - 1).tolist()
-    above = ahead[apart].reshape(count, count - 1, width).transpose(0, 2, 1).tolist()
-    method = f"largest p-value after Holm over the A-1={count - 1} contrasts of the agent, 1 where it is not above"
-    others = [[name for name in agents if name != agent] for agent in agents]
-    for k, dimension in enumerate(panel.names):
-        for a, agent in enumerate(agents):
-            found = list(zip(others[a], above[a][k], holm[a][k], strict=True))
-            met = {name: value for name, difference, value in found if difference == difference}
-            yield panel.measure(
-                "first.p_holm",
-                {"dimension": dimension, "agent": agent},
-                value=max(met.values()) if met else None,
-                n=len(met),
-                n_of="agents met",
-                method=method,
-                state="ok" if met else NEVER,
-                detail={
-                    "p": met,
-                    "never_met": [name for name in others[a] if name not in met],
-                    "direction": {name: difference + 0.0 for name, difference, _ in found if name in met},
-                },
-            )
-
-
-def _mde(panel: Panel, column: int, comparisons: int) -> Measurement:
-    """The planning value at the median number of common cycles of the pairs that met."""
-    plan = panel.study.inference
-    met = [meeting.n for meeting in panel.meetings if meeting.n]
-    n = int(np.median(met)) if met else 0
-    value = planning_mde(panel.study, n, comparisons)
-    return panel.measure(
-        "mde",
-        {"dimension": panel.names[column]},
-        value=value,
-        n=n,
-        n_of="median common cycles",
-        method="(z(1 - alpha/2m) + z(power)) sd / sqrt(n), a planning assumption",
-        state="ok" if value is not None else "undefined: no two agents share a cycle",
-        unit=POINTS,
-        detail={
-            "sd": plan.mde_sd,
-            "alpha": panel.study.claim_alpha,
-            "comparisons": comparisons,
-            "power": plan.mde_power,
-        },
     )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from assaymark.metrology.panel import Panel, state_of
 from assaymark.metrology.resampling import KappaSums
 from assaymark.metrology.stability import averaging, repetition_stability
 from assaymark.metrology.table import ScoreTable
-from assaymark.records import AGGREGATE, Measurement
+from assaymark.records import AGGREGATE, JSON, Measurement
 
 
 def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
@@ -104,7 +105,8 @@ class _Kappas:
             return Counted(self.sums.of_clusters(there), halves, self.tables[f])
         shape = (*self.sums.columns.shape[:2], formats, clusters)
         pooled = replace(self.sums, columns=self.sums.columns.reshape(shape).sum(axis=2))
-        return Counted(pooled, self.even.points(), self.tables.sum(axis=0))
+        there = np.flatnonzero(pooled.columns[0, 0] > 0)  # of some clusters no trajectory is complete
+        return Counted(pooled.of_clusters(there), self.even.points(), self.tables.sum(axis=0))
 
 
 def _on_scale(rounded: Floats) -> Ints:
@@ -234,3 +236,61 @@ def _floor(panel: Panel, agent: str) -> Measurement:
     squares = sum(float(np.square(np.array(group) - np.mean(group)).sum()) for group in groups)
     freedom = sum(len(group) - 1 for group in groups)
     return panel.measure("noise.agent_floor", labels, value=float(np.sqrt(squares / freedom)), **common)
+
+
+class Replies(Protocol):
+    """What `missing_measurements` reads of a table, or of its sums."""
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """Names."""
+
+    @property
+    def digest(self) -> str:
+        """A short hash of everything in it."""
+
+    @property
+    def asked(self) -> dict[str, int]:
+        """Replies asked for, by judge."""
+
+    def missing(self) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
+        """Shares that are missing, by judge, and by judge and agent."""
+
+
+def missing_measurements(table: Replies, left_out: Mapping[str, str]) -> Iterator[Measurement]:
+    """Shares of replies that were asked for and did not come or could not be read, by judge and by agent.
+
+    Parameters
+    ----------
+    table : ScoreTable or ScoreSums
+        Of the whole panel, before any judge was left out.
+    left_out : mapping of judge to reason
+        The judges that lack more than the plan tolerates.
+
+    Yields
+    ------
+    Measurement
+        ``missing.share``, 0..1; ``detail["left_out"]`` is why a judge was left out, empty where it was not.
+    """
+    (by_judge, by_pair), asked = table.missing(), table.asked
+    common: dict[str, Any] = {
+        "n_of": "replies asked for",
+        "method": "share without a usable reply",
+        "inputs": table.digest,
+    }
+    for judge, share in by_judge.items():
+        own = {agent: value for (one, agent), value in by_pair.items() if one == judge and value}
+        detail: dict[str, JSON] = {"by_agent": own, "left_out": left_out.get(judge, "")}
+        yield Measurement(
+            name="missing.share",
+            labels={"judge": judge},
+            value=share,
+            n=asked[judge],
+            detail=detail,
+            **common,
+        )
+    for agent in table.agents:
+        shares = [share for (_, one), share in by_pair.items() if one == agent]
+        if shares:
+            value = float(np.mean(shares))
+            yield Measurement(name="missing.share", labels={"agent": agent}, value=value, n=len(shares), **common)

@@ -66,7 +66,7 @@ def kappa_measurements(
             yield panel.measure("kappa.mean_pairwise", labels, value=None, state=counted, detail=detail, **common)
         return
     points = counted.sums.points()
-    boots, jacks = _intervals(panel, counted.sums, rng)
+    jacks, boots = _intervals(panel, counted.sums, rng)
     pairs = list(_by_pair(panel, counted))
     for k, name in enumerate(panel.names):
         detail = details[k] | pairs[k] | {"half_even": counted.halves[k]}
@@ -74,9 +74,10 @@ def kappa_measurements(
         if points[k] is None:
             found["state"] = _constant(n, pairs[k]["pairs"])
         else:
-            ends, apart = _ends(boots[k], jacks[k], panel.study.inference.level)
-            found, detail = found | ends, detail | apart
-        yield panel.measure("kappa.mean_pairwise", {"dimension": name, **format_}, **found, detail=detail, **common)
+            ends, detail["bootstrap"] = _ends(jacks[k], boots[k], panel.study.inference.level)
+            found |= ends
+        parts = common | found | {"detail": detail}
+        yield panel.measure("kappa.mean_pairwise", {"dimension": name, **format_}, **parts)
 
 
 def _by_pair(panel: Panel, counted: Counted) -> Iterator[dict[str, Any]]:
@@ -94,26 +95,26 @@ def _constant(n: int, pairs: Mapping[str, float | None]) -> str:
     return f"undefined: both judges gave one rating to all {n} trajectories ({constant})"
 
 
-def _ends(boot: Interval | str, jack: Interval | str, level: float) -> tuple[dict[str, Any], dict[str, JSON]]:
-    """The bootstrap interval as the ends of a measurement, and what its detail says of both intervals."""
-    apart: dict[str, JSON] = {
-        "t_low": jack.low if isinstance(jack, Interval) else None,
-        "t_high": jack.high if isinstance(jack, Interval) else None,
-        "interval_method": boot.method if isinstance(boot, Interval) else boot,
-    }
-    return ({"low": boot.low, "high": boot.high, "level": level} if isinstance(boot, Interval) else {}), apart
+def _ends(jack: Interval | str, boot: Interval | str, level: float) -> tuple[dict[str, Any], JSON]:
+    """What a measurement says of its jackknife interval, and what its detail says of the bootstrap interval."""
+    second: dict[str, JSON] = {"low": None, "high": None, "method": boot if isinstance(boot, str) else boot.method}
+    if isinstance(boot, Interval) and boot.low < boot.high:
+        second |= {"low": boot.low, "high": boot.high}
+    if isinstance(jack, str):
+        return {"method": f"{KAPPA}; {jack}"}, second
+    return {"low": jack.low, "high": jack.high, "level": level, "method": f"{KAPPA}; {jack.method}"}, second
 
 
 def _intervals(
     panel: Panel, sums: KappaSums, rng: np.random.Generator
 ) -> tuple[list[Interval | str], list[Interval | str]]:
-    """Bootstrap and jackknife interval of every name, or the reasons that there are none."""
+    """Jackknife and bootstrap interval of every name, or the reasons that there are none."""
     if sums.clusters < 2:
         none: list[Interval | str] = ["no interval: one cluster, needs two"] * len(panel.names)
         return none, none
     plan = panel.study.inference
     boots = sums.bootstrap(level=plan.level, resamples=plan.resamples or _RESAMPLES, rng=rng)
-    return boots, sums.jackknife(level=plan.level)
+    return sums.jackknife(level=plan.level), boots
 
 
 def kappa_state(panel: Panel, f: int | None, n: int, clusters: int) -> str | None:

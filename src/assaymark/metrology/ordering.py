@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,11 +21,11 @@ _THREADS = 2
 _ROW_GROUP = 1 << 20
 
 
-def ordered_copy(source: Path, target: Path, scratch: Path) -> None:
+def ordered_copy(source: Path, target: Path, scratch: Path, dimensions: Sequence[str]) -> None:
     """Write the rows of ``source`` to ``target`` in the order that `assaymark.metrology.streaming` reads.
 
-    Ids of cycles and trajectories become whole numbers in the order of their names; whole-number scores become small
-    integers, NaN an empty score.
+    Columns are the documented ones and the ``dimensions``. Ids of cycles and trajectories become whole numbers in the
+    order of their names; whole-number scores become small integers, NaN an empty score.
 
     Raises
     ------
@@ -36,12 +37,12 @@ def ordered_copy(source: Path, target: Path, scratch: Path) -> None:
     import duckdb  # here, because it costs every command 30 MB and 80 ms, and one needs it
 
     schema = pq.read_schema(source)
-    dimensions = [name for name in schema.names if name not in KNOWN]
+    kept = [name for name in schema.names if name in KNOWN or name in dimensions]
     with duckdb.connect(config={"threads": _THREADS, "memory_limit": _MEMORY, "temp_directory": str(scratch)}) as db:
         rows = db.read_parquet(str(source))
         db.register("rows", rows)
         _require_whole(db, schema, dimensions)
-        ids = [name for name in ("cycle", "trajectory") if name in schema.names]
+        ids = [name for name in ("cycle", "trajectory") if name in kept]
         if len(ids) == 2:
             _require_one_cycle(db)
         numbered = [name for name in ids if not pa.types.is_integer(schema.field(name).type)]
@@ -53,8 +54,8 @@ def ordered_copy(source: Path, target: Path, scratch: Path) -> None:
             )
         # An empty id finds no number, stays empty, and is named where the copy is read.
         joins = " ".join(f'left join "{name}_ids" on "{name}_ids".name = rows.{_q(name)}' for name in numbered)
-        columns = ", ".join(_column(name, name in numbered, name in dimensions) for name in schema.names)
-        order = ", ".join([*(str(schema.names.index(name) + 1) for name in ids), str(schema.names.index("judge") + 1)])
+        columns = ", ".join(_column(name, name in numbered, name in dimensions) for name in kept)
+        order = ", ".join(str(kept.index(name) + 1) for name in [*ids, "judge"])
         db.execute(
             f"copy (select {columns} from rows {joins} order by {order}) "
             f"to {_text(str(target))} (format parquet, compression zstd, row_group_size {_ROW_GROUP})"
@@ -70,7 +71,7 @@ def _column(name: str, numbered: bool, score: bool) -> str:
     return f"rows.{_q(name)}"
 
 
-def _require_whole(db: duckdb.DuckDBPyConnection, schema: pa.Schema, dimensions: list[str]) -> None:
+def _require_whole(db: duckdb.DuckDBPyConnection, schema: pa.Schema, dimensions: Sequence[str]) -> None:
     kinds = {name: schema.field(name).type for name in dimensions}
     problems = [
         Problem(name, f"must hold scores (got {kind})")

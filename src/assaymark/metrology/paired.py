@@ -7,18 +7,23 @@ so differences are what is tested; the mean of one model has an interval of its 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats
+from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.contrasts import Contrast, cluster_t
+from assaymark.metrology.measure_orders import order_measurements
+from assaymark.metrology.order_tests import OrderPlan
 from assaymark.metrology.resampling import percentile_ends
 from assaymark.metrology.stability import spearman_columns
+from assaymark.plan import ClusterOrder
 from assaymark.records import Measurement
 
 RESAMPLES = 2000
@@ -42,6 +47,28 @@ class ScoredItems:
     values: Floats
     clusters: tuple[str, ...]
     parts: tuple[str, ...]
+
+    def table(self, clusters: Sequence[str] | None = None) -> Floats:
+        """Cluster means [G, m], in the order of ``clusters`` (default: by name)."""
+        names = sorted(set(self.clusters)) if clusters is None else clusters
+        place = {name: g for g, name in enumerate(names)}
+        member = np.eye(len(place))[[place[name] for name in self.clusters]]
+        return np.asarray((self.values @ member / member.sum(axis=0)).T)
+
+    def of(self, models: Sequence[str]) -> ScoredItems:
+        """The same items with the models in another order."""
+        return dataclasses.replace(self, models=tuple(models), values=self.values[[*map(self.models.index, models)]])
+
+    def without(self, part: str) -> ScoredItems:
+        """The items of all other parts."""
+        kept = [k for k, name in enumerate(self.parts) if name != part]
+        names = ([each[k] for k in kept] for each in (self.clusters, self.parts))
+        return ScoredItems(self.models, self.values[:, kept], *map(tuple, names))
+
+    def gap(self, high: str, low: str) -> float:
+        """Mean over clusters of what one model scored more than another."""
+        level = self.table().mean(axis=0)
+        return float(level[self.models.index(high)] - level[self.models.index(low)])
 
 
 def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str], *, level: float) -> list[Measurement]:
@@ -78,23 +105,34 @@ def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str],
     return found
 
 
-def contrast_measurements(
-    name: str,
-    items: ScoredItems,
-    labels: Mapping[str, str],
+def board_measurements(
+    boards: Mapping[str, ScoredItems],
+    plan: OrderPlan,
     *,
-    level: float,
-    other: Floats | None = None,
-) -> list[Measurement]:
-    """The difference of each pair of models in the direction that was seen, with its test.
+    others: Mapping[str, ScoredItems] = MappingProxyType({}),
+    order: ClusterOrder = "exchangeable",
+) -> Iterator[Measurement]:
+    """Levels of models on leaderboards, and every measurement that orders of them rest on.
 
-    ``detail`` has ``p`` (two-sided, unadjusted), ``clusters``, the difference under the other convention (``other``)
-    and without each part (``without``), all in the direction of the whole.
+    The first board is over everything, the others are of its parts; all are scored on the same clusters. A level is the
+    mean of cluster means, because every cluster counts once.
 
     Parameters
     ----------
-    other : float array of shape (m, n), optional
+    boards : mapping of name to ScoredItems
+        Of the same models and clusters.
+    plan : OrderPlan
+    others : mapping of name to ScoredItems, optional
         The same items scored by the other convention.
+    order : "exchangeable" or "consecutive"
+        Whether clusters follow each other in time, in the order of their names.
+
+    Yields
+    ------
+    Measurement
+        ``bench.level`` by board and model; ``contrast``, ``order.autocorrelation`` and ``order.detectable`` with the
+        board as dimension. Beside its tests a contrast has the difference under the other convention (``other``) and
+        without each part (``without``), in its own direction.
 
     Raises
     ------
@@ -103,27 +141,49 @@ def contrast_measurements(
 
     Examples
     --------
-    >>> values = np.array([[0.4, 0.6, 0.5], [0.5, 0.75, 0.6]])
-    >>> (one,) = contrast_measurements("bench.contrast", ScoredItems(("a", "b"), values, ("x", "y", "z"), ("p", "p",
-    ...                                "q")), {}, level=0.95)
-    >>> one.labels["high"], f"{one.value:.3f}", f"{one.detail['without']['q']:.3f}"
-    ('b', '0.117', '0.125')
+    >>> from assaymark.plan import OrderRules
+    >>> values = np.array([[0.4, 0.6, 0.5, 0.6], [0.5, 0.75, 0.6, 0.7]])
+    >>> items = ScoredItems(("a", "b"), values, ("w", "x", "y", "z"), ("p", "p", "q", "q"))
+    >>> found = {one.name: one for one in board_measurements({"all": items}, OrderPlan(OrderRules(), span=1.0))}
+    >>> found["contrast"].labels["high"], f"{found['contrast'].detail['without']['q']:.3f}"
+    ('b', '0.125')
     """
-    found = []
-    parts = sorted(set(items.parts))
-    member = {part: np.array([each == part for each in items.parts]) for part in parts}
-    for one, two in combinations(range(len(items.models)), 2):
-        high, low = (two, one) if items.values[two].mean() > items.values[one].mean() else (one, two)
-        gap = items.values[high] - items.values[low]
-        tested = cluster_t(gap, items.clusters, level=level)
-        detail: dict[str, Any] = {"p": tested.p, "clusters": tested.clusters}
-        if other is not None:
-            detail["other"] = float((other[high] - other[low]).mean())
-        if len(parts) > 1:
-            detail["without"] = {part: float(gap[~member[part]].mean()) for part in parts}
-        pair = {"high": items.models[high], "low": items.models[low], **labels}
-        found.append(_measured(name, pair, tested, level, detail))
-    return found
+    first = next(iter(boards.values()))
+    clusters = tuple(sorted(set(first.clusters)))
+    models, counts = tuple(sorted(first.models)), Counter(first.clusters)
+    for name, items in boards.items():
+        table = items.table(clusters)
+        each = ScoredItems(items.models, table.T, clusters, clusters)
+        for one in level_measurements("bench.level", each, {"board": name}, level=plan.level):
+            yield dataclasses.replace(one, n=len(items.clusters))
+    found = Comparisons(
+        names=tuple(boards),
+        agents=models,
+        judges=("score",),
+        families=("score",),
+        agent_families=None,
+        clusters=clusters,
+        cluster=np.arange(len(clusters)),
+        weight=np.array([counts[cluster] for cluster in clusters]),
+        cells=np.stack([items.of(models).table(clusters) for items in boards.values()], axis=2)[:, :, None],
+        lengths=None,
+        order=order,
+        judged=False,
+    )
+
+    def make(name: str, labels: Mapping[str, str], **parts: Any) -> Measurement:
+        made = Measurement(name=name, labels=labels, **parts)
+        if name != "contrast":
+            return made
+        board, pair = labels["dimension"], (labels["high"], labels["low"])
+        items, detail = boards[board], dict(made.detail)
+        if board in others:
+            detail["other"] = others[board].gap(*pair)
+        if len(windows := sorted(set(items.parts))) > 1:
+            detail["without"] = {part: items.without(part).gap(*pair) for part in windows}
+        return dataclasses.replace(made, detail=detail)
+
+    yield from order_measurements(found, plan, make)
 
 
 def rank_agreement(
@@ -187,13 +247,7 @@ def _redrawn(items: ScoredItems, rng: np.random.Generator, resamples: int) -> Fl
     return np.asarray((sums @ times) / (counts @ times))
 
 
-def _measured(
-    name: str,
-    labels: Mapping[str, str],
-    found: Contrast,
-    level: float,
-    detail: Mapping[str, Any] | None = None,
-) -> Measurement:
+def _measured(name: str, labels: Mapping[str, str], found: Contrast, level: float) -> Measurement:
     return Measurement(
         name=name,
         labels=labels,
@@ -204,5 +258,4 @@ def _measured(
         low=found.low,
         high=found.high,
         level=None if found.low is None else level,
-        detail=dict(detail or {}),
     )

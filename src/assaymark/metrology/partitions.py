@@ -20,10 +20,10 @@ from assaymark.metrology.counting import NotStreamableError
 from assaymark.metrology.streaming import score_sums
 from assaymark.metrology.sums import Layout, ScoreSums
 
-VERSION: Final = "1"
+VERSION: Final = "2"
 """Of what `partition_sums` computes and of its bytes."""
 
-_ARRAYS: Final = ("sizes", "lineups", "places", "cycles", "scores", "calls")
+_ARRAYS: Final = ("sizes", "lineups", "places", "cycles", "scores", "replies")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,7 +50,8 @@ def partition_sums(given: Mapping[str, Any]) -> bytes:
     Parameters
     ----------
     given : mapping
-        ``path``; ``weights`` of the aggregate or None; ``threads`` that decode and count.
+        ``path``; ``weights`` of the aggregate and names of the ``dimensions``, or None; ``threads`` that decode and
+        count.
 
     Raises
     ------
@@ -62,7 +63,14 @@ def partition_sums(given: Mapping[str, Any]) -> bytes:
     path = Path(given["path"])
     try:
         with TemporaryDirectory(prefix="assaymark-") as scratch:
-            sums = score_sums(path, weights=given["weights"], threads=given["threads"], scratch=Path(scratch))
+            sums = score_sums(
+                path,
+                weights=given["weights"],
+                dimensions=given["dimensions"],
+                leave_out=True,
+                threads=given["threads"],
+                scratch=Path(scratch),
+            )
         return to_bytes(_partition(path, sums))
     except FileNotFoundError:
         what = "no such file where it is to be read; on several machines each has to see it under this path"
@@ -85,6 +93,7 @@ def to_bytes(partition: Partition) -> bytes:
         "formats": sums.formats,
         "left_out": sums.left_out,
         "lengths": sums.lengths,
+        "makers": sums.makers,
         "columns": partition.columns,
         "names": partition.names,
     }
@@ -111,6 +120,7 @@ def read_partition(data: bytes) -> Partition:
             tables=tuple(file[f"table{k}"] for k in range(1 + len(layout["dimensions"]))),
             left_out=head["left_out"],
             lengths=None if head["lengths"] is None else tuple(head["lengths"]),
+            makers=None if head["makers"] is None else tuple(head["makers"]),
             **{name: file[name] for name in _ARRAYS},
         )
         return Partition(sums, tuple(head["columns"]), file["runs"], tuple(head["names"]))

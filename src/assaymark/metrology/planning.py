@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -11,24 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from assaymark.metrology import checks
-from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.contrasts import (
-    EXACT_FLIPS,
-    FEW_CLUSTERS,
-    Test,
-    bootstrap_tests,
-    default_resamples,
-    gating_test,
-    holm,
-    smallest_p,
-    t_test,
-)
-from assaymark.metrology.flips import flip_tests
+from assaymark.metrology.checks import Ints
+from assaymark.metrology.detectable import minimum_detectable_gap
+from assaymark.metrology.moderated import FEWEST_CLUSTERS
+from assaymark.metrology.serial import FEWEST_CONSECUTIVE
 from assaymark.protocol import Study
 from assaymark.quantiles import normal_quantile
 from assaymark.records import AGGREGATE
-
-_SIMULATED_DRAWS = 4000  # enough for p-values down to 0.05 / 36
 
 
 def minimum_detectable_effect(
@@ -77,109 +66,63 @@ def minimum_detectable_effect(
 
 
 @dataclass(frozen=True, slots=True)
-class ErrorRate:
-    """Simulated behaviour of a gating test when all agents are equal.
+class Reach:
+    """The smallest true differences that a design finds with the plan's power, in rubric points.
 
-    ``family_wise`` is the share of simulated studies in which Holm's procedure declares at least one contrast at
-    ``alpha``; ``coverage`` the share of single contrasts whose unadjusted test keeps the true value 0.
+    ``leader`` is for one contrast of an agent that is claimed to rank first (naming it needs all of its contrasts and
+    is found less often), ``pair`` for a single pair at the first step of the procedure.
     """
 
-    family_wise: float
-    coverage: float
-    studies: int
-    contrasts: int
-
-
-def simulate_error_rate(
-    test: Test,
-    clusters: int,
-    *,
-    agents: int = 4,
-    dimensions: int = 6,
-    alpha: float = 0.05,
-    correlation: float = 0.5,
-    studies: int = 300,
-    rng: np.random.Generator,
-) -> ErrorRate:
-    """How often a gating test finds an order among equal agents, by simulation.
-
-    Each agent's mean in each cluster is a standard normal draw in each dimension, correlated between dimensions only;
-    clusters have equal sizes.
-
-    Parameters
-    ----------
-    test : "cluster-t", "bootstrap" or "sign-flip"
-    clusters, agents, dimensions, studies : int
-        Clusters and agents of two or more.
-    alpha : float
-        Level of Holm's procedure over all C(agents, 2) x dimensions contrasts.
-    correlation : float
-        Between the dimensions of one agent in one cluster, from 0 up to below 1.
-    rng : numpy Generator
-
-    Raises
-    ------
-    InputError
-        Fewer than two clusters or agents, or no study.
-
-    Examples
-    --------
-    >>> rate = simulate_error_rate("bootstrap", 5, rng=np.random.default_rng(1))
-    >>> rate.family_wise > 0.7, rate.contrasts
-    (True, 36)
-    """
-    source = "simulate_error_rate"
-    for name, value, least in (("clusters", clusters, 2), ("agents", agents, 2), ("studies", studies, 1)):
-        checks.whole(source, name, value, least=least)
-    checks.probability(source, "alpha", alpha)
-    if not 0 <= correlation < 1:
-        checks.fail(source, "correlation", f"must be at least 0 and below 1 (got {correlation!r})")
-    a, b = np.array(list(combinations(range(agents), 2))).T
-    m = a.size * dimensions
-    own = rng.standard_normal((clusters, studies, dimensions, agents))
-    shared = rng.standard_normal((clusters, studies, 1, agents))
-    draws = np.sqrt(1 - correlation) * own + np.sqrt(correlation) * shared
-    sums = (draws[..., a] - draws[..., b]).reshape(clusters, studies * m)
-    rows = _null_p(test, sums, rng).reshape(studies, m)
-    found = sum(bool((holm(row) <= alpha + 1e-9).any()) for row in rows)
-    kept = float(np.mean([row > alpha for row in rows]))
-    return ErrorRate(found / studies, kept, studies, m)
-
-
-def _null_p(test: Test, sums: Floats, rng: np.random.Generator) -> Floats:
-    """p-values of all simulated contrasts, which share their resamples."""
-    sizes = np.ones(sums.shape[0], dtype=np.int64)
-    if test == "cluster-t":
-        return t_test(sums, sizes).p
-    make = bootstrap_tests if test == "bootstrap" else flip_tests
-    return make([(sums, sizes)], resamples=_SIMULATED_DRAWS, rng=rng, level=0.95, intervals=[False])[0].p
+    leader: float
+    pair: float
 
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """What a design can ever conclude.
+    """What a design can ever conclude, before any judge is called.
 
-    ``smallest_adjusted`` holds, for each Holm family that a candidate claim rests on, the smallest adjusted p-value
-    that its tests could give on these clusters; a family listed in ``hopeless`` can never reject at ``alpha``. ``mde``
-    is in rubric points and None when no two agents share a cycle. ``error_rate`` is simulated when a bootstrap gates
-    few clusters. ``warnings`` are sentences for the person who locks the plan.
+    Attributes
+    ----------
+    test : str
+        The test of the plan.
+    clusters, cycles : int
+        Medians over the pairs of agents, of their common clusters and cycles.
+    alpha_aggregate : float
+        Level of the orders on the aggregate.
+    contrasts : int
+        Pairs of agents on all dimensions.
+    untestable : int
+        Pairs with too few common clusters for any test.
+    reach : Reach or None
+        With each pair's own variance, the most that can be promised; None where no pair can be tested.
+    reach_borrowed : Reach or None
+        With as many degrees of freedom borrowed from the other pairs as the test ever borrows; None where it cannot.
+    reach_half : Reach or None
+        With half the clusters.
+    conflicted : int
+        Pairs in which a judge shares a family with one of the two agents.
+    hopeless : tuple of str
+        Kinds of claims that can never be supported.
+    warnings : tuple of str
+        Sentences for the person who locks the plan.
     """
 
-    gating: str
-    resamples: int
+    test: str
+    clusters: int
+    cycles: int
+    alpha_aggregate: float
     contrasts: int
-    smallest_p: float
-    smallest_adjusted: dict[str, float]
+    untestable: int
+    reach: Reach | None
+    reach_borrowed: Reach | None
+    reach_half: Reach | None
+    conflicted: int
     hopeless: tuple[str, ...]
-    never_met: int
-    median_cycles: int
-    mde: float | None
-    error_rate: ErrorRate | None
     warnings: tuple[str, ...]
 
     @property
     def can_never_reject(self) -> bool:
-        """Whether some family that claims rest on can reject nothing, whatever the judges say."""
+        """Whether no order can be supported, whatever the judges say."""
         return bool(self.hopeless)
 
 
@@ -190,23 +133,26 @@ def preflight(
     clusters_per_pair: ArrayLike,
     cycles_per_pair: ArrayLike,
     *,
-    agent_families: Collection[str] = (),
-    rng: np.random.Generator,
+    agent_families: Mapping[str, str] | None = None,
+    clusters: Sequence[str] = (),
 ) -> Preflight:
-    """What the locked tests can conclude on these records, before any judge is called.
+    """What the locked test can conclude on these records, before any judge is called.
+
+    The smallest gaps take the plan's ``inference.mde_sd`` for the standard deviation of a paired difference in one
+    cycle, with cycles independent of each other; where cycles of a cluster resemble each other they are larger.
 
     Parameters
     ----------
     study : Study
-        The plan: gating test, alpha, resamples, candidate claims, judges.
+        The plan: test, alpha, candidate claims, judges.
     n_agents, dimensions : int
         Agents under comparison and rubric dimensions.
     clusters_per_pair, cycles_per_pair : int arrays of shape (C(n_agents, 2),)
         Common clusters and common cycles of every pair of agents, 0 for pairs that never met.
-    agent_families : collection of names
-        Families of the agents, to warn when no judge family stands apart from them.
-    rng : numpy Generator
-        For the simulated error rate.
+    agent_families : mapping of agent to family, optional
+        To count pairs with a conflict of interest, and to warn when no judge stands apart from the agents.
+    clusters : names of the clusters, optional
+        Which say whether clusters follow each other in time, where the plan does not.
 
     Raises
     ------
@@ -216,48 +162,94 @@ def preflight(
     Examples
     --------
     >>> from assaymark.protocol import parse_study
-    >>> plan = parse_study('''name = "few draws"
+    >>> plan = parse_study('''name = "few clusters"
     ... seed = 1
     ... judges = [{name = "a", model = "reference/auditor", family = "north"},
-    ...           {name = "b", model = "reference/reader", family = "south"}]
-    ... inference = {gating_test = "bootstrap", resamples = 1000}''')
-    >>> found = preflight(plan, 4, 6, [12] * 6, [200] * 6, rng=np.random.default_rng(1))
-    >>> found.can_never_reject, round(found.smallest_adjusted["dimensions"], 4), round(found.mde, 4)
-    (True, 0.0719, 0.2993)
+    ...           {name = "b", model = "reference/reader", family = "south"}]''')
+    >>> found = preflight(plan, 4, 6, [12] * 6, [200] * 6)
+    >>> found.can_never_reject, round(found.reach.leader, 3), round(found.reach.pair, 3)
+    (False, 0.256, 0.333)
+    >>> preflight(plan, 4, 6, [2] * 6, [200] * 6).hopeless
+    ('orders',)
     """
     source = "preflight"
     agents = checks.whole(source, "n_agents", n_agents, least=1)
     scale = checks.whole(source, "dimensions", dimensions, least=1)
     pairs = math.comb(agents, 2)
-    clusters = _counts(source, "clusters_per_pair", clusters_per_pair, pairs)
+    common = _counts(source, "clusters_per_pair", clusters_per_pair, pairs)
     cycles = _counts(source, "cycles_per_pair", cycles_per_pair, pairs)
-    inference, m = study.inference, pairs * scale
-    resamples = inference.resamples or default_resamples(max(m, 1), study.claim_alpha)
-    tests = [gating_test(inference.gating_test, k) for k in clusters]
-    best = np.array([smallest_p(t, k, resamples) for t, k in zip(tests, clusters, strict=True)])
-    floor = float(best.min(initial=1.0))
-    adjusted = {name: min(1.0, size * floor) for name, size in _families(study, agents, scale)}
-    met = cycles[cycles > 0]
-    median = int(np.median(met)) if met.size else 0
-    few = [k for t, k in zip(tests, clusters, strict=True) if t == "bootstrap" and 2 <= k < FEW_CLUSTERS]
-    rate = simulate_error_rate("bootstrap", int(np.median(few)), alpha=study.claim_alpha, rng=rng) if few else None
-    hopeless = tuple(name for name, p in adjusted.items() if p > study.claim_alpha + 1e-9)
-    return Preflight(
-        gating=inference.gating_test,
-        resamples=resamples,
-        contrasts=m,
-        smallest_p=floor,
-        smallest_adjusted=adjusted,
-        hopeless=hopeless,
-        never_met=int((clusters == 0).sum()),
-        median_cycles=median,
-        mde=planning_mde(study, median, m),
-        error_rate=rate,
-        warnings=(
-            *_flip_warnings(study, dict(_families(study, agents, scale)), hopeless, clusters),
-            *_warnings(study, adjusted, hopeless, clusters, few, rate, agent_families),
-        ),
+    inference = study.inference
+    consecutive = inference.order_of(clusters) == "consecutive"
+    least = FEWEST_CONSECUTIVE if consecutive else FEWEST_CLUSTERS
+    testable = common >= least
+    shared = scale > 1 and dimensions_claimed(study)
+    alpha = inference.alpha * (inference.aggregate_share if shared else 1.0)
+    median, items = (int(np.median(x[testable])) if testable.any() else 0 for x in (common, cycles))
+    own = {} if agent_families is None else dict(agent_families)
+    conflicted = sum(
+        bool({own.get(one), own.get(other)} & set(study.families)) for one, other in combinations(sorted(own), 2)
     )
+    borrows = inference.test == "moderated-t" and not consecutive
+    hopeless = ("orders",) if pairs and not testable.any() and (study.claims.first or study.claims.pairs) else ()
+    return Preflight(
+        test=inference.test,
+        clusters=median,
+        cycles=items,
+        alpha_aggregate=alpha,
+        contrasts=pairs * scale,
+        untestable=int((~testable).sum()),
+        reach=_reach(study, agents, alpha, median, items, 0.0, consecutive),
+        reach_borrowed=_reach(study, agents, alpha, median, items, _most_borrowed(agents, median), consecutive)
+        if borrows
+        else None,
+        reach_half=_reach(study, agents, alpha, median // 2, items // 2, 0.0, consecutive)
+        if median // 2 >= least
+        else None,
+        conflicted=conflicted,
+        hopeless=hopeless,
+        warnings=tuple(_warnings(study, common, least, consecutive, own.values())),
+    )
+
+
+def _reach(
+    study: Study, agents: int, alpha: float, clusters: int, cycles: int, borrowed: float, consecutive: bool
+) -> Reach | None:
+    """Smallest gaps with so many clusters and borrowed degrees of freedom."""
+    if clusters < FEWEST_CLUSTERS or cycles < 1 or agents < 2:
+        return None
+    # Clusters in time order count as independent here: before data nothing is known of their correlation.
+    df = (clusters // 2 if consecutive else clusters) - 1 + borrowed
+    se = study.inference.mde_sd / math.sqrt(cycles)
+    leader, pair = detectable_levels(agents, alpha)
+    power = study.inference.mde_power
+    return Reach(*(minimum_detectable_gap(se, df, level, power=power) for level in (leader, pair)))
+
+
+def _most_borrowed(agents: int, clusters: int) -> float:
+    """Degrees of freedom that a pair borrows where all variances are equal."""
+    nu = clusters - 1
+    if agents < 3 or nu < 1:
+        return 0.0
+    fade = min(1.0, (clusters - FEWEST_CLUSTERS) / 2) * min(1.0, (5 / nu) ** 2)
+    return 0.5 * nu * max(0.0, agents - 1 - 1.5) * fade
+
+
+def dimensions_claimed(study: Study) -> bool:
+    """Whether the plan makes claims about dimensions, which then share alpha with the aggregate."""
+    wanted = study.claims.dimensions
+    return wanted is None or bool(set(wanted) - {AGGREGATE})
+
+
+def detectable_levels(agents: int, alpha: float) -> tuple[float, float]:
+    """Levels at which one contrast of a leader, and a single pair at the first step, are tested.
+
+    >>> detectable_levels(4, 0.05), detectable_levels(2, 0.05)
+    ((0.025, 0.004166666666666667), (0.05, 0.05))
+    """
+    pairs = max(1, math.comb(agents, 2))
+    if agents <= 3:
+        return alpha / pairs, alpha / pairs
+    return alpha / 2, alpha / 2 / pairs
 
 
 def planning_mde(study: Study, n: int, comparisons: int) -> float | None:
@@ -265,66 +257,27 @@ def planning_mde(study: Study, n: int, comparisons: int) -> float | None:
     if n < 1 or comparisons < 1:
         return None
     plan = study.inference
-    return minimum_detectable_effect(
-        n, sd=plan.mde_sd, alpha=study.claim_alpha, power=plan.mde_power, comparisons=comparisons
-    )
-
-
-def _families(study: Study, agents: int, dimensions: int) -> Iterable[tuple[str, int]]:
-    """The Holm families that candidate claims rest on, with their sizes."""
-    pairs, wanted = math.comb(agents, 2), study.claims.dimensions
-    if agents > 1 and study.claims.pairs and (wanted is None or set(wanted) - {AGGREGATE}):
-        yield "dimensions", pairs * dimensions
-    if agents > 1 and study.claims.pairs and (wanted is None or AGGREGATE in wanted):
-        yield "aggregate", pairs
-    if agents > 1 and study.claims.first:
-        yield "first", agents - 1
-
-
-def _flip_warnings(study: Study, sizes: dict[str, int], hopeless: Sequence[str], clusters: Ints) -> Iterable[str]:
-    """Why a sign flip that gates can reject nothing, and how many clusters would let it."""
-    most = int(clusters.max(initial=0))
-    if study.inference.gating_test != "sign-flip" or not hopeless or not 2 <= most <= EXACT_FLIPS:
-        return
-    largest = max(hopeless, key=lambda name: sizes[name])
-    needed = math.ceil(1 + math.log2(sizes[largest] / study.claim_alpha) - 1e-9)
-    yield (
-        f"{most} clusters have {2**most} patterns of signs, so no sign flip has a p-value below 2^(1-{most}) = "
-        f"{2.0 ** (1 - most):.4g}, and Holm over {sizes[largest]} contrasts needs {needed} common clusters before it "
-        f"can reject anything at alpha {study.claim_alpha:g}"
-    )
+    return minimum_detectable_effect(n, sd=plan.mde_sd, alpha=plan.alpha, power=plan.mde_power, comparisons=comparisons)
 
 
 def _warnings(
-    study: Study,
-    adjusted: dict[str, float],
-    hopeless: Sequence[str],
-    clusters: Ints,
-    few: Sequence[int],
-    rate: ErrorRate | None,
-    agent_families: Collection[str],
-) -> Iterable[str]:
-    alpha, families = study.claim_alpha, study.families
-    for name in hopeless:
-        yield (
-            f"the {name} contrasts can never be significant: the smallest p-value after Holm is "
-            f"{adjusted[name]:.4f}, above alpha {alpha:g} (more resamples, more clusters or another test can help)"
-        )
-    if rate is not None:
-        yield (
-            f"the bootstrap gates {len(few)} pairs with {min(few)} to {max(few)} common clusters; with "
-            f"{int(np.median(few))} clusters and 4 equal agents it finds some order in {rate.family_wise:.0%} of "
-            f"{rate.studies} simulated studies (aim: {100 * alpha:g} %), and its 95 % intervals keep the truth in "
-            f"about {rate.coverage:.0%} of cases"
-        )
+    study: Study, clusters: Ints, least: int, consecutive: bool, agent_families: Collection[str]
+) -> Iterator[str]:
+    kind = " that follow each other in time" if consecutive else ""
+    if clusters.size and not (clusters >= least).any():
+        most = int(clusters.max())
+        yield f"this study cannot rank agents: {most} common clusters{kind}, {least} are needed"
+    elif (few := int(((clusters < least) & (clusters > 0)).sum())) > 0:
+        yield f"{few} of {clusters.size} pairs of agents cannot be tested: fewer than {least} common clusters{kind}"
     if (clusters == 0).any():
-        yield f"{int((clusters == 0).sum())} of {clusters.size} pairs of agents never meet: no order between them"
-    if (clusters == 1).any():
-        yield f"{int((clusters == 1).sum())} pairs share one cluster only, which no test can use"
-    if len(families) < 2:
+        yield f"{int((clusters == 0).sum())} of {clusters.size} pairs of agents share no cycle: they cannot be ranked"
+    tested = clusters[clusters >= least]
+    if tested.size and tested.min() <= 5:
+        yield f"few clusters ({int(tested.min())}): the test rests on normal errors"
+    if len(study.families) < 2:
         yield "one judge family: agreement is not measurable, and no order can be claimed"
-    elif agent_families and set(families) <= set(agent_families):
-        yield "every judge family also has an agent under judgment: no judge stands apart"
+    elif agent_families and set(study.families) <= set(agent_families):
+        yield "every judge family also has an agent under judgment: no judge is without an interest"
 
 
 def _counts(source: str, name: str, values: ArrayLike, pairs: int) -> Ints:

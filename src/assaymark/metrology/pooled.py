@@ -13,10 +13,13 @@ import numpy as np
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology.arrow import MISSING_SCORE
 from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.contrasts import settle
 from assaymark.metrology.effects import Design, Parts
-from assaymark.metrology.measure_agents import contrast_measurements, level_measurements, levels_of
+from assaymark.metrology.measure_agents import level_measurements, levels_of
 from assaymark.metrology.measure_agreement import judge_measurements
+from assaymark.metrology.measure_orders import order_measurements
+from assaymark.metrology.order_tests import OrderPlan
 from assaymark.metrology.pairwise import pair_tests
 from assaymark.metrology.panel import Meeting, Panel
 from assaymark.metrology.pooled_agreement import pooled_agreement
@@ -67,7 +70,7 @@ def analyse_sums(
     found += (_with_length(item, sums) for item in level_measurements(panel, levels))
     note("contrasts")
     tests = pair_tests(panel, rng)
-    found += contrast_measurements(panel, tests)
+    found += order_measurements(Comparisons.of_sums(sums, study), OrderPlan.of(study), panel.measure, tests)
     found += single_measurements(panel, levels, tests)
     found += rank_measurements(panel, rng)
     return tuple(found)
@@ -97,7 +100,7 @@ def panel_of_sums(sums: ScoreSums, study: Study) -> Panel:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PooledDesign(Design):
     """A `Design` in which one column stands for all cycles with one line-up in one cluster, ``cycles`` [R] of them.
 
@@ -189,6 +192,7 @@ def _table(sums: ScoreSums, present: Ints) -> ScoreTable:
         lengths=None,
         left_out=(),
         digest=sums.digest,
+        agent_families=sums.agent_families,
     )
 
 

@@ -47,7 +47,7 @@ def contested(measurements: Iterable[Measurement], study: Study) -> ProbePlan:
     measurements : of the main panel
         ``contrast``, ``lofo.contrast`` and ``lofo.rho`` are read.
     study : Study
-        Claimed dimensions, ``stability.rho``, and the level at which a contrast is resolved.
+        Claimed dimensions and ``stability.rho``.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def contested(measurements: Iterable[Measurement], study: Study) -> ProbePlan:
     'no judge family could be left out'
     """
     found = [m for m in measurements if _claimed(study, m.labels.get("dimension"))]
-    resolved = {_pair(m) for m in found if m.name == "contrast" and _resolved(m, study)}
+    resolved = {_pair(m) for m in found if m.name == "contrast" and m.detail.get("resolved")}
     drops = [m for m in found if m.name == "lofo.contrast" and m.value is not None]
     turned = tuple(dict.fromkeys(_pair(m) for m in drops if m.value is not None and m.value <= 0))
     rho: dict[str, float | None] = {m.labels["dropped"]: None for m in found if m.name == "lofo.rho"}
@@ -99,12 +99,6 @@ def _claimed(study: Study, dimension: str | None) -> bool:
 
 def _pair(m: Measurement) -> Pair:
     return m.labels["dimension"], m.labels["high"], m.labels["low"]
-
-
-def _resolved(m: Measurement, study: Study) -> bool:
-    """Whether the panel tells the two agents of a contrast apart."""
-    p = m.detail.get("p_holm")
-    return bool(m.value) and isinstance(p, float) and p <= study.claim_alpha
 
 
 def probe_measurements(

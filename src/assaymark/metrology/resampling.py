@@ -17,6 +17,7 @@ from assaymark.metrology import checks
 from assaymark.metrology.agreement import Pair, judge_pairs
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.intervals import Interval
+from assaymark.metrology.jackknife import jackknife_se
 from assaymark.quantiles import t_quantile
 
 Counts = NDArray[np.uint16]
@@ -30,6 +31,7 @@ longer than the product takes."""
 
 _CHUNK = 1 << 21  # draws held in memory at a time
 _ORIGIN = 3  # the middle of the usual scale
+_FLAT = 1e-12  # a standard error up to here is float noise of kappas that are the same without any of the clusters
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ def bootstrap_kappa(
     Clusters (regimes, rounds, weeks) are drawn with replacement; items never leave their cluster. With up to 8
     clusters all C(2G-1, G) resamples are enumerated with their multinomial weights and the interval is exact; above,
     ``resamples`` are drawn. The ends are the inverse weighted distribution function at (1-level)/2 and (1+level)/2
-    (ValueBlindBench section 3.9). With few clusters it is too narrow: `jackknife_kappa` is its companion.
+    (ValueBlindBench section 3.9). With few clusters it is too narrow: `jackknife_kappa` is the interval to print.
 
     A resample in which some pair of judges is constant has no kappa. Such resamples are left out and ``method`` says
     how many and with what share of the mass; when that share exceeds ``1 - level``, the ends would be decided by what
@@ -157,8 +159,9 @@ def jackknife_kappa(
 ) -> Interval:
     """Delete-one-cluster jackknife interval of the mean pairwise kappa, with Student's t on G-1 degrees of freedom.
 
-    The few-cluster companion of `bootstrap_kappa`: wider, and closer to its level with five clusters. Ends are cut
-    at -1 and 1.
+    The interval to print: with few clusters it is wider than that of `bootstrap_kappa`, and close to its level. The
+    variance is centred at the kappa of all data, ``se^2 = (G-1)/G sum_g (kappa_(-g) - kappa)^2`` (Cameron and Miller
+    2015, equation 12). Ends are cut at -1 and 1.
 
     Parameters
     ----------
@@ -168,15 +171,21 @@ def jackknife_kappa(
     Raises
     ------
     NotMeasurableError
-        One cluster, or kappa is undefined, in all data or without one of the clusters.
+        One cluster, or kappa is undefined, in all data or without one of the clusters, or it is the same without any
+        of them.
     InputError
         Wrong shapes, or ratings off the scale.
+
+    References
+    ----------
+    Cameron, A. C. and Miller, D. L. (2015). A practitioner's guide to cluster-robust inference. Journal of Human
+    Resources 50(2), 317-372.
 
     Examples
     --------
     >>> ratings = [[1, 1], [2, 3], [4, 4], [5, 4], [3, 3], [2, 2]]
     >>> print(jackknife_kappa(ratings, ["w1", "w1", "w2", "w2", "w3", "w3"]))
-    [0.6717, 1.0000] (delete-one-cluster jackknife, t(2))
+    [0.5763, 1.0000] (delete-one-cluster jackknife, t(2))
     """
     size = checks.categories_of("jackknife_kappa", categories)
     table = checks.ratings("jackknife_kappa", "ratings", ratings, size, ndim=2)
@@ -284,19 +293,22 @@ class KappaSums:
 
     def jackknife(self, *, level: float) -> list[Interval | str]:
         """Delete-one-cluster interval of each column, or why it has none; see `jackknife_kappa`."""
+        g = self.clusters
         total = self.columns.sum(axis=2, keepdims=True)
         centres = self.means(total)[:, 0]
         without = self.means(total - self.columns)
-        g = self.clusters
-        spread = np.sqrt((g - 1) / g * np.square(without - without.mean(axis=1, keepdims=True)).sum(axis=1))
+        missing = np.isnan(without).sum(axis=1).tolist()
+        spread = jackknife_se(centres, without.T)
         half = t_quantile(0.5 + level / 2, g - 1) * spread
         low, high = np.maximum(-1.0, centres - half).tolist(), np.minimum(1.0, centres + half).tolist()
-        missing = np.isnan(without).sum(axis=1).tolist()
         method = f"delete-one-cluster jackknife, t({g - 1})"
-        return [
-            f"no jackknife: kappa is undefined without {gone} of the {g} clusters" if gone else Interval(a, b, method)
-            for a, b, gone in zip(low, high, missing, strict=True)
-        ]
+        found: list[Interval | str] = []
+        for a, b, gone, se in zip(low, high, missing, spread.tolist(), strict=True):
+            if gone:
+                found.append(f"no interval: kappa is undefined without {gone} of the {g} clusters")
+            else:
+                found.append(Interval(a, b, method) if se > _FLAT else f"no interval: the {g} clusters do not differ")
+        return found
 
 
 def percentile_ends(values: Floats, mass: Floats | None, level: float) -> Floats:

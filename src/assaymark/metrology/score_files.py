@@ -114,7 +114,7 @@ def _read_json_lines(path: Path) -> pa.Table:
             if not isinstance(row, dict):
                 wrong.append(Problem(f"line {number}", f"must be a JSON object (got {line.strip():.40})"))
                 continue
-            for name in row.keys() - columns.keys():
+            for name in [name for name in row if name not in columns]:
                 columns[name] = [None] * rows
             for name, column in columns.items():
                 column.append(_as_text(row.get(name)))

@@ -21,8 +21,8 @@ def single_measurements(panel: Panel, levels: Levels, tests: PairTests) -> Itera
     """Levels, rankings and discoveries of each judge alone, and the panel's discoveries beside them.
 
     Where the judges' rankings differ, a study with one of them would have published an order that another one would
-    not (ValueBlindBench section 5.4). Every judge is read on the same trajectories, under the same gating test and in
-    the same Holm family as the panel.
+    not (ValueBlindBench section 5.4). Every judge is read on the same trajectories, by a cluster t that weighs clusters
+    by their records, in the same Holm family as the panel.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def _found(panel: Panel, tests: PairTests, block: slice) -> dict[str, None]:
     """The significant contrasts of one block of columns as ``dimension|high|low``, by dimension and pair."""
     if not panel.meetings or not panel.table.dimensions:
         return {}
-    p = tests.gate_p(block.stop)[:, block][:, 1:]
+    p = tests.p("cluster-t", block.stop)[:, block][:, 1:]
     found = holm_rows(p.reshape(1, -1)).reshape(p.shape) <= panel.study.inference.alpha + _TOLERANCE
     differences, agents = panel.differences[:, block], panel.table.agents
     listed: dict[str, None] = {}
@@ -107,7 +107,7 @@ def _count(
         value=None if state else float(len(found)),
         n=pairs * d,
         n_of="contrasts",
-        method=f"contrasts with p <= {alpha:g} under the gating test after Holm over C(A,2)xD={pairs * d}",
+        method=f"contrasts with p <= {alpha:g} by a record-weighted cluster t after Holm over C(A,2)xD={pairs * d}",
         state=state or "ok",
         detail={"family": pairs * d, **detail},
     )

@@ -155,9 +155,15 @@ def gated(table: ScoreTable, study: Study, averaged: Mapping[str, bool] | None =
     treatment = [0 if decided.get(judge, True) else 1 for judge in table.judges]
     if table.mean is None or table.first is None:
         return table  # nobody was asked twice
-    scores = np.where(np.array(treatment, dtype=bool)[:, None], table.first, table.mean)
+    opening = np.array(treatment, dtype=bool)[:, None]
+    scores = np.where(opening, table.first, table.mean)
     scores.setflags(write=False)
-    return dataclasses.replace(table, scores=scores, replicates=panel_replicates(table.repeats or {}, treatment))
+    rest = table.incomplete
+    if rest is not None and rest.mean is not None and rest.first is not None:
+        rest = dataclasses.replace(rest, values=np.where(opening, rest.first, rest.mean))
+        rest.values.setflags(write=False)
+    replicates = panel_replicates(table.repeats or {}, treatment)
+    return dataclasses.replace(table, scores=scores, replicates=replicates, incomplete=rest)
 
 
 def spearman(a: Floats, b: Floats) -> float:

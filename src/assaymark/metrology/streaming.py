@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
@@ -14,12 +14,11 @@ import pyarrow.parquet as pq
 
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.checks import Ints
-from assaymark.metrology.columns import KNOWN, TEXTS, name_problems
+from assaymark.metrology.columns import KNOWN, TEXTS, name_problems, named_dimensions, numeric_columns
 from assaymark.metrology.counting import Codes, NotStreamableError, Part, count
 from assaymark.metrology.ordering import ordered_copy
 from assaymark.metrology.sums import Layout, ScoreSums, total, whole_weights
 from assaymark.metrology.table import SCALE
-from assaymark.records import AGGREGATE
 
 THREADS: Final = 2
 _ROWS: Final = 1 << 20  # rows read at a time by each thread
@@ -38,6 +37,8 @@ def score_sums(
     path: Path,
     *,
     weights: Mapping[str, float] | None = None,
+    dimensions: Sequence[str] | None = None,
+    leave_out: bool = False,
     scratch: Path,
     threads: int = THREADS,
     progress: Note | None = None,
@@ -53,6 +54,11 @@ def score_sums(
         Parquet with the columns of `read_scores`; one trial a judge, honest first replicates only.
     weights : mapping of dimension to weight, optional
         Weights of the aggregate: ratios of whole numbers up to 1,000. Default: all equal.
+    dimensions : sequence of column names, optional
+        As for `read_scores`.
+    leave_out : bool
+        Leave out the trajectories that lack a usable score from some judge, and count them, where the rows cannot be
+        read whole.
     scratch : Path
         A folder for the ordered copy; what is made there is removed again.
     threads : int
@@ -67,28 +73,37 @@ def score_sums(
     Raises
     ------
     NotStreamableError
-        Repeated trials, replicates, control cells, or scores that are not whole: `table_from_arrow` reads those.
+        Repeated trials, replicates, control cells, scores that are not whole, or a trajectory that lacks a usable score
+        from some judge: `table_from_arrow` reads those.
     InputError
         Scores off 1..5, missing columns or names, a judge with two families, a trajectory with two agents ...
     """
     note = progress or (lambda _what, _done, _total: None)
+    named = _named_columns(pq.read_schema(path), dimensions)
     try:
-        return _streamed(path, weights, threads, note)
+        sums = _streamed(path, weights, named, threads, note)
     except NotStreamableError as reason:
         if not reason.sortable:
             raise
         note(f"ordering the rows first, because {reason}", 0, 1)
-    copy = scratch / "ordered.parquet"
-    try:
-        ordered_copy(path, copy, scratch)
-        note("ordering the rows", 1, 1)
-        return _streamed(copy, weights, threads, note)
-    finally:
-        copy.unlink(missing_ok=True)
+        copy = scratch / "ordered.parquet"
+        try:
+            ordered_copy(path, copy, scratch, named)
+            note("ordering the rows", 1, 1)
+            sums = _streamed(copy, weights, named, threads, note)
+        finally:
+            copy.unlink(missing_ok=True)
+    if sums.left_out and not leave_out:
+        raise NotStreamableError("some trajectories lack a usable score from some judge", sortable=False)
+    return sums
 
 
 def sums_of(
-    table: pa.Table, *, weights: Mapping[str, float] | None = None, judges: Mapping[str, str] | None = None
+    table: pa.Table,
+    *,
+    weights: Mapping[str, float] | None = None,
+    dimensions: Sequence[str] | None = None,
+    judges: Mapping[str, str] | None = None,
 ) -> ScoreSums:
     """The sums of a table in memory that holds whole cycles, in the order of cycle, trajectory and judge.
 
@@ -98,24 +113,29 @@ def sums_of(
         Columns and types as for `score_sums`.
     weights : mapping of dimension to weight, optional
         Weights of the aggregate.
+    dimensions : sequence of column names, optional
+        As for `read_scores`.
     judges : mapping of judge to family, optional
         The whole panel, where this table may hold only a part of it; default: the judges of this table.
     """
-    dimensions = _dimensions(table.schema)
+    named = _named_columns(table.schema, dimensions)
+    _require_summable(table.schema, named)
     panel = dict(judges) if judges is not None else _judges(table)
-    layout = _layout(panel, dimensions, whole_weights(dimensions, weights), "cycle" in table.column_names)
+    layout = _layout(panel, named, whole_weights(named, weights), "cycle" in table.column_names)
     return count(_part(table, layout, 0), layout)
 
 
 # --- the file ---------------------------------------------------------------------------------------------------------
 
 
-def _streamed(path: Path, weights: Mapping[str, float] | None, threads: int, note: Note) -> ScoreSums:
+def _streamed(
+    path: Path, weights: Mapping[str, float] | None, dimensions: tuple[str, ...], threads: int, note: Note
+) -> ScoreSums:
     file = pq.ParquetFile(path)
     schema = file.schema_arrow
-    dimensions = _dimensions(schema)
+    _require_summable(schema, dimensions)
     whole = whole_weights(dimensions, weights)
-    judges = _judges(next(_tables(file, _tasks(file)[0])))
+    judges = _judges(next(_tables(file, _tasks(file)[0], ["judge", "family"])))
     while True:
         layout = _layout(judges, dimensions, whole, "cycle" in schema.names)
         try:
@@ -140,11 +160,12 @@ def _summed(path: Path, file: pq.ParquetFile, layout: Layout, threads: int, note
     tasks = _tasks(file)
     rows = [sum(file.metadata.row_group(i).num_rows for i in task) for task in tasks]
     starts = np.cumsum([0, *rows]).tolist()
+    columns = [name for name in file.schema_arrow.names if name in KNOWN or name in layout.dimensions]
 
     def work(k: int) -> list[Piece]:
         reader = pq.ParquetFile(path, metadata=file.metadata, read_dictionary=_text_columns(file.schema_arrow))
         row, found = starts[k], []
-        for table in _tables(reader, tasks[k]):
+        for table in _tables(reader, tasks[k], columns):
             found += _pieces(table, layout, row)
             row += table.num_rows
         return found
@@ -181,13 +202,13 @@ def _tasks(file: pq.ParquetFile) -> list[list[int]]:
     return found
 
 
-def _tables(file: pq.ParquetFile, groups: list[int]) -> Iterator[pa.Table]:
-    """The rows of some row groups; a large one comes in several tables."""
+def _tables(file: pq.ParquetFile, groups: list[int], columns: list[str]) -> Iterator[pa.Table]:
+    """Columns of the rows of some row groups; a large one comes in several tables."""
     rows = sum(file.metadata.row_group(i).num_rows for i in groups)
     if rows <= 2 * _ROWS:
-        yield file.read_row_groups(groups, use_threads=False)
+        yield file.read_row_groups(groups, columns, use_threads=False)
         return
-    for batch in file.iter_batches(_ROWS, row_groups=groups, use_threads=False):
+    for batch in file.iter_batches(_ROWS, row_groups=groups, columns=columns, use_threads=False):
         yield pa.Table.from_batches([batch])
 
 
@@ -209,39 +230,32 @@ def _pieces(table: pa.Table, layout: Layout, row: int) -> list[Piece]:
 # --- columns ----------------------------------------------------------------------------------------------------------
 
 
-def _dimensions(schema: pa.Schema) -> tuple[str, ...]:
-    """The dimension columns, sorted; refuses what has to be read another way."""
-    names = schema.names
-    problems = [
-        Problem(name, f"this column is missing (the table has {', '.join(names)})")
-        for name in (*TEXTS, "trial")
-        if name not in names
-    ]
-    problems += [
-        Problem(name, "a column name stands once") for name in sorted({n for n in names if names.count(n) > 1})
-    ]
-    found = tuple(sorted(name for name in names if name not in KNOWN))
-    if not found:
-        problems.append(Problem("", "no dimension: beside the known columns at least one with scores is needed"))
-    if AGGREGATE in found:
-        problems.append(Problem(AGGREGATE, "this name is not available for a dimension"))
+def _named_columns(schema: pa.Schema, wanted: Sequence[str] | None) -> tuple[str, ...]:
+    """The dimension columns, sorted; or everything that is wrong with the header."""
+    if "judge" in schema.names and "family" not in schema.names:
+        raise NotStreamableError("there is no column family", sortable=False)
+    found, problems = named_dimensions(schema, wanted, numeric_columns(schema))
     if problems:
         raise InputError("scores", problems)
+    return found
+
+
+def _require_summable(schema: pa.Schema, dimensions: Sequence[str]) -> None:
+    """Refuse columns that have to be read another way."""
     for name in _IN_MEMORY_ONLY:
-        if name in names:
+        if name in schema.names:
             raise NotStreamableError(f"there is a column {name}", sortable=False)
     for name in ("cycle", "trajectory", "length"):
-        if name in names and not pa.types.is_integer(schema.field(name).type):
+        if name in schema.names and not pa.types.is_integer(schema.field(name).type):
             raise NotStreamableError(f"{name} is no column of whole numbers", sortable=name != "length")
-    for name in found:
+    for name in dimensions:
         if not pa.types.is_integer(schema.field(name).type):
             raise NotStreamableError(f"{name} is no column of whole numbers")
-    return found
 
 
 def _text_columns(schema: pa.Schema) -> list[str]:
     """Text columns, to be read as dictionaries."""
-    wanted = {*TEXTS, "format"} - {"trajectory"}
+    wanted = {*TEXTS, "format", "agent_family"} - {"trajectory"}
     return [
         f.name for f in schema if f.name in wanted and (pa.types.is_string(f.type) or pa.types.is_large_string(f.type))
     ]
@@ -287,7 +301,30 @@ def _part(table: pa.Table, layout: Layout, row: int) -> Part:
         trajectory=_ids(table, "trajectory"),
         scores=tuple(_scores(table, name, row) for name in layout.dimensions),
         length=_ids(table, "length") if "length" in table.column_names else None,
+        makers=_makers(table, agents, agent) if "agent_family" in table.column_names else None,
     )
+
+
+def _makers(table: pa.Table, agents: tuple[str, ...], agent: Codes) -> tuple[str, ...]:
+    """The family of each agent, empty where the table has none."""
+    column = table.column("agent_family")
+    if not pa.types.is_dictionary(column.type):
+        column = column.cast(pa.string()).dictionary_encode()
+    encoded = column.unify_dictionaries().combine_chunks()
+    names = [name or "" for name in encoded.dictionary.cast(pa.string()).to_pylist()] + [""]
+    codes = np.asarray(encoded.indices.fill_null(len(names) - 1).to_numpy())
+    pairs = np.unique(agent.astype(np.int64) * len(names) + codes)
+    found: list[set[str]] = [set() for _ in agents]
+    for pair in pairs.tolist():
+        found[pair // len(names)].add(names[pair % len(names)])
+    problems = [
+        Problem(f"agent {name}", f"one agent has one agent_family (got {', '.join(sorted(families))})")
+        for name, families in zip(agents, found, strict=True)
+        if len(families) > 1
+    ]
+    if problems:
+        raise InputError("scores", problems)
+    return tuple(families.pop() for families in found)
 
 
 def _coded(table: pa.Table, name: str, row: int) -> tuple[tuple[str, ...], Codes]:

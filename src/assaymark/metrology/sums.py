@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -17,6 +17,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.metrology.agreement import Pair
 from assaymark.metrology.arrow import weights_of
 from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.table import excess_replies, missing_shares
 
 CATEGORIES: Final = 5
 
@@ -71,8 +72,10 @@ class ScoreSums:
     distinct pairs of line-up and cluster, ``cycles`` [R] how many cycles have them, and ``scores`` [R, A, J, D] the
     sums of their scores. Within a line-up every agent has the same number of decisions in each cycle, so means,
     contrasts over common cycles and least-squares levels are linear in these sums, for the whole panel and without any
-    judge. ``calls`` [J, 2] counts usable and unusable rows. ``lengths`` [5] are the sums of length, length², panel
-    aggregate, aggregate², and their product, or None.
+    judge. ``replies`` [J, A, 2] counts the usable and the unusable rows of each judge on each agent, ``left_out`` the
+    trajectories that lack a usable one from some judge and are in no other sum. ``lengths`` [5] are the sums of length,
+    length², panel aggregate, aggregate², and their product, or None. ``makers`` [A] are the families of the agents,
+    empty where an agent has none of its own, or None where no column names them.
 
     Parts of one table add up with ``+``, in any order.
     """
@@ -87,14 +90,40 @@ class ScoreSums:
     places: Ints
     cycles: Ints
     scores: Ints
-    calls: Ints
+    replies: Ints
     left_out: int
     lengths: tuple[int, ...] | None
+    makers: tuple[str, ...] | None = None
 
     @property
     def n(self) -> int:
         """Number of complete trajectories."""
         return int(self.sizes.sum())
+
+    @property
+    def calls(self) -> Ints:
+        """Usable and unusable rows of each judge [J, 2]."""
+        return np.asarray(self.replies.sum(axis=1))
+
+    @property
+    def asked(self) -> dict[str, int]:
+        """Rows of each judge."""
+        return dict(zip(self.layout.judges, self.calls.sum(axis=1).tolist(), strict=True))
+
+    def missing(self) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
+        """As `ScoreTable.missing`: every row is a record that a judge was asked about."""
+        return missing_shares(self.layout.judges, self.agents, self.replies[:, :, 0], self.replies[:, :, 1])
+
+    def excess(self, *, per_judge: float, per_agent: float) -> dict[str, str]:
+        """As `ScoreTable.excess`."""
+        return excess_replies(*self.missing(), per_judge=per_judge, per_agent=per_agent)
+
+    @property
+    def agent_families(self) -> dict[str, str] | None:
+        """The family of each agent; an agent of no family is its own. None where no column names them."""
+        if self.makers is None:
+            return None
+        return {agent: maker or agent for agent, maker in zip(self.agents, self.makers, strict=True)}
 
     @property
     def decisions(self) -> Ints:
@@ -107,8 +136,9 @@ class ScoreSums:
             raise InputError(
                 "scores", [Problem("", "parts with different judges, dimensions or weights do not add up")]
             )
-        if (self.lengths is None) != (other.lengths is None):
-            raise InputError("scores", [Problem("length", "one part has this column and the other has not")])
+        for name, column in (("lengths", "length"), ("makers", "agent_family")):
+            if (getattr(self, name) is None) != (getattr(other, name) is None):
+                raise InputError("scores", [Problem(column, "one part has this column and the other has not")])
         names = [
             tuple(sorted({*getattr(self, name), *getattr(other, name)})) for name in ("agents", "clusters", "formats")
         ]
@@ -134,9 +164,10 @@ class ScoreSums:
             places=places,
             cycles=cycles,
             scores=scores,
-            calls=one.calls + two.calls,
+            replies=one.replies + two.replies,
             left_out=one.left_out + two.left_out,
             lengths=lengths,
+            makers=_makers(names[0], self, other),
         )
 
     def _under(self, agents: tuple[str, ...], clusters: tuple[str, ...], formats: tuple[str, ...]) -> ScoreSums:
@@ -158,6 +189,8 @@ class ScoreSums:
         lineups[:, who] = self.lineups
         scores = np.zeros((self.places.size, len(agents), *self.scores.shape[2:]), dtype=np.int64)
         scores[:, who] = self.scores
+        replies = np.zeros((len(self.layout.judges), len(agents), 2), dtype=np.int64)
+        replies[:, who] = self.replies
         return ScoreSums(
             layout=self.layout,
             agents=agents,
@@ -169,7 +202,7 @@ class ScoreSums:
             places=where[self.places],
             cycles=self.cycles,
             scores=scores,
-            calls=self.calls,
+            replies=replies,
             left_out=self.left_out,
             lengths=self.lengths,
         )
@@ -178,10 +211,28 @@ class ScoreSums:
     def digest(self) -> str:
         """Sixteen hex digits over the sums: equal for equal tables, however they were cut."""
         found = hashlib.sha256(repr((self.layout, self.agents, self.clusters, self.formats)).encode())
-        for part in (*self.tables, self.sizes, self.lineups, self.places, self.cycles, self.scores, self.calls):
+        for part in (*self.tables, self.sizes, self.lineups, self.places, self.cycles, self.scores, self.replies):
             found.update(np.ascontiguousarray(part).tobytes())
         found.update(repr((self.left_out, self.lengths)).encode())
+        if self.makers is not None:
+            found.update(repr(self.makers).encode())
         return found.hexdigest()[:16]
+
+
+def _makers(agents: Sequence[str], one: ScoreSums, other: ScoreSums) -> tuple[str, ...] | None:
+    """The families of the agents of both parts, which have to agree."""
+    if one.makers is None or other.makers is None:
+        return None
+    first, second = (dict(zip(part.agents, part.makers or (), strict=True)) for part in (one, other))
+    problems = [
+        Problem(f"agent {name}", f"one agent has one agent_family (got {first[name]}, {second[name]})")
+        for name in sorted(first.keys() & second.keys())
+        if first[name] != second[name]
+    ]
+    if problems:
+        raise InputError("scores", problems)
+    known = first | second
+    return tuple(known[name] for name in agents)
 
 
 def total(parts: Iterable[ScoreSums]) -> ScoreSums:

@@ -33,6 +33,27 @@ class Calls:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Grades:
+    """Scores of N first records, each scored by at least one judge.
+
+    ``values`` [N, J, D] are NaN where a judge gave a record no usable score, on all dimensions alike. ``agent``,
+    ``cycle`` and ``cluster`` [N] are indices into the names of the table that the grades belong to.
+
+    Of incomplete records, where a judge was asked more than once, ``mean`` and ``first`` [N, J, D] hold both readings
+    of its trials, of which ``values`` are one; else they are None.
+    """
+
+    values: Floats
+    agent: Ints
+    cycle: Ints
+    cluster: Ints
+    trajectories: tuple[str, ...]
+    lengths: Floats | None
+    mean: Floats | None = None
+    first: Floats | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ScoreTable:
     """Scores of the trajectories that every judge scored, with everything that analyses group them by.
 
@@ -41,6 +62,13 @@ class ScoreTable:
     score in every trial [m, T], for the trajectories on which all its trials were usable. ``replicates`` holds, for
     each agent, the panel aggregates of every cycle it decided more than once. ``left_out`` names the trajectories that
     lack a usable score from some judge. ``digest`` is a short hash of all of it.
+
+    ``incomplete`` are the grades of those of them that some judge did score (None: of no trajectory). Cycles and
+    clusters are those of complete and incomplete trajectories. ``lacking`` [J, A] counts the first records of each
+    agent that a judge was asked about without a usable answer (None: nowhere); what nobody asked for does not count.
+
+    ``agent_families`` is None where nothing says which makers the agents come from; ``families_known`` is False where
+    nothing says it of the judges, each of which then counts as a family.
 
     Where a judge was asked more than once, ``mean`` and ``first`` [n, J, D] hold the mean over its usable trials and
     the first usable one, whichever of them ``scores`` are, and ``repeats`` the same for the aggregate of replicates
@@ -70,6 +98,10 @@ class ScoreTable:
     mean: Floats | None = None
     first: Floats | None = None
     repeats: Mapping[str, tuple[Floats, ...]] | None = None
+    incomplete: Grades | None = None
+    lacking: Ints | None = None
+    agent_families: Mapping[str, str] | None = None
+    families_known: bool = True
 
     @property
     def n(self) -> int:
@@ -86,12 +118,88 @@ class ScoreTable:
         """Scores [n, J, 1 + D] with each judge's aggregate, the weighted mean of its dimensions, in front."""
         return np.concatenate([(self.scores @ self.weights)[..., None], self.scores], axis=2)
 
+    @property
+    def grades(self) -> Grades:
+        """Grades of all first records that some judge scored: the complete ones as in the table, then the others.
+
+        Where nothing is missing these are the arrays of the table itself; otherwise they are put together each time.
+        """
+        own = Grades(self.scores, self.agent, self.cycle, self.cluster, self.trajectories, self.lengths)
+        rest = self.incomplete
+        if rest is None:
+            return own
+        lengths = None
+        if own.lengths is not None and rest.lengths is not None:
+            lengths = np.concatenate([own.lengths, rest.lengths])
+        return Grades(
+            values=np.concatenate([own.values, rest.values]),
+            agent=np.concatenate([own.agent, rest.agent]),
+            cycle=np.concatenate([own.cycle, rest.cycle]),
+            cluster=np.concatenate([own.cluster, rest.cluster]),
+            trajectories=(*own.trajectories, *rest.trajectories),
+            lengths=lengths,
+        )
+
+    def missing(self) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
+        """Shares of the first records that a judge was asked about without a usable answer, 0..1.
+
+        By judge, and by judge and agent; who was asked about none is not in it. A record that some trial of the judge
+        scored is not missing.
+        """
+        grades, a = self.grades, len(self.agents)
+        judge, record = np.nonzero(~np.isnan(grades.values).any(axis=2).T)
+        scored = np.bincount(judge * a + grades.agent[record], minlength=len(self.judges) * a).reshape(-1, a)
+        lacking = np.zeros_like(scored) if self.lacking is None else self.lacking
+        return missing_shares(self.judges, self.agents, scored, lacking)
+
+    @property
+    def asked(self) -> dict[str, int]:
+        """Replies asked for, by judge."""
+        return {judge: calls.total for judge, calls in self.calls.items()}
+
+    def excess(self, *, per_judge: float, per_agent: float) -> dict[str, str]:
+        """The judges that lack too many replies, each with the reason in words.
+
+        ``per_judge`` is the largest share of its records that a judge may lack, ``per_agent`` of one agent's.
+        """
+        return excess_replies(*self.missing(), per_judge=per_judge, per_agent=per_agent)
+
     def frozen(self) -> ScoreTable:
         """The table itself, whose arrays nobody can write to from now on."""
-        for part in (self.agent, self.cycle, self.cluster, self.format, self.scores, self.weights, self.first):
+        parts = [self.agent, self.cycle, self.cluster, self.format, self.scores, self.weights, self.first, self.lacking]
+        if (rest := self.incomplete) is not None:
+            parts += [rest.values, rest.agent, rest.cycle, rest.cluster, rest.mean, rest.first]
+        for part in parts:
             if part is not None:
                 part.setflags(write=False)
         return self
+
+
+def missing_shares(
+    judges: Sequence[str], agents: Sequence[str], scored: Ints, lacking: Ints
+) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
+    """`ScoreTable.missing` from the numbers of records [J, A] with and without a usable answer."""
+    asked = scored + lacking
+    by_judge, by_pair = lacking.sum(axis=1) / asked.sum(axis=1).clip(1), lacking / asked.clip(1)
+    return (
+        {judges[j]: float(by_judge[j]) for j in np.flatnonzero(asked.any(axis=1)).tolist()},
+        {(judges[j], agents[a]): float(by_pair[j, a]) for j, a in np.argwhere(asked).tolist()},
+    )
+
+
+def excess_replies(
+    by_judge: Mapping[str, float], by_pair: Mapping[tuple[str, str], float], *, per_judge: float, per_agent: float
+) -> dict[str, str]:
+    """`ScoreTable.excess` from the shares that are missing."""
+    found = {
+        judge: f"{share:.1%} of its replies are missing, at most {per_judge:.1%}"
+        for judge, share in by_judge.items()
+        if share > per_judge + 1e-9
+    }
+    for (judge, agent), share in by_pair.items():
+        if share > per_agent + 1e-9:
+            found.setdefault(judge, f"{share:.1%} of its replies on {agent} are missing, at most {per_agent:.1%}")
+    return found
 
 
 def score_table(
@@ -104,9 +212,9 @@ def score_table(
     """Judgments of one rubric as arrays, in the order of trajectory ids.
 
     A judge's score of a trajectory is the mean over its usable trials. Only first replicates enter; further ones feed
-    the noise floor. A trajectory without a usable score from every judge of the panel is left out of panel analyses
-    and listed. Agents are those of the decisions, scored or not, so that the number of contrasts to correct for never
-    depends on what the judges did.
+    the noise floor. A trajectory without a usable score from every judge of the panel is listed; what other judges gave
+    it is in `ScoreTable.grades`. Agents are those of the decisions, scored or not, so that the number of contrasts to
+    correct for never depends on what the judges did.
 
     Parameters
     ----------
@@ -117,7 +225,7 @@ def score_table(
     weights : mapping of dimension to weight, optional
         Weights of the aggregate, not negative; default: all equal.
     lengths : mapping of trajectory to token count, optional
-        Length of each judged text exactly as the judges saw it.
+        Length of each judged text exactly as the judges saw it; of every trajectory that a judge scored.
 
     Returns
     -------
@@ -136,23 +244,37 @@ def score_table(
     order = tuple(sorted(judges))
     trials = _scores(calls, dimensions)
     first = [key for key, decision in sorted(known.items()) if decision.replicate == 1]
-    complete = [key for key in first if all((key, judge) in trials for judge in order)]
-    scores, opening = _panel_scores(trials, complete, order, len(dimensions))
+    scored = {key: sum((key, judge) in trials for judge in order) for key in first}
+    complete = [key for key in first if scored[key] == len(order)]
+    rest = [key for key in first if 0 < scored[key] < len(order)]
     many = any(len(found) > 1 for found in trials.values())
     repeats = _repeats(known.values(), order, trials, share)
-    rows = [known[key] for key in complete]
+    rows, n = [known[key] for key in (*complete, *rest)], len(complete)
     agents, agent = _index([d.agent.id for d in rows], {known[key].agent.id for key in first})
     cycles, cycle = _index([d.cycle for d in rows])
     clusters, cluster = _index([d.cluster for d in rows])
-    formats, format_ = _index([d.format for d in rows])
+    formats, format_ = _index([d.format for d in rows[:n]])
+    mean, opening = _panel_scores(trials, [d.record_id for d in rows], order, len(dimensions))
+    tokens = None if lengths is None else _lengths([d.record_id for d in rows], lengths)
+    scores = mean[:n]
+    incomplete = Grades(
+        values=mean[n:],
+        agent=agent[n:],
+        cycle=cycle[n:],
+        cluster=cluster[n:],
+        trajectories=tuple(rest),
+        lengths=None if tokens is None else tokens[n:],
+        mean=mean[n:] if many else None,
+        first=opening[n:] if many else None,
+    )
     return ScoreTable(
         trajectories=tuple(complete),
         agents=agents,
-        agent=agent,
+        agent=agent[:n],
         cycles=cycles,
-        cycle=cycle,
+        cycle=cycle[:n],
         clusters=clusters,
-        cluster=cluster,
+        cluster=cluster[:n],
         formats=formats,
         format=format_,
         judges=order,
@@ -163,12 +285,15 @@ def score_table(
         trials={judge: _trial_aggregates(judge, first, calls, trials, share) for judge in order},
         replicates=panel_replicates(repeats, [0] * len(order)),
         calls={judge: _calls([call for call in calls if call.judge == judge]) for judge in order},
-        lengths=None if lengths is None else _lengths(complete, lengths),
+        lengths=None if tokens is None else tokens[:n],
         left_out=tuple(sorted({*first} - {*complete})),
         digest=_digest(calls, share, rows, lengths),
         mean=scores if many else None,
-        first=opening if many else None,
+        first=opening[:n] if many else None,
         repeats=repeats if many else None,
+        incomplete=incomplete if rest else None,
+        agent_families={d.agent.id: d.agent.family for d in records},
+        lacking=_lacking(calls, trials, {key: known[key].agent.id for key in first}, order, agents),
     ).frozen()
 
 
@@ -200,12 +325,22 @@ def _scores(calls: Sequence[Judgment], dimensions: Sequence[str]) -> Trials:
 
 
 def _panel_scores(trials: Trials, keys: Sequence[str], judges: Sequence[str], d: int) -> tuple[Floats, Floats]:
-    """Scores [n, J, D] of trajectories that all judges scored: the mean over the usable trials, and the first one."""
+    """Scores [n, J, D] of trajectories, NaN where a judge has none: mean over the usable trials, and the first one."""
+    none = {0: np.full(d, np.nan)}
     mean, first = (
-        np.array([[of(trials[key, judge]) for judge in judges] for key in keys]).reshape(len(keys), len(judges), d)
+        np.array([[of(trials.get((key, judge), none)) for judge in judges] for key in keys])
         for of in (_mean_trial, _first_trial)
     )
-    return mean, first
+    return mean.reshape(len(keys), len(judges), d), first.reshape(len(keys), len(judges), d)
+
+
+def _lacking(
+    calls: Iterable[Judgment], trials: Trials, agent: Mapping[str, str], judges: Sequence[str], agents: Sequence[str]
+) -> Ints:
+    """How many trajectories of each agent a judge was asked about without a usable answer [J, A]."""
+    asked = {(call.trajectory, call.judge) for call in calls if call.trajectory in agent} - trials.keys()
+    lost = Counter((judge, agent[trajectory]) for trajectory, judge in asked)
+    return np.array([[lost[judge, name] for name in agents] for judge in judges], dtype=np.int64)
 
 
 def _mean_trial(trials: Mapping[int, Floats]) -> Floats:

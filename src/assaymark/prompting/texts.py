@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Sequence
 
+from assaymark.prompting.wording import hedges_in
 from assaymark.records import Decision, Rationale, RationaleKind
 
 JUDGED_KINDS: tuple[RationaleKind, ...] = ("summary", "portfolio", "risk", "candidate", "stage")
@@ -43,3 +46,20 @@ def token_count(text: str) -> int:
         return len(text.split())
     rest, characters = _UNSPACED.subn(" ", text)
     return characters + len(_WIDE_PUNCTUATION.sub(" ", rest).split())
+
+
+_DIGIT = re.compile(r"\d")
+_LIST_ITEM = re.compile(r"^\s*(?:[-*\u2022]|\d{1,3}[.)])\s", re.MULTILINE)
+
+
+def style_counts(text: str, names: Sequence[str]) -> dict[str, float]:
+    """What else than length may move a judge: ``log2(1 + count per 100 words)`` of digits, list items or hedges.
+
+    >>> found = style_counts("- Oil may fall 4 %\\n- Gold may rise", ["digits", "lists", "hedges"])
+    >>> {name: round(value, 2) for name, value in found.items()}
+    {'digits': 3.46, 'lists': 4.39, 'hedges': 4.39}
+    """
+    counts = {"digits": _DIGIT, "lists": _LIST_ITEM}
+    words = max(1, token_count(text))
+    found = {name: len(counts[name].findall(text)) if name in counts else len(hedges_in(text)) for name in names}
+    return {name: math.log2(1 + 100 * count / words) for name, count in found.items()}

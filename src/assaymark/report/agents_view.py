@@ -30,8 +30,8 @@ EXAMPLE: Final = "cycle-example.html"
 """The page of one whole cycle."""
 
 CAUTION: Final = (
-    "This is conduct, not quality: no judge graded it and no test compares the agents here. No order, no lead and no "
-    "superlative may be said from this table. Agents stand in alphabetical order."
+    "This is conduct, not quality: no judge graded it and no test compares the agents here, so it supports no ranking. "
+    "Agents are listed in alphabetical order."
 )
 _FLAGS: Final[Mapping[str, str]] = {
     "invalid-reply": "reply of another form",
@@ -195,7 +195,7 @@ def probe_words(found: DateProbeView) -> str:
 
 def _unprobed(book: Book, found: SubstrateView) -> str:
     if not found.probes:
-        return "No date probe stands in the lock, so nothing shows that the cycles do not give their dates away."
+        return "The lock holds no date-leakage check, so nothing shows that the cycles do not give their dates away."
     substrate = book.run.study.substrate
     if substrate is not None and substrate.date_probe.model is None:
         return "The plan names no model for a date probe, so no model was asked."
@@ -274,7 +274,7 @@ def _method(book: Book) -> str:
         return "The conduct of the agents was not measured."
     return (
         f"Intervals of shares: {percent(item.level)}, Wilson, which takes decisions as independent; the ends over "
-        "clusters do not, and stand beside it where decisions differ. Seconds and words: median, lower to upper "
+        "clusters do not, and are given beside it where decisions differ. Seconds and words: median, lower to upper "
         f"quartile. Seconds are of one call on the machine that ran the study, waiting included. {_untimed(book)}"
     ).strip()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from assaymark.claims import agreement_status
@@ -11,6 +11,7 @@ from assaymark.report.book import KAPPA, Book
 from assaymark.report.figures import ForestRow, Gates, ScaleRow, forest, scale_use
 from assaymark.report.figures.judges import POINTED, JudgeWords, told
 from assaymark.report.formats import (
+    AGREES,
     clean,
     count,
     interval,
@@ -35,8 +36,8 @@ class AgreementRow:
 
     title: str
     kappa: str
+    interval: str
     bootstrap: str
-    companion: str
     n: str
     clusters: str
     fleiss: str
@@ -99,14 +100,15 @@ def _answer(book: Book, found: Sequence[tuple[str, Measurement]]) -> str:
     parts = []
     if AGGREGATE in dict(found):
         decided = _bracketed(book.gating_note(AGGREGATE), "κ ")
-        parts.append(f"On the aggregate the gate says {book.status(AGGREGATE)}{decided}.")
+        status = book.status(AGGREGATE) or "halt"
+        parts.append(f"On the overall score agreement is {AGREES[status]}{decided}.")
     if dimensions:
         some = words(len(by["publish"])).capitalize() if by["publish"] else "None"
-        parts.append(f"{some} of {plural(len(dimensions), 'dimension')} may publish.")
+        parts.append(f"{some} of {plural(len(dimensions), 'dimension')}: enough agreement.")
     if by["methodology"]:
-        parts.append(f"{_names(by['methodology'])}: a finding about the judges, not a headline.")
+        parts.append(f"{_names(by['methodology'])}: weak agreement, no headline.")
     if by["halt"]:
-        parts.append(f"{_names(by['halt'])}: halted.")
+        parts.append(f"{_names(by['halt'])}: too little agreement, no claim.")
     return " ".join(parts)
 
 
@@ -123,6 +125,12 @@ def _names(titles: Sequence[str]) -> str:
     return text[:1].upper() + text[1:]
 
 
+def bootstrap_of(item: Measurement) -> tuple[float, float] | None:
+    """The ends of a kappa's percentile bootstrap, which is too narrow with few clusters and so printed second."""
+    second = item.detail.get("bootstrap")
+    return _pair(second.get("low"), second.get("high")) if isinstance(second, Mapping) else None
+
+
 def _pair(low: object, high: object) -> tuple[float, float] | None:
     return (float(low), float(high)) if isinstance(low, (int, float)) and isinstance(high, (int, float)) else None
 
@@ -133,7 +141,7 @@ def _forest_row(book: Book, dimension: str, item: Measurement) -> ForestRow:
         title=book.title(dimension),
         value=item.value,
         interval=_pair(item.low, item.high),
-        companion=_pair(item.detail.get("t_low"), item.detail.get("t_high")),
+        bootstrap=bootstrap_of(item),
         status=book.status(dimension),
         state=state_words(item),
         pooled=dimension == AGGREGATE,
@@ -159,8 +167,8 @@ def _forest(book: Book, found: Sequence[tuple[str, Measurement]]) -> Figure:
     n = count(sizes[-1]) if sizes else "no"
     caption = (
         f"Mean pairwise quadratic-weighted κ, where 1 is full agreement and 0 is chance; n = {n} "
-        f"{clean(found[0][1].n_of, 40)}. Thick bar: the plan’s interval from resampled clusters. "
-        f"Thin line: t interval over the clusters. Square: one dimension. Diamond: the aggregate."
+        f"{clean(found[0][1].n_of, 40)}. Thick bar: jackknife interval over the clusters. "
+        f"Thin line below it: their percentile bootstrap. Square: one dimension. Diamond: the overall score."
     )
     if any(row.within for row in rows):
         caption += " Small circle: κ within one submission format."
@@ -173,22 +181,22 @@ def _said(row: ForestRow) -> str:
     decided = _bracketed(row.by)
     if row.value is None:
         return row.state + decided
-    return f"{interval(row.value, *(row.interval or (None, None)))}, {row.status or 'no gate'}{decided}"
+    word = AGREES[row.status] if row.status else "no gate"
+    return f"{interval(row.value, *(row.interval or (None, None)))}, {word}{decided}"
 
 
 def _row(book: Book, dimension: str, item: Measurement) -> AgreementRow:
-    companion = _pair(item.detail.get("t_low"), item.detail.get("t_high"))
-    bootstrap = _pair(item.low, item.high)
+    ends, bootstrap = _pair(item.low, item.high), bootstrap_of(item)
     return AgreementRow(
         title=book.title(dimension),
         kappa=book.to(item, shown(item)),
+        interval=span(*ends) if ends else "no interval",
         bootstrap=span(*bootstrap) if bootstrap else "no interval",
-        companion=span(*companion) if companion else "no interval",
         n=count(item.n),
         clusters=_clusters(item),
         fleiss=book.shown("kappa.fleiss", dimension=dimension),
         redundancy=book.shown("redundancy", dimension=dimension),
-        gate=book.status(dimension) or "no gate",
+        gate=AGREES[found] if (found := book.status(dimension)) else "no gate",
         by=book.gating_note(dimension),
     )
 
@@ -215,7 +223,7 @@ def _format_row(book: Book, item: Measurement) -> FormatRow:
         kappa=_format_kappa(book, item),
         n=count(item.n),
         clusters=_clusters(item),
-        gate=state_words(item) if few or item.value is None else status,
+        gate=state_words(item) if few or item.value is None else AGREES[status],
     )
 
 
@@ -299,7 +307,7 @@ def _notes(book: Book, found: Sequence[tuple[str, Measurement]]) -> tuple[str, .
     notes = []
     fleiss = book.one("kappa.fleiss", dimension=AGGREGATE)
     if fleiss is not None:
-        notes.append(f"Unweighted Fleiss κ on the aggregate is {shown(fleiss)}. It is reported and gates nothing.")
+        notes.append(f"Unweighted Fleiss κ on the overall score is {shown(fleiss)}. It is reported and gates nothing.")
     overlap = book.one("redundancy", dimension=AGGREGATE)
     if overlap is not None:
         notes.append(
@@ -308,8 +316,8 @@ def _notes(book: Book, found: Sequence[tuple[str, Measurement]]) -> tuple[str, .
     clusters = [m.detail["clusters"] for _, m in found if isinstance(m.detail.get("clusters"), int)]
     if clusters and min(clusters) < 20:
         notes.append(
-            f"With {plural(min(clusters), 'cluster')} a resampling interval is narrower than its level says; the thin "
-            "line is the one to trust. The gate itself compares the point estimate with the cut-offs."
+            f"With {plural(min(clusters), 'cluster')} a percentile bootstrap is narrower than its level says; the "
+            "thick bar is the one to trust. The gate itself compares the point estimate with the cut-offs."
         )
     return tuple(notes)
 

@@ -1,29 +1,49 @@
-"""The board: a place and a score only where a verdict permits them. What is withheld is withheld in the row."""
+"""The board of tiers: ranks and scores as far as verdicts support them.
+
+An agent alone in its tier has a rank and a score. Agents of one tier share both: the tier's ranks and its range from
+end to end; each has its own possible ranks and nothing else of its own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from assaymark.records import AGGREGATE, Level, Measurement, Verdict
+from assaymark.records import AGGREGATE, Level, Measurement
 from assaymark.report.book import Book
+from assaymark.report.claim_checks import cap_words
 from assaymark.report.figures import ScoreAxis, score_axis, score_head, score_strip
-from assaymark.report.formats import clean, count, interval, listing, ordinal_span, percent, plural, shown, span, words
-from assaymark.report.kinds import ClaimKind
+from assaymark.report.formats import (
+    clean,
+    count,
+    counted,
+    interval,
+    listing,
+    ordinal_span,
+    percent,
+    shown,
+    span,
+)
 from assaymark.report.levels import TAGS
-from assaymark.report.licence import Standing, standings
+from assaymark.report.licence import Tier, supported_orders, tiers
+
+_NO_RANGE: Final = frozenset(("agreement", "adversarial"))
+"""Fields that, where they stop every order, leave no score to show."""
 
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """One agent or class. ``places`` and ``score`` are None where they are withheld, and nothing else holds them."""
+    """One tier. ``agents`` are (name, family, possible ranks); the ranks are empty where they are those of the tier.
 
-    agents: tuple[tuple[str, str], ...]
-    places: str | None
+    ``score`` is None where no value may be shown.
+    """
+
+    agents: tuple[tuple[str, str, str], ...]
+    ranks: str
     note: str
     score: str | None
     bounds: str
-    score_note: str
     level: Level
     tag: str
     why: str
@@ -42,9 +62,10 @@ class Board:
 
 def board(book: Book) -> Board:
     """The board of the aggregate score."""
-    places = standings(book, AGGREGATE)
-    axis = score_axis([value for standing in places for value in _extent(book, standing)])
-    rows = tuple(_row(book, standing, axis, f"strip{at}") for at, standing in enumerate(places))
+    closed = _closed(book)
+    found = [(tier, () if closed else _extent(book, tier)) for tier in tiers(book, AGGREGATE)]
+    axis = score_axis([value for _, extent in found for value in extent])
+    rows = tuple(_row(book, tier, axis, extent, f"strip{at}") for at, (tier, extent) in enumerate(found))
     return Board(rows, score_head(axis), _method_note(book), percent(book.run.study.inference.level))
 
 
@@ -52,155 +73,68 @@ def _effect(book: Book, agent: str) -> Measurement | None:
     return book.one("score.effect", dimension=AGGREGATE, agent=agent)
 
 
-def _bounds(item: Measurement | None) -> tuple[float, float] | None:
-    if item is None or item.value is None:
-        return None
-    return (item.value if item.low is None else item.low, item.value if item.high is None else item.high)
+def _closed(book: Book) -> bool:
+    """Whether agreement or the control texts stop every claim about agents, so that no score means anything."""
+    verdicts = book.on(AGGREGATE)
+    stopped = [
+        {cap.field for cap in v.caps if cap.level == "no-claim" and not cap.lifted} & _NO_RANGE for v in verdicts
+    ]
+    return bool(stopped) and all(stopped)
 
 
-def _extent(book: Book, standing: Standing) -> tuple[float, ...]:
-    """The ends of a permitted row's mark; nothing of a withheld one may move the axis."""
-    if standing.places is None or (len(standing.agents) == 1 and not standing.single):
-        return ()
-    ends = [pair for pair in (_bounds(_effect(book, agent)) for agent in standing.agents) if pair]
-    return (min(low for low, _ in ends), max(high for _, high in ends)) if ends else ()
+def _extent(book: Book, tier: Tier) -> tuple[float, ...]:
+    """From the lowest end of the tier's intervals to the highest; points alone would show the gap of two agents."""
+    found = [item for agent in tier.agents if (item := _effect(book, agent)) is not None and item.value is not None]
+    ends = [end for item in found for end in (item.low, item.high, *((item.value,) if tier.alone else ()))]
+    known = [end for end in ends if end is not None]
+    return (min(known), max(known)) if known else ()
 
 
-def _row(book: Book, standing: Standing, axis: ScoreAxis, name: str) -> BoardRow:
-    agents = tuple((clean(agent, 80), book.family(agent)) for agent in standing.agents)
-    if standing.places is None:
-        return _withheld(book, standing, axis, name, agents)
-    places = ordinal_span(*standing.places)
-    if standing.single:
-        return _single(book, standing, axis, name, agents, places)
-    if len(standing.agents) == 1:
-        return _run(book, standing, axis, name, agents, places)
-    return _class(book, standing, axis, name, agents, places)
-
-
-def _withheld(
-    book: Book, standing: Standing, axis: ScoreAxis, name: str, agents: tuple[tuple[str, str], ...]
-) -> BoardRow:
-    return BoardRow(
-        agents=agents,
-        places=None,
-        note="",
-        score=None,
-        bounds="",
-        score_note="",
-        level="no-claim",
-        tag=TAGS["no-claim"],
-        why=_why_withheld(book, standing),
-        strip=score_strip(name, axis, "no-claim", None, None),
-    )
-
-
-def _single(
-    book: Book, standing: Standing, axis: ScoreAxis, name: str, agents: tuple[tuple[str, str], ...], places: str
-) -> BoardRow:
-    effect = _effect(book, standing.agents[0])
-    value = None if effect is None else effect.value
-    bounds = None if effect is None or effect.low is None or effect.high is None else (effect.low, effect.high)
-    whole = shown(effect) if value is None else interval(value, *(bounds or (None, None)))
-    score, _, rest = whole.partition(" (") if value is not None else (whole, "", "")
-    return BoardRow(
-        agents=agents,
-        places=places,
-        note="",
-        score=book.to(effect, score),
-        bounds=f"({rest}" if rest else "",
-        score_note="",
-        level=standing.level,
-        tag=TAGS[standing.level],
-        why=_why_single(book, standing),
-        strip=score_strip(name, axis, standing.level, value, bounds),
-    )
-
-
-def _run(
-    book: Book, standing: Standing, axis: ScoreAxis, name: str, agents: tuple[tuple[str, str], ...], places: str
-) -> BoardRow:
-    """A run of places that overlaps with those of others: a score would order what is not settled."""
-    pairs = _permitted_about(book, standing.agents[0], "above")
-    return BoardRow(
-        agents=agents,
-        places=places,
-        note="one of these",
-        score=None,
-        bounds="",
-        score_note="",
-        level=standing.level,
-        tag=TAGS[standing.level],
-        why=f"Bounded by {plural(len(pairs), 'permitted pair')}; not settled against the others",
-        strip=score_strip(name, axis, "no-claim", None, None),
-    )
-
-
-def _about(book: Book, agent: str, *kinds: ClaimKind) -> list[Verdict]:
-    return [v for v in book.on(AGGREGATE, *kinds) if agent in v.claim.subjects]
-
-
-def _permitted_about(book: Book, agent: str, *kinds: ClaimKind) -> list[Verdict]:
-    return [v for v in _about(book, agent, *kinds) if v.publication_level != "no-claim"]
-
-
-def _class(
-    book: Book, standing: Standing, axis: ScoreAxis, name: str, agents: tuple[tuple[str, str], ...], places: str
-) -> BoardRow:
-    extent = _extent(book, standing)
+def _row(book: Book, tier: Tier, axis: ScoreAxis, extent: tuple[float, ...], name: str) -> BoardRow:
+    possible = book.summary.ranks.get(AGGREGATE, {})
     bounds = (extent[0], extent[1]) if extent else None
+    alone = tier.alone and tier.level != "no-claim"
+    effect = _effect(book, tier.agents[0]) if alone else None
+    value = None if effect is None or bounds is None else effect.value
+    score: str | None = None if bounds is None else span(*bounds)
+    limits = ""
+    if value is not None and effect is not None:
+        whole, _, rest = interval(value, effect.low, effect.high).partition(" (")
+        score, limits = book.to(effect, whole), f"({rest}"
+        bounds = None if effect.low is None or effect.high is None else (effect.low, effect.high)
+    elif alone and score is None and not _closed(book):
+        score = shown(effect)
     return BoardRow(
-        agents=agents,
-        places=places,
-        note="one class",
-        score=span(*bounds) if bounds else "not measured",
-        bounds="",
-        score_note="the class from end to end of its intervals; each member’s own score is withheld",
-        level=standing.level,
-        tag=TAGS[standing.level],
-        why=_why_class(book, standing),
-        strip=score_strip(name, axis, standing.level, None, bounds),
+        agents=tuple(
+            (clean(agent, 80), book.family(agent), _possible(possible.get(agent, tier.ranks), tier))
+            for agent in tier.agents
+        ),
+        ranks=ordinal_span(*tier.ranks),
+        note="" if alone else "cannot be ranked",
+        score=score,
+        bounds=limits,
+        level=tier.level,
+        tag=TAGS[tier.level],
+        why=_why(book, tier),
+        strip=score_strip(name, axis, tier.level, value, bounds),
     )
 
 
-def _why_class(book: Book, standing: Standing) -> str:
-    """Whether the class is one that a tie verdict names, or what the permitted pairs leave together."""
-    named = any(
-        set(v.claim.subjects) == set(standing.agents) and v.publication_level != "no-claim"
-        for v in book.on(AGGREGATE, "tie")
-    )
-    said = "A tie class of its own verdict." if named else "As one class."
-    return f"{said} No order inside it may be said."
+def _possible(ranks: tuple[int, int], tier: Tier) -> str:
+    return "" if ranks == tier.ranks else ordinal_span(*ranks)
 
 
-def _why_single(book: Book, standing: Standing) -> str:
-    agent = standing.agents[0]
-    firsts = _permitted_about(book, agent, "first")
-    families = len(book.run.study.families)
-    if firsts:
-        kept = f"Keeps the place without any one of the {words(families)} families"
-        return kept if firsts[0].stability_status == "stable" and families > 1 else "A verdict carries the place"
-    pairs = _permitted_about(book, agent, "above")
-    if not pairs:
-        return "Placed by the permitted order of all agents"
-    return f"Placed by {plural(len(pairs), 'permitted pair')}"
-
-
-def _why_withheld(book: Book, standing: Standing) -> str:
-    about = _about(book, standing.agents[0], "first", "above")
-    # What stops a first place differs for the leader alone, so it counts only where no pair was put to the gates.
-    own = _about(book, standing.agents[0], "above") or about
-    if not own:
-        return "No claim about this agent was put to the gates"
-    fields = {
-        "agreement": sum("agreement" in v.binding for v in own),
-        "stability": sum("stability" in v.binding for v in own),
-        "controls": sum("adversarial" in v.binding and v.publication_level == "no-claim" for v in own),
-    }
-    bound = [name for name, times in fields.items() if times]
-    permitted = sum(v.publication_level != "no-claim" for v in about)
-    why = f"Stopped by {listing(bound)}" if bound else "No permitted place"
-    return why + (f"; {plural(permitted, 'claim')} about it may be said" if permitted else "")
+def _why(book: Book, tier: Tier) -> str:
+    """What places a tier, or what stops the orders inside it."""
+    orders = supported_orders(book, AGGREGATE)
+    about = [v for v in book.on(AGGREGATE, "pair") if set(v.claim.subjects) <= set(tier.agents)]
+    if tier.alone:
+        here = sum(tier.agents[0] in pair for pair in orders)
+        return f"Ranked by {counted(here, 'supported order')}" if here else "There is no order to rank it by"
+    inside = sum(set(pair) <= set(tier.agents) for pair in orders)
+    said = f"{count(inside)} of {counted(len(about), 'order')} inside supported" if about else "No order was tested"
+    stopping = {cap.field for v in about for cap in v.caps if cap.level == "no-claim" and not cap.lifted}
+    return f"{said}; stopped by {listing([cap_words(name) for name in sorted(stopping)])}" if stopping else said
 
 
 def _method_note(book: Book) -> str:

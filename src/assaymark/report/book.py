@@ -6,11 +6,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from assaymark.claims import Index, Rules, agreement_status, governing_agreement, index
+from assaymark.claims import (
+    ClaimKind,
+    Index,
+    Rules,
+    agreement_status,
+    governing_agreement,
+    index,
+    kind_of,
+    summary_of,
+)
+from assaymark.claims.verdicts import Summary
+from assaymark.claims.words import measure_words
 from assaymark.records import AGGREGATE, AgreementStatus, Measurement, Verdict, measurement_id
-from assaymark.report.formats import clean, number, shown
+from assaymark.report.formats import clean, counted, number, shown
 from assaymark.report.inputs import AssayRun
-from assaymark.report.kinds import ABOUT_AGENTS, ClaimKind, kind_of
 from assaymark.report.linked import leading
 
 KAPPA: Final = "kappa.mean_pairwise"
@@ -20,8 +30,8 @@ KAPPA: Final = "kappa.mean_pairwise"
 class Book:
     """An `AssayRun` with the look-ups that every section needs. Build one with `Book.of`.
 
-    ``links`` leads from the id of a measurement to its row, ``claims`` from that of a claim that may be said to its
-    card; both are empty until rows and cards are placed.
+    ``summary`` has tiers and possible ranks by score. ``links`` leads from the id of a measurement to its row,
+    ``claims`` from that of a supported claim to its card; both are empty until rows and cards are placed.
     """
 
     run: AssayRun
@@ -30,6 +40,7 @@ class Book:
     families: Mapping[str, str]
     statuses: Mapping[str, AgreementStatus]
     kappas: Index
+    summary: Summary
     links: Mapping[str, str] = field(default_factory=dict)
     claims: Mapping[str, str] = field(default_factory=dict)
 
@@ -39,15 +50,18 @@ class Book:
         by_name: dict[str, list[Measurement]] = {}
         for item in run.measurements:
             by_name.setdefault(item.name, []).append(item)
+        agents = {item.labels["agent"] for item in by_name.get("score.effect", ())}
+        families = _families(run)
         agreement = [item for name in (KAPPA, "kappa.other_ddof") for item in by_name.get(name, ())]
         return cls(
             run=run,
             by_id={item.id: item for item in run.measurements},
             by_name={name: tuple(sorted(items, key=lambda m: m.id)) for name, items in by_name.items()},
-            families=_families(run),
+            families=families,
             # A cell has an agreement of its own, among the texts of the cell.
             statuses={v.claim.dimension: v.agreement_status for v in run.verdicts if kind_of(v.claim) != "cell"},
             kappas=index(agreement),
+            summary=summary_of(run.verdicts, sorted(agents or families)),
         )
 
     @property
@@ -88,6 +102,11 @@ class Book:
         """The contrast of two agents, whichever of them is the higher; ``name`` may ask for another judge's."""
         direct = self.one(name, dimension=dimension, high=one, low=other)
         return direct or self.one(name, dimension=dimension, high=other, low=one)
+
+    def pair(self, name: str, verdict: Verdict) -> Measurement | None:
+        """The measurement of a kind about the two agents of a claim."""
+        one, other = verdict.claim.subjects
+        return self.contrast(verdict.claim.dimension, one, other, name)
 
     def family(self, agent: str) -> str:
         """The family of an agent; empty when no record names it."""
@@ -138,9 +157,39 @@ class Book:
 
     def on(self, dimension: str, *kinds: ClaimKind) -> tuple[Verdict, ...]:
         """The verdicts of some kinds on one dimension, by claim id; without kinds all those about agents."""
-        wanted = kinds or ABOUT_AGENTS
+        wanted = kinds or ("first", "pair", "within")
         found = (v for v in self.run.verdicts if v.claim.dimension == dimension and kind_of(v.claim) in wanted)
         return tuple(sorted(found, key=lambda v: v.claim.id))
+
+    def needed(self, dimension: str) -> float:
+        """The level that adjusted p-values of orders on a score are compared with.
+
+        Where dimensions are claimed beside the aggregate they share alpha, and have all of it once every pair on the
+        aggregate has passed.
+        """
+        inference = self.run.study.inference
+        scales = {v.claim.dimension for v in self.run.verdicts if v.claim.asserts_order}
+        shared = AGGREGATE in scales and len(scales) > 2
+        first = inference.alpha * (inference.aggregate_share if shared else 1.0)
+        if dimension == AGGREGATE or not shared:
+            return first
+        pairs = [1.0 if v.p_adjusted is None else v.p_adjusted for v in self.on(AGGREGATE, "pair")]
+        return inference.alpha if pairs and max(pairs) <= first else inference.alpha - first
+
+    @property
+    def untestable(self) -> str:
+        """That this study cannot order agents, where no pair of them can be tested; else empty."""
+        pairs = self.on(AGGREGATE, "pair")
+        if not pairs or any(v.pair_state != "cannot-be-tested" for v in pairs):
+            return ""
+        found = (self.pair("contrast", v) for v in pairs)
+        clusters = max((int(m.detail.get("clusters", 0)) for m in found if m is not None), default=0)
+        return f"This study cannot order agents: {counted(clusters, 'cluster')}."
+
+    @property
+    def preregistered(self) -> bool:
+        """Whether the plan was locked before its scores were seen."""
+        return all(v.preregistered for v in self.run.verdicts)
 
     @property
     def cells(self) -> tuple[Verdict, ...]:
@@ -148,10 +197,13 @@ class Book:
         return tuple(sorted((v for v in self.run.verdicts if kind_of(v.claim) == "cell"), key=lambda v: v.claim.id))
 
 
-def measure_words(book: Book, dimension: str) -> str:
-    """How a sentence calls the score of a dimension."""
-    title = book.title(dimension)
-    return "the aggregate score" if dimension == AGGREGATE else title[:1].lower() + title[1:]
+def score_words(dimension: str) -> str:
+    """How a sentence calls the score of a dimension.
+
+    >>> score_words("aggregate"), score_words("position_sizing")
+    ('the overall score', 'position sizing')
+    """
+    return clean(measure_words(dimension), 60)
 
 
 def _families(run: AssayRun) -> dict[str, str]:

@@ -1,6 +1,6 @@
-"""The claim map: every experiment of the protocol, what it found, and what that permits (ValueBlindBench section 4.1).
+"""The claim map: every experiment of the protocol, what it found, and what that supports (ValueBlindBench section 4.1).
 
-A row holds no number of a withheld claim: correlations, agreements and counts stand for what may not be ordered.
+A row holds no number of an unsupported claim: correlations, agreements and counts stand for what may not be ordered.
 """
 
 from __future__ import annotations
@@ -10,10 +10,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from assaymark.records import AGGREGATE, Level, Measurement, StabilityStatus, Verdict
+from assaymark.claims import kind_of
+from assaymark.records import AGGREGATE, Level, Measurement, PairState, Verdict
+from assaymark.report.agreement import bootstrap_of
 from assaymark.report.book import KAPPA, Book
+from assaymark.report.claim_checks import is_significant
 from assaymark.report.controls import mostly_terse, terse_agents
+from assaymark.report.explanations import detectable_words
 from assaymark.report.formats import (
+    AGREES,
+    alpha,
     clean,
     count,
     count_of,
@@ -26,12 +32,13 @@ from assaymark.report.formats import (
     plural,
     sentence,
     shown,
+    span,
     state_words,
     words,
 )
-from assaymark.report.kinds import kind_of
 from assaymark.report.levels import LEVELS, TAGS
 from assaymark.report.map_controls import cell_row, halo_row, other_cells_row
+from assaymark.report.map_explanations import distinct_row, length_row, others_row, own_family_row, time_row
 from assaymark.report.map_rows import NOT_RUN, MapRow
 from assaymark.report.outside import outside_state
 from assaymark.report.probes import (
@@ -72,18 +79,18 @@ def _linked(row: MapRow, links: Mapping[str, str]) -> MapRow:
 def _tally(verdicts: Sequence[Verdict]) -> str:
     levels: list[Level] = [v.publication_level for v in verdicts]
     said = [f"{count(levels.count(level))} {TAGS[level].lower()}" for level in LEVELS if level in levels]
-    return f"Of {counted(len(levels), 'claim')}: {listing(said)}." if said else "No claim was put to the gates."
+    return f"Of {counted(len(levels), 'claim')}: {listing(said)}." if said else "No claim was decided."
 
 
-def licence_words(verdicts: Sequence[Verdict]) -> str:
-    """How many of some claims may be said, in words."""
+def supported_words(verdicts: Sequence[Verdict]) -> str:
+    """How many of some claims are supported, in words."""
     said = sum(v.publication_level == "headline" for v in verdicts)
     reserved = sum(v.publication_level == "qualified" for v in verdicts)
     if not verdicts:
-        return "No claim was put to this gate."
+        return "No claim was decided."
     if not said and not reserved:
-        return f"None of {counted(len(verdicts), 'claim')} may be said."
-    parts = ([f"{count(said)} may be said"] if said else []) + (
+        return f"None of {counted(len(verdicts), 'claim')} is supported."
+    parts = ([f"{count(said)} supported"] if said else []) + (
         [f"{count(reserved)} only with a condition"] if reserved else []
     )
     return f"Of {counted(len(verdicts), 'claim')}, {listing(parts)}."
@@ -95,25 +102,25 @@ def licence_words(verdicts: Sequence[Verdict]) -> str:
 def _kappa_words(book: Book, item: Measurement) -> str:
     if item.value is None:
         return state_words(item)
-    low, high = item.detail.get("t_low"), item.detail.get("t_high")
-    t = f", t {number(low)} to {number(high)}" if isinstance(low, float) and isinstance(high, float) else ""
+    second = bootstrap_of(item)
+    also = f", bootstrap {span(*second)}" if second else ""
     by = book.gating_note(item.labels["dimension"])
     decides = f"; {by} decides" if by else ""
-    return f"κ {interval(item.value, item.low, item.high)}{t}{decides}"
+    return f"κ {interval(item.value, item.low, item.high)}{also}{decides}"
 
 
 def _aggregate(book: Book) -> MapRow:
     item = book.one(KAPPA, dimension=AGGREGATE)
-    row = MapRow("Aggregate κ gate", "Do the judges agree overall?", "index.html#agreement", "Do the judges agree?")
+    row = MapRow("Overall κ gate", "Do the judges agree overall?", "index.html#agreement", "Do the judges agree?")
     if item is None:
-        return row.not_run("Agreement was not measured, and undefined agreement halts every order.")
+        return row.not_run("Without measured agreement no order is supported.")
     status = book.status(AGGREGATE)
     conclusion = {
-        "publish": "Claims on the aggregate may be published.",
-        "methodology": "A finding about the judges; no headline on the aggregate.",
-    }.get(status or "halt", "No order on the aggregate may be said.")
+        "publish": "Enough for claims on the overall score.",
+        "methodology": "Weak; no headline on the overall score.",
+    }.get(status or "halt", "Too little; no claim on the overall score.")
     result = f"{_kappa_words(book, item)}; n = {count_of(item.n, item.n_of)}"
-    return row.run(result, f"{conclusion} {licence_words(book.on(AGGREGATE))}", item.id)
+    return row.run(result, f"{conclusion} {supported_words(book.on(AGGREGATE))}", item.id)
 
 
 def _dimensions(book: Book) -> MapRow:
@@ -122,21 +129,22 @@ def _dimensions(book: Book) -> MapRow:
     )
     found = [m for d in book.dimensions if d != AGGREGATE and (m := book.one(KAPPA, dimension=d)) is not None]
     if not found:
-        return row.not_run("Without it a reliable aggregate can hide a dimension on which the judges do not agree.")
+        return row.not_run("Without it a reliable overall score can hide a dimension on which the judges do not agree.")
     by = {s: [m for m in found if book.status(m.labels["dimension"]) == s] for s in ("publish", "methodology", "halt")}
     low = [m for status in ("methodology", "halt") for m in by[status]]
     passed = plural(len(by["publish"]), "dimension").capitalize()
     said = [f"{passed} of {words(len(found))} at or above the gate"]
     said += [
-        f"{_named(book, m)} {_kappa_words(book, m)}, {book.status(m.labels['dimension'])}; n = {count(m.n)}"
-        for m in low
+        f"{_named(book, m)} {_kappa_words(book, m)}, {AGREES[status]}; n = {count(m.n)}"
+        for status in ("methodology", "halt")
+        for m in by[status]
     ]
     parts = []
     if by["methodology"]:
         parts.append(f"No headline on {listing([_named(book, m) for m in by['methodology']])}.")
     if by["halt"]:
-        parts.append(f"No order on {listing([_named(book, m) for m in by['halt']])}.")
-    conclusion = " ".join(parts) or "Each dimension may carry claims of its own."
+        parts.append(f"No claim on {listing([_named(book, m) for m in by['halt']])}.")
+    conclusion = " ".join(parts) or "Enough for claims on each dimension."
     ids = tuple(m.id for m in (low or found))
     return row.run("; ".join(said), conclusion, *ids)
 
@@ -164,36 +172,61 @@ def _effective(book: Book) -> MapRow:
     return row.run(f"{number(item.value, 1)}{of}{errors}; n = {count_of(item.n, item.n_of)}", worth, item.id)
 
 
-# --- stability ------------------------------------------------------------------------------------------------------
+# --- orders ---------------------------------------------------------------------------------------------------------
+
+
+def _orders(book: Book) -> MapRow:
+    row = MapRow(
+        "Order procedure", "Which differences between agents are significant?", "index.html#board", "Who is ahead?"
+    )
+    pairs = book.on(AGGREGATE, "pair")
+    if not pairs:
+        return row.not_run("Without a test no order of agents is supported.")
+    significant = sum(is_significant(book, v) for v in pairs)
+    states = Counter(v.pair_state for v in pairs)
+    needed = alpha(book.needed(AGGREGATE))
+    result = (
+        f"{count(significant)} of {counted(len(pairs), 'pair')} significant at {needed} for all together. "
+        f"{detectable_words(book)}"
+    )
+    said: dict[PairState, str] = {
+        "ordered": "ordered",
+        "ordered-by-less-than-the-margin": "ordered by less than the margin",
+        "within-the-margin": "within the margin",
+        "not-resolved": "not resolved",
+        "cannot-be-tested": "cannot be tested",
+    }
+    parts = [f"{count(states[state])} {words}" for state, words in said.items() if states[state]]
+    conclusion = f"{book.untestable} " if book.untestable else ""
+    ids = [m.id for m in book.every("order.detectable")]
+    return row.run(result, f"{conclusion}Pairs: {listing(parts)}." if parts else supported_words(pairs), *ids)
 
 
 def _ranks(book: Book) -> MapRow:
     row = MapRow(
-        "Bootstrap rank distribution", "Would other clusters change the places?", "index.html#ranks",
-        "Would other clusters change the places?",
+        "Rank intervals and bootstrap ranks", "Which ranks are possible?", "index.html#ranks",
+        "Which ranks are possible?",
     )  # fmt: skip
     found = [m for m in book.every("rank.first", dimension=AGGREGATE) if m.value is not None]
     if not found:
-        return row.not_run("Places that one draw of clusters gave may change with the next.")
+        return row.not_run("Ranks of one draw of clusters may change with the next.")
     placed = placed_agents(book)
-    said = [f"{clean(p.agent, 80)} in place {p.place} in {percent(p.shares[p.place - 1])}" for p in placed
+    said = [f"{clean(p.agent, 80)} rank {p.place} in {percent(p.shares[p.place - 1])}" for p in placed
             if p.place <= len(p.shares)]  # fmt: skip
     drawn = f"of {draws_words(found)}"
     kept = len(book.agents) - len(placed)
-    withheld = f"; the shares of {plural(kept, 'agent')} withheld" if kept else ""
-    result = f"{listing(said)} {drawn}{withheld}" if said else f"{counted(len(found), 'agent')}, {drawn}; all withheld"
+    rest = f"; {plural(kept, 'agent')} share a tier" if kept else ""
+    result = f"{listing(said)} {drawn}{rest}" if said else f"No agent is alone in its tier; {drawn}"
     firsts = [v for v in book.on(AGGREGATE, "first") if v.publication_level != "no-claim"]
-    conclusion = " ".join(
-        f"{clean(v.claim.subjects[0], 80)} may be called first ({v.publication_level})." for v in firsts
-    )
+    conclusion = " ".join(f"{clean(v.claim.subjects[0], 80)} ranks first ({v.publication_level})." for v in firsts)
     ids = tuple(m.id for p in placed if (m := book.one("rank.first", dimension=AGGREGATE, agent=p.agent)))
-    return row.run(result, conclusion or "No first place on the aggregate may be said.", *ids)
+    return row.run(result, conclusion or "No first rank on the overall score is supported.", *ids)
 
 
 def _lofo(book: Book) -> MapRow:
     row = MapRow(
-        "LOFO ranking stability", "Does the order survive without a judge family?", "index.html#stability",
-        "Does the order survive without a judge?",
+        "Leave-one-family-out", "Does each order hold without any one judge family?", "index.html#stability",
+        "Does each order hold without any one judge family?",
     )  # fmt: skip
     found = list(book.every("lofo.rho", dimension=AGGREGATE))
     measured = [m for m in found if m.value is not None]
@@ -202,19 +235,22 @@ def _lofo(book: Book) -> MapRow:
         return row.run(state_words(found[0]), f"{NOT_RUN}: {why}", ran=False) if found else row.not_run(why)
     said = [f"without {clean(m.labels['dropped'], 60)} ρ {shown(m)}" for m in measured]
     result = f"{sentence('; '.join(said)).rstrip('.')}; n = {count_of(measured[0].n, measured[0].n_of)}"
-    return row.run(result, _standing_words(book), *(m.id for m in measured))
+    return row.run(result, _drop_words(book), *(m.id for m in measured))
 
 
-def _standing_words(book: Book) -> str:
-    """How the order claims on the aggregate stand: counts, never names."""
-    orders = [v for v in book.on(AGGREGATE) if v.claim.asserts_order]
-    if not orders:
-        return "No order on the aggregate was put to the gates."
-    by = {s: sum(v.stability_status == s for v in orders) for s in ("stable", "tie-class", "judge-dependent")}
-    parts = [f"{count(by['stable'])} of {counted(len(orders), 'order claim')} on the aggregate are stable"]
-    other = {"tie-class": "fall in a tie class", "judge-dependent": "depend on a judge"}
-    parts += [f"{count(by[s])} {said}" for s, said in other.items() if by[s]]
+def _drop_words(book: Book) -> str:
+    """What the drops do to the significant pairs of the overall score: counts, never names."""
+    found = [v.stability.state for v in book.on(AGGREGATE, "pair") if v.stability is not None]
+    if not found:
+        return "No difference on the overall score is significant."
+    stable = found.count("stable")
+    parts = [f"{count(stable)} of {counted(len(found), 'significant pair')} {'holds' if stable == 1 else 'hold'}"]
+    other = {"rests-on": "need one family to be seen", "reversed-without": "turn without one"}
+    parts += [f"{count(found.count(state))} {said}" for state, said in other.items() if state in found]
     return f"{listing(parts)}."
+
+
+# --- judges alone, and the held-out one -----------------------------------------------------------------------------
 
 
 def _single(book: Book) -> MapRow:
@@ -235,7 +271,7 @@ def _single(book: Book) -> MapRow:
     if panel is not None and panel.value is not None:
         family = panel.detail.get("family")
         of = f" of {family}" if isinstance(family, int) else ""
-        said.append(f"the panel makes {count(round(panel.value))}{of} discoveries")
+        said.append(f"the panel finds {count(round(panel.value))}{of} differences significant")
     if alone:
         found = [round(m.value or 0.0) for m in alone]
         said.append(f"one judge alone {min(found)} to {max(found)}")
@@ -245,26 +281,26 @@ def _single(book: Book) -> MapRow:
         conclusion = "Each judge alone would have said the same here; that it would was not known without the others."
     else:
         parts = ["gives another order"] if unlike else []
-        parts += [f"makes discoveries that the panel does not authorise ({count(extra)} in all)"] if extra else []
+        parts += [f"finds differences that the panel does not find ({count(extra)} in all)"] if extra else []
         conclusion = f"One judge is not enough: depending on which one is asked, it {listing(parts)}."
     return row.run("; ".join(said), conclusion, *(m.id for m in (*pairs, *alone)))
 
 
 def _outside(book: Book) -> MapRow:
     row = MapRow(
-        "Out-of-family probe", "Are the orders that a drop turns a house view of one judge family?",
-        "index.html#outside", "What did the outside judge settle?",
+        "Held-out judge", "Are the orders that a drop turns those of one judge family?",
+        "index.html#outside", "What did the held-out judge settle?",
     )  # fmt: skip
     pairs = book.by_name.get("probe.contrast", ())
     state = book.one("probe.state")
     ids = tuple(m.id for m in (*([state] if state else []), *pairs))
     if not pairs:
         needless = state is not None and state.state.startswith("not needed")
-        why = "No drop turned a pair." if needless else "What turns with a judge family stays judge-dependent."
+        why = "No drop turned a pair." if needless else "What turns with a judge family is not supported."
         return row.run(f"{NOT_RUN}: {outside_state(book)}", why, *ids, ran=False)
     judged = [m for m in pairs if m.value is not None]
     if not judged:
-        why = "What turns with a judge family stays judge-dependent."
+        why = "What turns with a judge family is not supported."
         return row.run(f"{NOT_RUN}: no contested pair has common cycles", why, *ids, ran=False)
     ends = [(m.low, m.high) for m in judged if m.low is not None and m.high is not None]
     zero = sum(low <= 0 <= high for low, high in ends)
@@ -280,29 +316,22 @@ def _outside(book: Book) -> MapRow:
 
 
 def _settled(book: Book, pairs: Sequence[Measurement]) -> str:
-    """What became of the pairs that were judged: a pair without evidence is a tie whatever the outside judge says."""
+    """What became of the pairs that were judged."""
     probed = {(m.labels.get("dimension", ""), frozenset((m.labels.get("high"), m.labels.get("low")))) for m in pairs}
-    stands = Counter(
-        verdict.stability_status
-        for verdict in book.run.verdicts
-        if (verdict.claim.dimension, frozenset(verdict.claim.subjects)) in probed and kind_of(verdict.claim) == "above"
-    )
-    said: dict[StabilityStatus, str] = {
-        "tie-class": "in a tie class, without a strict order",
-        "judge-dependent": "judge-dependent, and withheld",
-        "stable": "stable all the same",
-    }
-    parts = [f"{counted(stands[status], 'pair')}: {words}." for status, words in said.items() if stands[status]]
-    return " ".join(parts) or "None of these pairs was put to the gates."
+    found = [
+        v
+        for v in book.run.verdicts
+        if kind_of(v.claim) == "pair" and (v.claim.dimension, frozenset(v.claim.subjects)) in probed
+    ]
+    return supported_words(found)
 
 
-# --- the instrument and the texts -----------------------------------------------------------------------------------
+# --- the texts --------------------------------------------------------------------------------------------------------
 
 
 def _anchors(book: Book) -> MapRow:
-    row = MapRow(
-        "Anchor probe", "Does the score depend on how its anchors are written?", "#anchors", "Do the anchors carry it?"
-    )
+    tests = "Does the score depend on how its anchors are written?"
+    row = MapRow("Rubric wording", tests, "#anchors", "Do the anchors carry the score?")
     measured = [m for m in changed_anchors(book) if m.value is not None]
     if not measured:
         return row.not_run("A dimension on which judges disagree may only lack clear anchors.")
@@ -370,7 +399,7 @@ def _terse(book: Book) -> MapRow:
         if named
         else "No contrast is sensitive to style for that reason."
     )
-    result = f"Below {cells.terse_tokens} tokens: {'; '.join(said)}"
+    result = f"Below {cells.terse_tokens} words: {'; '.join(said)}"
     return row.run(result, conclusion, *(m.id for _, m in found))
 
 
@@ -381,8 +410,14 @@ def _cells(cell: str) -> Callable[[Book], MapRow]:
 _ROWS: Final[tuple[Callable[[Book], MapRow], ...]] = (
     _aggregate,
     _dimensions,
-    _ranks,
+    _orders,
     _lofo,
+    own_family_row,
+    length_row,
+    distinct_row,
+    others_row,
+    time_row,
+    _ranks,
     _single,
     _cells("cell_a"),
     _cells("cell_b"),

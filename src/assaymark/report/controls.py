@@ -12,15 +12,12 @@ from assaymark.report.figures import DeltaRow, SpreadRow, deltas, spreads
 from assaymark.report.figures.intervals import Mark
 from assaymark.report.figures.spread import DOTS, thinned
 from assaymark.report.formats import (
-    WITHHELD,
     clean,
     count,
     count_of,
     counted,
-    in_mde,
     interval,
     listing,
-    mde_words,
     number,
     p_value,
     percent,
@@ -30,7 +27,7 @@ from assaymark.report.formats import (
     span,
     state_words,
 )
-from assaymark.report.kinds import CELLS, cell_of, cell_title
+from assaymark.report.kinds import CELLS, cell_title
 from assaymark.report.tables import Figure, Table
 
 LOW_CELLS: Final = ("cell_a", "red_team")
@@ -51,7 +48,10 @@ _MARKS: Final[Mapping[Level, Mark]] = {"headline": "mh", "qualified": "mq", "no-
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """One control cell. ``gate`` is None where it has no rule or was not graded; ``withheld`` hides its numbers."""
+    """One control cell. ``gate`` is None where it has no rule or was not graded.
+
+    Its numbers describe the judges and are always shown; its outcome is a claim, and only where it is supported.
+    """
 
     cell: str
     title: str
@@ -61,9 +61,14 @@ class Control:
     level: Level | None
 
     @property
-    def withheld(self) -> bool:
-        """Whether a verdict about the cell refuses it: then none of its numbers may be shown."""
-        return self.level == "no-claim"
+    def supported(self) -> bool:
+        """Whether what its rule found may be claimed."""
+        return self.level != "no-claim"
+
+    @property
+    def said(self) -> str:
+        """The outcome as a page prints it."""
+        return (self.outcome or "no rule") if self.supported else "not supported"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +86,7 @@ class ControlsView:
 
 def controls(book: Book) -> tuple[Control, ...]:
     """Every control cell that was graded or that the plan asks for, in the order of the protocol."""
-    levels = {cell_of(v.claim): v for v in book.cells}
+    levels = {v.claim.subjects[0]: v for v in book.cells}
     named = {m.labels.get("cell", "") for name in ("cell.gate", "cell.score") for m in book.every(name)}
     wanted = named | set(book.run.study.cells_judged) | set(levels)
     ordered = [*(cell for cell in CELLS if cell in wanted), *sorted(wanted - set(CELLS) - {""})]
@@ -121,15 +126,15 @@ def _answer(found: Sequence[Control]) -> str:
         return "No control texts were graded, so nothing shows that the panel rewards substance over style."
     said = []
     for words, outcomes in (("held", _GOOD), ("did not hold", _BAD)):
-        names = [_name(c) for c in found if c.outcome in outcomes and not c.withheld]
+        names = [_name(c) for c in found if c.outcome in outcomes and c.supported]
         if names:
             said.append(f"{listing(names)} {words}.")
-    open_ = [_name(c) for c in found if c.gate is not None and not c.withheld and c.outcome not in _GOOD | _BAD]
+    open_ = [_name(c) for c in found if c.gate is not None and c.supported and c.outcome not in _GOOD | _BAD]
     if open_:
         said.append(f"{listing(open_)} left it open.")
-    kept = [_name(c) for c in found if c.withheld]
+    kept = [_name(c) for c in found if not c.supported]
     if kept:
-        said.append(f"What {listing(kept)} {'shows' if len(kept) == 1 else 'show'} is withheld.")
+        said.append(f"No claim about {listing(kept, last='or')} is supported.")
     return " ".join(said) or "The control texts were graded; none of them has a rule of its own."
 
 
@@ -141,16 +146,12 @@ def _name(control: Control) -> str:
 
 
 def gate_words(control: Control) -> str:
-    """The number of a cell's rule with its interval and its size, or why there is none."""
+    """The number of a cell's rule with its interval, or why there is none."""
     gate = control.gate
-    if control.withheld:
-        return WITHHELD
     if gate is None or gate.value is None:
         return shown(gate)
-    multiple = in_mde(gate)
-    units = "" if multiple is None else f", {mde_words(multiple)}"
     bounds = "" if gate.low is None or gate.high is None else f" ({span(gate.low, gate.high)})"
-    return f"{signed(gate.value)}{bounds}{units}"
+    return f"{signed(gate.value)}{bounds}"
 
 
 def tested_words(gate: Measurement | None) -> str:
@@ -180,19 +181,19 @@ def _gates(book: Book, found: Sequence[Control]) -> Figure | None:
         "Panel score of the control texts minus what their rule holds them against, in rubric points, with "
         f"{percent(book.run.study.inference.level)} intervals over clusters. "
         f"Grey band: within {cells.substance:g} of it. Dashed line: {cells.verbosity:g} below the honest mean. "
-        "Filled mark: a claim about the cell may be said."
+        "Filled mark: a claim about the cell is supported."
     )
     return Figure("How far from the rule is each control?", caption, wide, narrow)
 
 
 def _gate_row(book: Book, control: Control) -> DeltaRow:
     gate, cells = control.gate, book.run.study.cells
-    value = None if gate is None or control.withheld else gate.value
+    value = None if gate is None else gate.value
     banded = control.cell in ("cell_b", "paraphrase", "length_matched")
     bounds = None if value is None or gate is None or gate.low is None or gate.high is None else (gate.low, gate.high)
     return DeltaRow(
         title=control.title,
-        shown=WITHHELD if control.withheld else _short(gate),
+        shown="no number" if value is None else gate_words(control),
         note=_note(control),
         value=value,
         bounds=bounds,
@@ -203,18 +204,10 @@ def _gate_row(book: Book, control: Control) -> DeltaRow:
     )
 
 
-def _short(gate: Measurement | None) -> str:
-    if gate is None or gate.value is None:
-        return "no number"
-    return signed(gate.value) + ("" if gate.low is None or gate.high is None else f" ({span(gate.low, gate.high)})")
-
-
 def _note(control: Control) -> str:
-    if control.withheld:
-        return "no claim about this cell may be made"
     if control.gate is None or control.gate.value is None:
         return shown(control.gate)
-    parts = (control.outcome, tested_words(control.gate), f"against {against(control.cell)}")
+    parts = (control.said, tested_words(control.gate), f"against {against(control.cell)}")
     return ", ".join(part for part in parts if part and part != "against ")
 
 
@@ -223,8 +216,8 @@ def _note(control: Control) -> str:
 
 def _spread(book: Book, found: Sequence[Control]) -> Figure | None:
     honest = book.one("cell.honest", dimension=AGGREGATE)
-    rows = [] if honest is None else [_spread_row("Honest records", honest, False)]
-    rows += [_spread_row(c.title, c.score, c.withheld) for c in found if c.score is not None]
+    rows = [] if honest is None else [_spread_row("Honest records", honest)]
+    rows += [_spread_row(c.title, c.score) for c in found if c.score is not None]
     if not found or all(row.box is None and not row.values for row in rows):
         return None
     desc = "; ".join(f"{row.title}: {row.shown}, {row.note}" for row in rows)
@@ -240,16 +233,13 @@ def _spread(book: Book, found: Sequence[Control]) -> Figure | None:
 
 
 def _drawn_scores(row: SpreadRow) -> tuple[str, ...]:
-    """What a row of the figure draws, in numbers; a row that is withheld draws none."""
+    """What a row of the figure draws, in numbers."""
     dots = "; ".join(number(value) for value in sorted(thinned(row.values))) if row.values else "none"
     return row.title, row.shown, row.note, dots
 
 
-def _spread_row(title: str, item: Measurement, withheld: bool) -> SpreadRow:
-    box = None if withheld else quartiles(item)
-    values = () if withheld else tuple(float(v) for v in item.detail.get("values", ()))
-    if withheld:
-        return SpreadRow(title, WITHHELD, "no claim about this cell may be made", None)
+def _spread_row(title: str, item: Measurement) -> SpreadRow:
+    box, values = quartiles(item), tuple(float(v) for v in item.detail.get("values", ()))
     if box is None and not values:
         return SpreadRow(title, "no number", state_words(item) if item.value is None else "no quartiles", None)
     mean = "" if item.value is None else f"mean {number(item.value)}"
@@ -268,7 +258,10 @@ def quartiles(item: Measurement | None) -> tuple[float, float, float] | None:
 
 
 def _table(book: Book, found: Sequence[Control]) -> Table:
-    heads = ("Control", "n", "Mean", "Median (middle half)", "Number of the rule", "p", "Outcome", "κ inside", "Halo")
+    heads = (
+        "Control", "n", "Mean", "Median (middle half)", "Number of the rule", "p", "Outcome", "κ with honest records",
+        "From its own family",
+    )  # fmt: skip
     rows = [_honest_row(book)] if book.one("cell.honest", dimension=AGGREGATE) else []
     return Table(heads, (*rows, *(_row(book, c) for c in found)), frozenset({1}))
 
@@ -279,11 +272,9 @@ def _honest_row(book: Book) -> tuple[str, ...]:
 
 
 def _row(book: Book, control: Control) -> tuple[str, ...]:
-    kappa = book.one("cell.kappa", cell=control.cell, dimension=AGGREGATE)
+    kappa = book.one("cell.agreement", cell=control.cell)
     n = control.score or control.gate
     size = "" if n is None else count(n.n)
-    if control.withheld:
-        return (control.title, size, *(WITHHELD,) * 5, book.to(kappa, shown(kappa)), WITHHELD)
     return (
         control.title,
         size,
@@ -291,7 +282,7 @@ def _row(book: Book, control: Control) -> tuple[str, ...]:
         _median(control.score),
         book.to(control.gate, gate_words(control)) if control.gate is not None else "no rule",
         tested_words(control.gate) or "not tested",
-        control.outcome or "no rule",
+        control.said,
         book.to(kappa, shown(kappa)),
         halo_words(book, control),
     )
@@ -322,20 +313,16 @@ def halo_words(book: Book, control: Control) -> str:
 
 def _notes(book: Book, found: Sequence[Control]) -> Iterator[str]:
     for control in found:
-        turned = (
-            []
-            if control.withheld
-            else sorted(
-                clean(m.labels.get("dropped", ""), 60)
-                for m in book.every("cell.drop", cell=control.cell)
-                if m.detail.get("outcome") not in (None, control.outcome)
-            )
+        turned = sorted(
+            clean(m.labels.get("dropped", ""), 60)
+            for m in book.every("cell.drop", cell=control.cell)
+            if m.detail.get("outcome") not in (None, control.outcome)
         )
         if turned:
             yield f"{_name(control)} has another outcome without {listing(turned, last='or')}."
     separation = book.one("cell.separation", dimension=AGGREGATE)
     pair = [c for c in found if c.cell in ("cell_a", "cell_b")]
-    if separation is not None and len(pair) == 2 and not any(c.withheld for c in pair):
+    if separation is not None and len(pair) == 2:
         said = shown(separation)
         if separation.value is not None:
             said = interval(separation.value, separation.low, separation.high)
@@ -373,7 +360,7 @@ def _terse_note(book: Book) -> str:
     named = mostly_terse(book)
     if not named:
         return (
-            f"No agent has more than {percent(cells.terse_share)} of its rationales below {cells.terse_tokens} tokens, "
+            f"No agent has more than {percent(cells.terse_share)} of its rationales below {cells.terse_tokens} words, "
             "so no contrast is sensitive to style for that reason."
         )
     one = len(named) == 1
@@ -381,5 +368,5 @@ def _terse_note(book: Book) -> str:
     share = f"{percent(cells.terse_share)} of {'its' if one else 'their'} rationales"
     return (
         f"{plural(len(named), 'agent').capitalize()}, {listing(named)}, {whose} {share} below {cells.terse_tokens} "
-        f"tokens: every contrast with {'it' if one else 'them'} is sensitive to style."
+        f"words: every contrast with {'it' if one else 'them'} is sensitive to style."
     )

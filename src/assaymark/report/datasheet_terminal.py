@@ -48,7 +48,7 @@ def datasheet_summary(sheets: Sequence[Datasheet], agreement: Sequence[Measureme
     sheets : sequence of Datasheet
         All from runs, or all from one log.
     agreement : sequence of Measurement
-        ``between.kappa``.
+        ``between.kappa_content`` and ``between.kappa``, in the order in which they are printed.
     """
     log = all(sheet.source == "log" for sheet in sheets)
     wanted = ((_LOG, ""),) if log else ((_RUN, "dark_current"), (_POINTS, "point.slope"))
@@ -92,11 +92,12 @@ def _chips(sheet: Datasheet) -> list[str]:
 
 
 def _kappa_words(item: Measurement) -> str:
-    pair = f"{clean(item.labels['a'], 60)} and {clean(item.labels['b'], 60)}"
+    base = "by content, orders averaged" if item.name == "between.kappa_content" else "by position, call by call"
+    pair = f"{clean(item.labels['a'], 60)} and {clean(item.labels['b'], 60)} {base}"
     if item.value is None:
         return f"kappa of {pair}: {item.state}"
     ends = "" if item.low is None or item.high is None else f" ({number(item.low)} to {number(item.high)})"
-    return f"kappa of {pair}: {number(item.value)}{ends}, {item.n:,} common calls"
+    return f"kappa of {pair}: {number(item.value)}{ends}, {item.n:,} {item.n_of}"
 
 
 def _drift_words(judge: str, item: Measurement) -> str:

@@ -27,7 +27,7 @@ STATE_WORDS: Final[Mapping[EvidenceState, str]] = {
     "contradicted": "contradicted",
 }
 STATE_MEANINGS: Final[Mapping[EvidenceState, str]] = {
-    "supported": "the number stands in the material the agent was given",
+    "supported": "the number is in the material that the agent was given",
     "derivable": "it follows from given numbers by arithmetic",
     "rule": "it restates a limit or rule the agent was given",
     "own_action": "it describes the agent’s own order",
@@ -51,7 +51,7 @@ _UNITS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class LedgerRow:
-    """One number of one rationale, ready to show; ``place`` is where its decision stands, empty where it has no row."""
+    """One number of one rationale, ready to show; ``place`` is that of its decision, empty where it has no row."""
 
     agent: str
     record: str
@@ -96,7 +96,7 @@ class EvidenceView:
 def ledger_rows(book: Book, places: Mapping[str, str] = MappingProxyType({})) -> tuple[LedgerRow, ...]:
     """All rows, by time of decision, then agent, record and place in the text.
 
-    ``places`` is where the rows of decisions stand, by record id.
+    ``places`` are those of decisions, by record id.
     """
     decisions = {d.record_id: d for d in book.run.decisions}
     ordered = sorted(book.run.evidence, key=lambda e: _time_key(e, decisions.get(e.decision)))

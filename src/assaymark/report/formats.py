@@ -7,11 +7,11 @@ in words. Texts from records pass through `clean`, which makes control and direc
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from assaymark.records import Measurement
+from assaymark.records import AgreementStatus, Measurement
 from assaymark.typography import MINUS as MINUS
 from assaymark.typography import NBSP as NBSP
 from assaymark.typography import clean as clean
@@ -24,6 +24,15 @@ from assaymark.typography import span as span
 from assaymark.typography import why_undefined
 
 WITHHELD: Final = "withheld"
+NOT_SHOWN: Final = "not shown"
+AGREES: Final[Mapping[AgreementStatus, str]] = {
+    "publish": "enough",
+    "methodology": "weak",
+    "halt": "too little",
+    "not judged": "not judged",
+}
+"""How a page calls the agreement that a kappa shows."""
+
 _SMALL: Final = (
     "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
 )  # fmt: skip
@@ -140,33 +149,6 @@ def shown(measurement: Measurement | None, digits: int = 2) -> str:
     if measurement is None:
         return "not measured"
     return state_words(measurement) if measurement.value is None else number(measurement.value, digits)
-
-
-def in_mde(measurement: Measurement) -> float | None:
-    """A difference as a multiple of the smallest effect that its design could detect; None where that is not known.
-
-    >>> m = Measurement(name="x", labels={}, value=-0.13, n=250, n_of="", method="", detail={"mde": 0.26})
-    >>> in_mde(m)
-    -0.5
-    """
-    given, unit = measurement.detail.get("in_mde"), measurement.detail.get("mde")
-    if isinstance(given, (int, float)):
-        return float(given)
-    if measurement.value is None or not isinstance(unit, (int, float)) or not unit:
-        return None
-    return measurement.value / float(unit)
-
-
-def mde_words(multiple: float) -> str:
-    """A size as a multiple of the detectable effect, without its sign.
-
-    >>> mde_words(-0.137), mde_words(9.72), mde_words(0.004)
-    ('0.14 × MDE', '9.7 × MDE', '< 0.01 × MDE')
-    """
-    size = abs(multiple)
-    if 0 < size < 0.005:
-        return "< 0.01 × MDE"
-    return f"{number(size, 2 if size < 1 else 1)} × MDE"
 
 
 def moment(text: str) -> str:

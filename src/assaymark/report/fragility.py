@@ -1,4 +1,4 @@
-"""What would change under another rule: the verdicts of the first screen beside those of rules nobody locked."""
+"""What would change under another rule: the verdicts of the first screen beside those of rules that were not locked."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from assaymark.records import Level, Verdict
 from assaymark.report.book import Book
 from assaymark.report.formats import count, counted, plural, prose, words
-from assaymark.report.levels import LEVELS, TAGS, permitted_verdicts, rule_words
+from assaymark.report.levels import LEVELS, TAGS, rule_words, supported_verdicts
 
 _RANK = {"no-claim": 0, "qualified": 1, "headline": 2}
-_ROWS = 8
+_ROWS = 6
 _UNTRIED = "not tried"
 
 
@@ -25,7 +25,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class FragilityRow:
-    """One permitted claim and its level under each rule; ``href`` leads to its card."""
+    """One supported claim and its level under each rule; ``href`` leads to its card."""
 
     text: str
     level: Level
@@ -53,15 +53,18 @@ class FragilityView:
 
 
 def fragility_view(book: Book) -> FragilityView:
-    """The permitted claims that open the page under each other rule, and how many of all claims a rule would move."""
-    verdicts = [v for v in book.run.verdicts if v.fragility]
+    """The supported claims that open the page under each other rule, and how many of all claims a rule would move.
+
+    Where no pair can be tested no rule could reject anything, and none is counted.
+    """
+    verdicts = [] if book.untestable else [v for v in book.run.verdicts if v.fragility]
     rules = sorted({rule for v in verdicts for rule in v.fragility})
-    # A withheld claim has no row: which of them open the page is decided by estimates that may not be shown.
-    shown = [v for v in permitted_verdicts(book) if v.fragility][:_ROWS]
+    # Another rule of an unsupported claim would show its direction.
+    shown = [v for v in supported_verdicts(book) if v.fragility][:_ROWS]
     moved = sum(any(level != v.publication_level for level in v.fragility.values()) for v in verdicts)
     return FragilityView(
         answer=_answer(len(verdicts), moved, len(rules)),
-        rules=tuple(_head(rule) for rule in rules),
+        rules=tuple(said[:1].upper() + said[1:] for said in map(rule_words, rules)),
         rows=tuple(_row(book, v, rules) for v in shown),
         total=f"All {count(len(verdicts))} claims",
         locked=_levels(verdicts),
@@ -73,12 +76,6 @@ def _answer(verdicts: int, moved: int, rules: int) -> str:
     other = f"under {'the one other rule' if rules == 1 else f'any one of {words(rules)} other rules'}"
     verdict = plural(moved, "verdict").capitalize() if moved else "No verdict"
     return f"{verdict} of {count(verdicts)} would change {other}, which the plan did not lock."
-
-
-def _head(rule: str) -> str:
-    """A column head; the t of a t test stays small."""
-    said = rule_words(rule)
-    return said if said.startswith("t ") else said[:1].upper() + said[1:]
 
 
 def _row(book: Book, verdict: Verdict, rules: Sequence[str]) -> FragilityRow:

@@ -1,6 +1,6 @@
-"""The first page of a site of several runs: what each of them is, and what may be said from it.
+"""The first page of a site of several runs: what each of them is, and which claims it supports.
 
-Runs stand in the order of what they are and then by name. Nothing on the page compares one with another.
+Runs are sorted by kind and then by name. Nothing on the page compares one with another.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ class FrontRun:
     tally : sequence of (str, str, str)
         Level, count and words; empty where nothing was claimed.
     said : sequence of (str, sequence)
-        A level and the first of its licensed sentences. Withheld claims are on no first page but their own.
+        A level and the first of its supported sentences. Other claims are on no first page but their own.
     judges : sequence of JudgeLine
-        Judges that were measured as instruments.
+        Judges that were tested by themselves.
     reference : bool
         Whether every judge, or every model of a benchmark, is one of ours.
     """
@@ -104,7 +104,7 @@ class FrontRun:
         if not self.verdicts:
             return "No claim was decided."
         if not shown:
-            return f"Nothing may be said from this evidence: {counted(self.verdicts, 'claim')} withheld."
+            return f"No claim is supported by this evidence: {counted(self.verdicts, 'claim')} decided."
         left = self.verdicts - shown
         return f"{counted(left, 'further claim')}, with the reasons of each, on its pages." if left else ""
 
@@ -153,7 +153,7 @@ def front_of_judges(sheets: Sequence[Datasheet], title: str) -> FrontRun:
 
 
 def _decided(verdicts: Sequence[Verdict], levels: Sequence[Any]) -> dict[str, Any]:
-    """What was decided: how much at each level, and the first sentences that may be said."""
+    """What was decided: how much at each level, and the first supported sentences."""
     reached = [verdict.publication_level for verdict in verdicts]
     said = ((one.level, tuple(one.shown[:_AT_ONCE])) for one in levels if one.level != "no-claim")
     return {
@@ -197,4 +197,4 @@ def _first(run: FrontRun) -> str:
 def _lede(runs: Sequence[FrontRun]) -> str:
     kinds = [run.kind for run in runs]
     parts = [plural(kinds.count(kind), *words) for kind, words in _COUNTED.items() if kind in kinds]
-    return f"{plural(len(runs), 'run').capitalize()}: {', '.join(parts)}. Each stands for itself; none is compared."
+    return f"{plural(len(runs), 'run').capitalize()}: {', '.join(parts)}. They are not compared with each other."

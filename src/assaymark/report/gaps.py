@@ -1,26 +1,28 @@
-"""How large are the gaps that may be named? A chart of all pairs for each score, and the same as a table."""
+"""Which orders are supported? A chart of all pairs for each score, and the same as a table.
+
+It shows levels and no sizes: the differences of two agents from a third, side by side, would order the two.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Final
 
-from assaymark.records import Level, Measurement
-from assaymark.report.book import Book, measure_words
-from assaymark.report.figures import HeatCell, heat
-from assaymark.report.formats import WITHHELD, clean, count, counted, in_mde, listing, mde_words, plural, signed
-from assaymark.report.licence import permitted_orders
+from assaymark.records import Level
+from assaymark.report.book import Book, score_words
+from assaymark.report.figures import heat
+from assaymark.report.formats import NOT_SHOWN, clean, count, counted, listing, plural
+from assaymark.report.levels import TAGS
+from assaymark.report.licence import supported_orders
 from assaymark.report.tables import Table
 
 MOST = 14
-"""With more agents the chart has no room for its cells, and the table stands alone."""
+"""With more agents the chart has no room for its cells, and the table is alone."""
 
 _CAPTION: Final = (
-    "An agent in a row scores above the agent in a tinted column. Number: the gap in units of the detectable effect "
-    "(MDE), darker from 1, 2 and 4. Dot: significant after Holm. Hatched: no order may be said. Empty, with no cell "
-    "either way: the two never answered a common question."
+    "The agent of a row scores above the agent of a filled column. H: headline. Q: only with a condition. Hatched: no "
+    "supported order."
 )
 
 
@@ -35,7 +37,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class GapsView:
-    """The section. Only orders that a verdict permits have a number anywhere in it."""
+    """The section. Only supported orders have a mark anywhere in it."""
 
     answer: str
     silent: str
@@ -45,19 +47,19 @@ class GapsView:
 
 
 def gaps_view(book: Book) -> GapsView:
-    """The whole section from the contrasts and the verdicts of a run."""
-    scored = [d for d in book.dimensions if any(True for _ in book.every("contrast", dimension=d))]
+    """The whole section from the verdicts of a run."""
+    scored = [d for d in book.dimensions if book.on(d, "pair")]
     agents = book.agents
     if not scored or len(agents) < 2:
-        return GapsView("No contrast between two agents was tested.", "", "", (), None)
-    allowed = {d: permitted_orders(book, d) for d in scored}
+        return GapsView("No difference between two agents was tested.", "", "", (), None)
+    allowed = {d: supported_orders(book, d) for d in scored}
     shown = sum(len(found) for found in allowed.values())
     total = len(scored) * len(agents) * (len(agents) - 1) // 2
     drawn = [d for d in scored if allowed[d]] if len(agents) <= MOST else []
-    silent = [measure_words(book, d) for d in scored if not allowed[d]]
+    silent = [score_words(d) for d in scored if not allowed[d]]
     return GapsView(
-        answer=f"{counted(shown, 'gap')} of {count(total)} may be named; the others are withheld.",
-        silent=f"No order may be named on {listing(silent, last='or')}." if silent else "",
+        answer=f"{counted(shown, 'order')} of {count(total)} supported.",
+        silent=f"No order is supported on {listing(silent, last='or')}." if silent else "",
         caption=_CAPTION if drawn else "",
         charts=tuple(_chart(book, d, allowed[d], at) for at, d in enumerate(drawn)),
         table=_table(book, scored, allowed) if shown else None,
@@ -67,60 +69,26 @@ def gaps_view(book: Book) -> GapsView:
 def _chart(book: Book, dimension: str, allowed: Mapping[tuple[str, str], Level], at: int) -> Chart:
     agents = book.agents
     place = {agent: row for row, agent in enumerate(agents)}
-    cells = {(place[high], place[low]): _cell(book, dimension, high, low) for high, low in allowed}
-    never = [(place[a], place[b]) for a, b in combinations(agents, 2) if _never_met(book, dimension, a, b)]
+    cells = {(place[high], place[low]): level for (high, low), level in allowed.items()}
     title = book.title(dimension)
     pairs = len(agents) * (len(agents) - 1) // 2
-    said = "; ".join(_said(book, dimension, high, low) for high, low in sorted(allowed))
-    kept = pairs - len({frozenset(pair) for pair in (*cells, *never)})
-    desc = f"{said or 'No order may be said'}; {plural(kept, 'pair')} withheld"
+    said = "; ".join(_said(pair, level) for pair, level in sorted(allowed.items()))
+    desc = f"{said}; {plural(pairs - len(allowed), 'pair')} without a supported order"
     names = [clean(agent, 60) for agent in agents]
-    svg = heat(f"heat{at}", names, cells, never, f"Permitted gaps between agents: {title}", desc)
+    svg = heat(f"heat{at}", names, cells, f"Supported orders of agents: {title}", desc)
     return Chart(title, svg, f"{counted(len(allowed), 'order')} of {counted(pairs, 'pair')}")
 
 
-def _cell(book: Book, dimension: str, high: str, low: str) -> HeatCell:
-    item = book.contrast(dimension, high, low)
-    size = None if item is None else in_mde(item)
-    return HeatCell(None if size is None else abs(size), _significant(book, item))
-
-
-def _significant(book: Book, item: Measurement | None) -> bool:
-    p = None if item is None else item.detail.get("p_holm")
-    return isinstance(p, (int, float)) and p <= book.run.study.claim_alpha
-
-
-def _never_met(book: Book, dimension: str, one: str, other: str) -> bool:
-    item = book.contrast(dimension, one, other)
-    return item is None or item.state.startswith("never")
-
-
-def _said(book: Book, dimension: str, high: str, low: str) -> str:
-    return f"{clean(high, 60)} above {clean(low, 60)} by {_gap(book, dimension, high, low)}"
-
-
-def _gap(book: Book, dimension: str, high: str, low: str) -> str:
-    item = book.contrast(dimension, high, low)
-    if item is None or item.value is None:
-        return "a gap that was not measured"
-    multiple = in_mde(item)
-    return f"{signed(abs(item.value))} points" + ("" if multiple is None else f", {mde_words(multiple)}")
+def _said(pair: tuple[str, str], level: Level) -> str:
+    return f"{clean(pair[0], 60)} above {clean(pair[1], 60)} ({TAGS[level].lower()})"
 
 
 def _table(book: Book, scored: list[str], allowed: Mapping[str, Mapping[tuple[str, str], Level]]) -> Table:
     """A row for each pair that any verdict orders; the agents of a row in alphabetical order."""
-    pairs = sorted({tuple(sorted(pair)) for found in allowed.values() for pair in found})
+    pairs = sorted({(min(pair), max(pair)) for found in allowed.values() for pair in found})
     rows = []
     for one, other in pairs:
-        cells = [_table_cell(book, d, allowed[d], one, other) for d in scored]
+        both = ((one, other), (other, one))
+        cells = [next((_said(p, allowed[d][p]) for p in both if p in allowed[d]), NOT_SHOWN) for d in scored]
         rows.append((f"{clean(one, 60)} and {clean(other, 60)}", *cells))
     return Table(("Pair", *(book.title(d) for d in scored)), tuple(rows))
-
-
-def _table_cell(book: Book, dimension: str, allowed: Mapping[tuple[str, str], Level], one: str, other: str) -> str:
-    for high, low in ((one, other), (other, one)):
-        if (high, low) in allowed:
-            mark = " *" if _significant(book, book.contrast(dimension, high, low)) else ""
-            item = book.contrast(dimension, high, low)
-            return book.to(item, f"{clean(high, 60)} {_gap(book, dimension, high, low)}{mark}")
-    return "never compared" if _never_met(book, dimension, one, other) else WITHHELD

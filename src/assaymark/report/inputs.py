@@ -26,7 +26,7 @@ class RubricView:
         'Position sizing'
         """
         if dimension == AGGREGATE:
-            return "All together"
+            return "Overall score"
         return dict(self.dimensions).get(dimension) or dimension.replace("_", " ").capitalize()
 
 
@@ -85,8 +85,6 @@ class AssayRun:
     import_notes : tuple of str
         What the records lack, in words.
     excluded : mapping of reason to number of records left out
-    family_size : int or None
-        Contrasts in the Holm family of the dimensions; None when none were tested.
     datasheets : tuple of str
         Judges whose datasheets lie beside the pages.
     substrate : SubstrateView or None
@@ -123,7 +121,6 @@ class AssayRun:
     reference_panel: tuple[PlantedView, ...] = ()
     import_notes: tuple[str, ...] = ()
     excluded: Mapping[str, int] = field(default_factory=dict)
-    family_size: int | None = None
     datasheets: tuple[str, ...] = ()
     substrate: SubstrateView | None = None
     reference_agents: tuple[PlantedView, ...] = ()

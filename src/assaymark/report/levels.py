@@ -1,6 +1,7 @@
-"""The three levels of the first screen: what may be said, what only with its condition, what not.
+"""The three levels of the first screen: claims that are supported, only with a condition, or not.
 
-A view of a withheld claim never holds its sentence: it says what is not said, without the direction the panel saw.
+A view of a claim that is not supported never holds its sentence: it says what it is about, without the direction that
+the panel saw.
 """
 
 from __future__ import annotations
@@ -10,41 +11,41 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
+from assaymark.claims import kind_of, suppressed_phrase
+from assaymark.claims.candidates import KINDS
 from assaymark.claims.messages import english
-from assaymark.records import AGGREGATE, Level, Verdict
+from assaymark.records import Level, Verdict
 from assaymark.report.book import Book
-from assaymark.report.formats import WITHHELD, clean, count, counted, listing, prose
-from assaymark.report.kinds import KINDS, cell_of, kind_of
-from assaymark.report.withheld import ONE_FAMILY, WithheldGroup, droppable, withheld_groups, withheld_phrase
+from assaymark.report.claim_checks import Checked, cap_words, checked
+from assaymark.report.formats import clean, count, counted, listing, prose
+from assaymark.report.withheld import WithheldGroup, withheld_groups
 
 LEVELS: Final[tuple[Level, ...]] = ("headline", "qualified", "no-claim")
 TAGS: Final = {level: english().say(f"level.{level}.tag") for level in LEVELS}
-TITLES: Final = {level: english().say(f"level.{level}.title") for level in LEVELS}
-TALLY: Final = {level: english().say(f"level.{level}.tally") for level in LEVELS}
+TITLES: Final = {
+    "headline": "Supported",
+    "qualified": "Supported only with its condition",
+    "no-claim": "Not supported by this evidence",
+}
+TALLY: Final = {"headline": "supported", "qualified": "only with a condition", "no-claim": "not supported"}
 EMPTY: Final = {
-    "headline": "No claim reaches this level in this run.",
-    "qualified": "No claim stands at this level.",
-    "no-claim": "Nothing was withheld.",
+    "headline": "No claim is supported without a condition.",
+    "qualified": "No claim is supported with a condition.",
+    "no-claim": "Every claim is supported.",
 }
 RANK: Final = {"no-claim": 0, "qualified": 1, "headline": 2}
-_FIELDS: Final = (("agreement", "Agreement"), ("stability", "Stability"), ("adversarial", "Controls"))
 _RULES: Final = {
-    "cluster t": "t test over clusters",
-    "percentile bootstrap": "percentile bootstrap test",
     "half-even rounding": "halves rounded to even",
+    "own variance of each pair": "a test with each pair’s own variance",
+    "clusters weighted by records": "a test with clusters weighted by records",
+    "aggregate's share of alpha 0.5": "half of alpha for the overall score",
+    "aggregate's share of alpha 1": "all of alpha for the overall score",
+    "source: percentile bootstrap": "ValueBlindBench’s percentile bootstrap with Holm",
+    "source: sign flip": "ValueBlindBench’s sign flip with Holm",
 }
-_MORE: Final = 20
+_MORE: Final = 8
 # Heights in CSS pixels on a wide screen: two levels and the third's heading must start above the 900th.
 _ROOM, _HEADLINE_HEIGHT, _QUALIFIED_HEIGHT = 440, 76, 102
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """One field of a verdict's tuple; ``binding`` if it decided the level."""
-
-    name: str
-    text: str
-    binding: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +58,10 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class ClaimView:
-    """One claim as a page shows it. ``quote`` is the licensed sentence and ``copy`` its clipboard text, else None.
+    """One claim as a page shows it. ``quote`` is the supported sentence and ``copy`` its clipboard text, else None.
 
-    ``amended`` says which fields of the plan were changed after the lock; empty where none was. ``href`` leads to the
-    card of the claim, where that is another place.
+    ``limits`` names what keeps it at its level. ``amended`` says which fields of the plan were changed after the lock;
+    empty where none was. ``href`` leads to the card of the claim, where that is another page.
     """
 
     level: Level
@@ -69,17 +70,17 @@ class ClaimView:
     quote: str | None
     text: str
     condition: str | None
-    fields: tuple[Field, ...]
+    limits: str
+    checked: Checked
     chip: Chip | None
     copy: str | None
-    reasons: tuple[str, ...]
     amended: str
     href: str
 
 
 @dataclass(frozen=True, slots=True)
 class LevelView:
-    """One level: how many claims stand at it, those shown at once, those one click away, and how many remain."""
+    """One level: how many claims reach it, those shown at once, those one click away, and how many remain."""
 
     level: Level
     title: str
@@ -99,32 +100,38 @@ def level_views(book: Book) -> tuple[LevelView, ...]:
     by_level = {level: _sorted(book, level) for level in LEVELS}
     headlines, qualified = _room(*([_height(v) for v in by_level[level]] for level in LEVELS[:2]))
     return (
-        _permitted_level(book, "headline", by_level["headline"], headlines),
-        _permitted_level(book, "qualified", by_level["qualified"], qualified),
-        _withheld_level(book, len(by_level["no-claim"])),
+        _supported_level(book, "headline", by_level["headline"], headlines),
+        _supported_level(book, "qualified", by_level["qualified"], qualified),
+        _unsupported_level(book, len(by_level["no-claim"])),
     )
 
 
 def claim_view(book: Book, verdict: Verdict) -> ClaimView:
-    """How one verdict is shown. For no-claim the sentence, its reasons and its condition stay behind."""
+    """How one verdict is shown. Of a claim that is not supported neither the sentence nor its condition is."""
     level = verdict.publication_level
     said = level != "no-claim"
-    statement, condition = prose(verdict.claim.statement, 400), prose(verdict.condition or "", 400)
+    statement, condition = prose(verdict.claim.statement, 400), prose(verdict.condition or "", 1200)
     amended = amended_words(verdict.amended)
     return ClaimView(
         level=level,
         tag=TAGS[level],
         dimension=book.title(verdict.claim.dimension),
         quote=statement if said else None,
-        text="" if said else withheld_phrase(book, verdict),
+        text="" if said else prose(suppressed_phrase(verdict.claim), 400),
         condition=condition or None if said else None,
-        fields=_fields(book, verdict),
+        limits=_limits(verdict) if said else "",
+        checked=checked(book, verdict),
         chip=_chip(verdict) if said else None,
         copy=_copy(statement, " ".join(filter(None, (condition, amended))), verdict.plan_hash) if said else None,
-        reasons=tuple(prose(reason, 400) for reason in verdict.reasons) if said else (),
         amended=amended,
         href=book.claims.get(verdict.claim.id, ""),
     )
+
+
+def _limits(verdict: Verdict) -> str:
+    """What keeps a supported claim below a headline."""
+    fields = dict.fromkeys(cap.field for cap in verdict.caps if not cap.lifted)
+    return f"Limited by {listing([cap_words(name) for name in fields])}" if fields else "Every check passed"
 
 
 def amended_words(fields: Sequence[str]) -> str:
@@ -150,13 +157,13 @@ def _place(verdict: Verdict, order: dict[str, int]) -> tuple[int, str, int, tupl
 
 
 def _sorted(book: Book, level: Level) -> list[Verdict]:
-    """Score by score and by name: the page that withholds an order must not be sorted by it."""
+    """Score by score and by name: a page must not be sorted by an order that it does not support."""
     order = {name: at for at, name in enumerate(book.dimensions)}
     return sorted((v for v in book.run.verdicts if v.publication_level == level), key=lambda v: _place(v, order))
 
 
-def permitted_verdicts(book: Book) -> tuple[Verdict, ...]:
-    """The claims that may be said, in the order of the page."""
+def supported_verdicts(book: Book) -> tuple[Verdict, ...]:
+    """The supported claims, in the order of the page."""
     return tuple(v for level in LEVELS[:2] for v in _sorted(book, level))
 
 
@@ -178,12 +185,12 @@ def _fitting(heights: Sequence[int], room: int) -> int:
 
 
 def _height(verdict: Verdict) -> int:
-    """About how tall a claim stands: its lines at some 70 characters, and its condition."""
+    """About how tall a claim is on the page: its lines at some 70 characters, and its condition."""
     lines = len(verdict.claim.statement) // 70 + len(verdict.condition or "") // 95
     return (_QUALIFIED_HEIGHT if verdict.condition else _HEADLINE_HEIGHT) + 24 * lines
 
 
-def _permitted_level(book: Book, level: Level, verdicts: Sequence[Verdict], room: int) -> LevelView:
+def _supported_level(book: Book, level: Level, verdicts: Sequence[Verdict], room: int) -> LevelView:
     views = [claim_view(book, verdict) for verdict in verdicts[: room + _MORE]]
     return LevelView(
         level=level,
@@ -200,7 +207,7 @@ def _permitted_level(book: Book, level: Level, verdicts: Sequence[Verdict], room
     )
 
 
-def _withheld_level(book: Book, total: int) -> LevelView:
+def _unsupported_level(book: Book, total: int) -> LevelView:
     groups = withheld_groups(book)
     return LevelView(
         level="no-claim",
@@ -221,51 +228,11 @@ def _of(total: int, book: Book) -> str:
     return f"{count(total)} of {counted(len(book.run.verdicts), 'claim')}"
 
 
-def _fields(book: Book, verdict: Verdict) -> tuple[Field, ...]:
-    stability = _stability(book, verdict)
-    texts = {
-        "agreement": _agreement(book, verdict),
-        "stability": stability,
-        "adversarial": verdict.adversarial_status,
-    }
-    hidden = {"stability"} if stability == WITHHELD else set()
-    return tuple(Field(title, texts[name], name in verdict.binding and name not in hidden) for name, title in _FIELDS)
-
-
-def _agreement(book: Book, verdict: Verdict) -> str:
-    """Whether judges agree, with the kappa behind it: that of its score, or that among the texts of its own cell."""
-    claim = verdict.claim
-    if kind_of(claim) == "cell":
-        item = book.one("cell.kappa", cell=cell_of(claim), dimension=AGGREGATE)
-        said = book.kappa_words(item)
-        said = f"κ {said} inside the cell" if item is not None and item.value is not None else said
-    else:
-        item, said = book.gating(claim.dimension), book.gating_words(claim.dimension)
-    return book.to(item, f"{verdict.agreement_status} ({said})")
-
-
-def _stability(book: Book, verdict: Verdict) -> str:
-    """A claim's stability. Of several withheld first places, the one whose stability differs is the leader's."""
-    if verdict.stability_status != "tie-class" and not droppable(book):
-        return ONE_FAMILY
-    if tells_who_leads(book, verdict):
-        return WITHHELD
-    return verdict.stability_status
-
-
-def tells_who_leads(book: Book, verdict: Verdict) -> bool:
-    """Whether the stability of a withheld first place sets it apart from the other withheld first places."""
-    if verdict.publication_level != "no-claim" or kind_of(verdict.claim) != "first":
-        return False
-    firsts = book.on(verdict.claim.dimension, "first")
-    return len({v.stability_status for v in firsts if v.publication_level == "no-claim"}) > 1
-
-
 def rule_words(rule: str) -> str:
     """How a page calls a rule that the plan did not lock; one it does not know keeps its name.
 
-    >>> rule_words("cluster t"), rule_words("kappa cut-offs 0.5 and 0.25")
-    ('t test over clusters', 'kappa cut-offs 0.5 and 0.25')
+    >>> rule_words("half-even rounding"), rule_words("kappa cut-offs 0.5 and 0.25")
+    ('halves rounded to even', 'kappa cut-offs 0.5 and 0.25')
     """
     return _RULES.get(rule) or clean(rule, 60)
 

@@ -23,7 +23,7 @@ _ABSENT: Final = {
 }
 _CONCLUSIONS: Final[Mapping[str, str]] = {
     "passed": "The panel does not simply reward length and confidence.",
-    "failed": "The scores are contaminated: claims under this rubric are withheld.",
+    "failed": "The scores are contaminated: no claim under this rubric is supported.",
     "substance": "The panel scores substance: brevity alone costs nothing that matters.",
     "verbosity-bias": "The rubric is sensitive to style: short, correct texts are marked down; claims are qualified.",
     "terse-favoured": "The rubric is sensitive to style: short texts are marked up; claims are qualified.",
@@ -48,8 +48,6 @@ def cell_row(book: Book, cell: str) -> MapRow:
 
 
 def _result(book: Book, control: Control) -> str:
-    if control.withheld:
-        return "Withheld: the judges do not agree on these texts, or one family decides"
     honest, score = book.one("cell.honest", dimension=AGGREGATE), control.score
     parts = []
     if score is not None and score.value is not None:
@@ -63,8 +61,8 @@ def _result(book: Book, control: Control) -> str:
 
 
 def _conclusion(control: Control) -> str:
-    if control.withheld:
-        return "No claim about this cell may be made."
+    if not control.supported:
+        return "No claim about this cell is supported."
     said = _CONCLUSIONS.get(control.outcome, "Its rule came to no outcome; claims stay qualified.")
     return said if control.level is None else f"{said} Verdict: {TAGS[control.level].lower()}."
 
@@ -93,34 +91,30 @@ def _name(control: Control) -> str:
 def _short(book: Book, control: Control) -> str:
     if control.gate is None:
         return _result(book, control)
-    n = "" if control.withheld else f" (n = {count(control.gate.n)})"
-    outcome = f", {control.outcome}" if control.outcome and not control.withheld else ""
-    return f"{gate_words(control)}{outcome}{n}"
+    return f"{gate_words(control)}, {control.said} (n = {count(control.gate.n)})"
 
 
 def halo_row(book: Book) -> MapRow:
     """What judges add to the cells that their own family composed."""
     row = MapRow(
-        "Halo", "Does a judge family favour the control texts that its own family composed?", "index.html#controls",
+        "Self-preference on control texts",
+        "Does a judge family favour the control texts that its own family composed?",
+        "index.html#controls",
         "Do the controls hold?",
-    )  # fmt: skip
-    hidden = {c.cell for c in controls(book) if c.withheld}
+    )
     found = [m for m in book.by_name.get("cell.halo", ()) if m.value is not None]
     if not found:
         return row.not_run("A control cell may pass or fail by the taste of the family that wrote it.")
-    shown = [m for m in found if m.labels.get("cell") not in hidden]
     cut = book.run.study.cells.halo
-    said = [f"{_cell(m.labels.get('cell', ''))} {signed(m.value or 0.0)} points ({_family(m.detail)})" for m in shown]
-    over = [_cell(m.labels.get("cell", "")) for m in shown if m.detail.get("triggered")]
+    said = [f"{_cell(m.labels.get('cell', ''))} {signed(m.value or 0.0)} points ({_family(m.detail)})" for m in found]
+    over = [_cell(m.labels.get("cell", "")) for m in found if m.detail.get("triggered")]
     conclusion = (
         f"{', '.join(over)}: the score without that family is primary."
         if over
         else f"No cell moves by {number(cut, 1)} or more: what the cells show is the panel’s, not one family’s."
     )
-    if len(shown) < len(found):
-        said.append("the rest withheld with their cells")
     result = "; ".join(said) + (f"; n = {count_of(found[0].n, found[0].n_of)}" if found else "")
-    return row.run(result, conclusion, *(m.id for m in shown))
+    return row.run(result, conclusion, *(m.id for m in found))
 
 
 def _cell(cell: str) -> str:

@@ -1,4 +1,4 @@
-"""Every measurement as a row: value, interval, denominator and method, withheld ones included."""
+"""Every measurement as a row: value, interval, denominator and method."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from assaymark.records import Measurement, sha256_text
+from assaymark.records import AGGREGATE, Measurement, sha256_text
 from assaymark.report.book import Book
-from assaymark.report.formats import clean, count_of, in_mde, mde_words, number, state_words
+from assaymark.report.formats import clean, count_of, listing, number, state_words
 from assaymark.report.kinds import cell_title
+from assaymark.report.licence import ranked_alone, supported_orders
 from assaymark.report.paging import row_bytes
 from assaymark.report.trail.refs import Ref
 from assaymark.report.trail.rests import Rests
@@ -26,32 +27,40 @@ _TITLES: Final = {
     "kappa.fleiss": "Agreement, Fleiss κ",
     "redundancy": "Redundancy of judges",
     "score.effect": "Level of an agent",
-    "contrast": "Paired contrast",
-    "first.p_holm": "Ranks first, largest adjusted p",
-    "rank.first": "Resampled places of an agent",
+    "contrast": "Paired difference",
+    "rank.first": "Resampled ranks of an agent",
+    "recusal.contrast": "Paired difference, judges standing aside for their own family",
+    "length.contrast": "Paired difference at equal length",
+    "judges.contrast": "Paired difference, judges as a sample",
+    "judge.own_family": "Extra points for agents of a judge’s own family",
+    "dimension.distinct": "Correlation of a dimension with the overall impression",
+    "order.autocorrelation": "Autocorrelation of clusters in time, lag 1",
+    "order.detectable": "Smallest detectable difference, for a leader",
+    "panel.families": "Judge families",
+    "missing.share": "Share of replies that are missing",
     "lofo.rho": "Left-out family, rank correlation",
     "lofo.effect": "Left-out family, level of an agent",
-    "lofo.contrast": "Left-out family, paired contrast",
-    "probe.contrast": "Outside judge, paired contrast",
-    "probe.state": "Outside judge, contested pairs",
+    "lofo.contrast": "Left-out family, paired difference",
+    "probe.contrast": "Held-out judge, paired difference",
+    "probe.state": "Held-out judge, contested pairs",
     "single.level": "One judge alone, level of an agent",
     "single.rho": "Two judges alone, rank correlation",
-    "single.discoveries": "One judge alone, significant contrasts",
-    "panel.discoveries": "The panel, significant contrasts",
+    "single.discoveries": "One judge alone, significant differences",
+    "panel.discoveries": "The panel, significant differences",
     "panel.effective_judges": "Effective number of judges",
     "cell.score": "Control cell, panel score",
     "cell.honest": "Honest records, panel score",
-    "cell.kappa": "Control cell, mean pairwise κ",
+    "cell.agreement": "Control cell, κ with the honest records",
+    "cell.kappa": "Control cell, κ inside (undefined by design)",
     "cell.gate": "Control cell, the number of its rule",
-    "cell.halo": "Control cell, halo of its own family",
+    "cell.halo": "Control cell, self-preference of its own family",
     "cell.drop": "Control cell, left-out family",
     "cell.separation": "Control cells, B minus A",
     "terse.share": "Share of terse rationales",
     "style.threshold": "Break in the score by length",
-    "length_matched.contrast": "Paired contrast at one length",
+    "length_matched.contrast": "Paired difference, texts brought to one length",
     "anchor.shift": "Shift under other anchors",
     "contamination.gap": "After the cutoff against before",
-    "mde": "Detectable effect",
     "noise.repetition_stability": "Repetition stability",
     "noise.agent_floor": "Replicate floor",
     "judge.invalid_share": "Invalid replies",
@@ -72,17 +81,22 @@ _TITLES: Final = {
 
 _GROUPS: Final = {
     "Agreement": ("kappa", "redundancy"),
-    "Agents": ("score.effect", "contrast", "first", "rank", "mde"),
+    "Agents": ("score.effect", "contrast", "rank", "order"),
+    "Other explanations": ("recusal", "length", "judges", "judge.own_family", "dimension"),
     "A family left out": ("lofo",),
-    "Outside judge": ("probe",),
+    "Held-out judge": ("probe",),
     "Judges one by one": ("single", "panel"),
     "Controls": ("cell", "terse", "style", "length_matched"),
     "Other anchors, other times": ("anchor", "contamination"),
-    "Judges as instruments": ("noise", "judge", "datasheet", "oracle"),
+    "Judges": ("noise", "judge", "datasheet", "oracle", "missing"),
     "Conduct": ("agent", "score.length_correlation"),
     "Evidence": ("evidence", "forecast"),
 }
 """What the buttons above the rows show together: kinds by name, or by the head of their name."""
+
+
+_OF_AGENTS: Final = frozenset(("score.effect", "lofo.effect", "single.level", "rank.first"))
+"""Scores and ranks of single agents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +126,33 @@ class MeasuredRow:
 
 
 def measured_rows(book: Book, rests: Rests | None = None) -> tuple[MeasuredRow, ...]:
-    """All measurements of a study; ``rests`` tells what each was computed from, where that has pages."""
+    """All measurements of a study; ``rests`` gives what each was computed from, where that has pages.
+
+    A difference whose order is not supported, and a score of an agent that shares its tier, are without their numbers.
+    """
+    orders: dict[str, set[frozenset[str]]] = {}
+    alone: dict[str, frozenset[str]] = {}
+    for dimension in book.dimensions:
+        orders[dimension] = {frozenset(pair) for pair in supported_orders(book, dimension)}
+        alone[dimension] = frozenset(ranked_alone(book, dimension))
 
     def shown(key: str, value: str) -> str:
         if key == "dimension":
             return book.title(value)
         return clean(cell_title(value) if key == "cell" else value, _LABEL_CHARS)
 
+    def hidden(item: Measurement) -> str:
+        dimension = item.labels.get("dimension", AGGREGATE)
+        if {"high", "low"} <= item.labels.keys():
+            known = frozenset((item.labels["high"], item.labels["low"])) in orders.get(dimension, ())
+            return "" if known else "not shown: no supported order"
+        if item.name in _OF_AGENTS and item.labels.get("agent") not in alone.get(dimension, ()):
+            return "not shown: the agent shares its tier"
+        return ""
+
     groups = {name: words for words, names in _GROUPS.items() for name in names}
-    return rows_of(book.run.measurements, _TITLES, shown, (lambda _: ()) if rests is None else rests.on, groups)
+    found = (lambda _: ()) if rests is None else rests.on
+    return rows_of(book.run.measurements, _TITLES, shown, found, groups, hidden)
 
 
 def rows_of(
@@ -129,6 +161,7 @@ def rows_of(
     shown: Callable[[str, str], str] = lambda _, value: clean(value, _LABEL_CHARS),
     rests: Callable[[Measurement], tuple[Ref, ...]] = lambda _: (),
     groups: Mapping[str, str] = MappingProxyType({}),
+    hidden: Callable[[Measurement], str] = lambda _: "",
 ) -> tuple[MeasuredRow, ...]:
     """Measurements by kind, in the order of the titles, and then by what they are about; never by value.
 
@@ -136,13 +169,15 @@ def rows_of(
     ----------
     measurements : of one run
     titles : mapping of name to title
-        A kind without one stands last, by its name.
+        A kind without one comes last, by its name.
     shown : callable
         The label of a key and its value, as pages show it.
     rests : callable
         The records that a measurement was computed from.
     groups : mapping of name, or head of a name, to words
         Kinds that one button shows together; any other has a button of its own.
+    hidden : callable
+        Why a value may not be shown; empty where it may. Two agents are then in alphabetical order.
     """
     order = {name: at for at, name in enumerate(titles)}
     ordered = sorted(measurements, key=lambda m: (order.get(m.name, len(order)), _undirected(m), m.id))
@@ -151,16 +186,20 @@ def rows_of(
     for item in ordered:
         anchor = f"m{sha256_text(_undirected(item))[:10]}"
         seen[anchor] += 1
-        about = "; ".join(f"{clean(key, 30)} {shown(key, item.labels[key])}" for key in sorted(item.labels))
+        why = hidden(item)
+        pair = ("high", "low") if why else ()
+        words = [f"{clean(key, 30)} {shown(key, item.labels[key])}" for key in sorted(item.labels) if key not in pair]
+        names = sorted(clean(item.labels[key], _LABEL_CHARS) for key in pair if key in item.labels)
+        about = "; ".join((*words, *([f"agents {listing(names)}"] if names else [])))
         title = titles.get(item.name, clean(item.name, 60))
         place = anchor if seen[anchor] == 1 else f"{anchor}-{seen[anchor]}"
         group = groups.get(item.name) or groups.get(item.name.partition(".")[0], title)
-        rows.append(_row(item, place, group, title, about, rests(item)))
+        rows.append(_row(item, place, group, title, about, rests(item), why))
     return tuple(rows)
 
 
 def measured_links(pages: Mapping[str, Sequence[MeasuredRow]]) -> dict[str, str]:
-    """Where each measurement stands: its id to the page and row that show it."""
+    """Where each measurement is: its id to the page and row that show it."""
     return {row.id: f"{name}#{row.anchor}" for name, rows in pages.items() for row in rows}
 
 
@@ -170,21 +209,23 @@ def measured_title(name: str) -> str:
 
 
 def _undirected(item: Measurement) -> str:
-    """An id that does not tell the higher of two agents: neither place nor link may say what a verdict withholds."""
+    """An id without the higher of two agents: neither place nor link may show an order that is not supported."""
     pair = sorted(value for key, value in item.labels.items() if key in ("high", "low"))
     others = sorted(f"{key}={value}" for key, value in item.labels.items() if key not in ("high", "low"))
     return f"{item.name}[{','.join((*others, *pair))}]"
 
 
-def _row(item: Measurement, anchor: str, group: str, title: str, about: str, rests: tuple[Ref, ...]) -> MeasuredRow:
+def _row(
+    item: Measurement, anchor: str, group: str, title: str, about: str, rests: tuple[Ref, ...], hidden: str
+) -> MeasuredRow:
     return MeasuredRow(
         id=item.id,
         anchor=anchor,
         group=group,
         title=title,
         about=about or "the whole run",
-        value=state_words(item) if item.value is None else _value(item),
-        interval=bounds(item.low, item.high, item.level),
+        value=hidden or (state_words(item) if item.value is None else _value(item)),
+        interval="" if hidden else bounds(item.low, item.high, item.level),
         n=count_of(item.n, item.n_of),
         method=clean(item.method, 200),
         rests=rests,
@@ -192,7 +233,4 @@ def _row(item: Measurement, anchor: str, group: str, title: str, about: str, res
 
 
 def _value(item: Measurement) -> str:
-    unit = clean(item.unit, 24)
-    multiple = in_mde(item)
-    units = "" if multiple is None else f" ({mde_words(multiple)})"
-    return f"{number(item.value or 0.0, 3)} {unit}".rstrip() + units
+    return f"{number(item.value or 0.0, 3)} {clean(item.unit, 24)}".rstrip()

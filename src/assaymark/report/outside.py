@@ -1,4 +1,4 @@
-"""What did the outside judge settle? The probe of the pairs that a left-out judge family turns round."""
+"""What did the held-out judge settle? The probe of the pairs that leaving out a judge family turns."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from assaymark.records import Measurement
 from assaymark.report.book import Book
-from assaymark.report.cards import gap_words
-from assaymark.report.formats import clean, count, count_of, in_mde, listing, mde_words, number, plural, state_words
-from assaymark.report.licence import permitted_orders
+from assaymark.report.claim_checks import gap_words
+from assaymark.report.formats import NOT_SHOWN, clean, count, count_of, listing, number, plural, state_words
+from assaymark.report.licence import supported_orders
 from assaymark.report.tables import Table
 
 
@@ -22,19 +22,19 @@ class OutsideView:
 
 
 def outside_view(book: Book) -> OutsideView:
-    """What became of the outside judge. Directions are shown only where a verdict permits them."""
+    """What became of the held-out judge. Directions are shown only where a verdict supports them."""
     pairs = book.by_name.get("probe.contrast", ())
     return OutsideView(outside_answer(book), _table(book, pairs) if pairs else None)
 
 
 def outside_name(book: Book) -> str:
-    """The outside judge of the plan with its family; empty where none was committed."""
+    """The held-out judge of the plan with its family; empty where none was committed."""
     probe = book.run.study.stability.probe
     return "" if probe is None else f"{clean(probe.name, 60)} ({clean(probe.family, 60)})"
 
 
 def outside_state(book: Book) -> str:
-    """Whether the outside judge was asked, in a few words."""
+    """Whether the held-out judge was asked, in a few words."""
     item = book.one("probe.state")
     asked = len(compared_pairs(book))
     if item is not None and item.state != "ok":
@@ -48,7 +48,7 @@ def outside_state(book: Book) -> str:
 
 
 def compared_pairs(book: Book) -> list[Measurement]:
-    """The contested pairs on which the outside judge graded both agents on some common question."""
+    """The contested pairs on which the held-out judge graded both agents on some common question."""
     return [item for item in book.by_name.get("probe.contrast", ()) if item.value is not None]
 
 
@@ -59,23 +59,23 @@ def contested_pairs(book: Book) -> int:
 
 
 def outside_answer(book: Book) -> str:
-    """The outside judge and what its intervals say, in sentences."""
+    """The held-out judge and what its intervals say, in sentences."""
     name, state = outside_name(book), outside_state(book)
     if not name:
         return (
-            f"No outside judge was named in the plan: {state}."
+            f"No held-out judge was named in the plan: {state}."
             if state != "not committed"
-            else ("No outside judge was named in the plan, so what turns with a judge family stays unsettled.")
+            else ("No held-out judge was named in the plan, so what turns with a judge family stays unsettled.")
         )
     pairs = compared_pairs(book)
     if not pairs:
-        return f"The outside judge, {name}: {state}."
+        return f"The held-out judge, {name}: {state}."
     zero = sum(_holds_zero(m) for m in pairs)
     settled = "none" if not zero else "all" if zero == len(pairs) else count(zero)
     rho = _failing(book)
     return (
-        f"The outside judge, {name}, was {state}{rho}. Its interval contains zero for {settled} of them: "
-        "those are ties, not orders."
+        f"The held-out judge, {name}, was {state}{rho}. Its interval contains zero for {settled} of them: "
+        "there no order is supported."
     )
 
 
@@ -95,14 +95,14 @@ def _table(book: Book, pairs: Sequence[Measurement]) -> Table:
     order = {name: at for at, name in enumerate(book.dimensions)}
     place = {name: order.get(name, len(order)) for name in {m.labels.get("dimension", "") for m in pairs}}
     rows = sorted((place[m.labels.get("dimension", "")], _row(book, m)) for m in pairs)
-    heads = ("Score", "Pair", "Difference", "Interval", "n", "May be said")
+    heads = ("Score", "Pair", "Difference", "Interval", "n", "Supported")
     return Table(heads, tuple(row for _, row in rows), frozenset({4}))
 
 
 def _row(book: Book, item: Measurement) -> tuple[str, ...]:
     dimension = item.labels.get("dimension", "")
     high, low = item.labels.get("high", ""), item.labels.get("low", "")
-    allowed = permitted_orders(book, dimension)
+    allowed = supported_orders(book, dimension)
     names = " and ".join(sorted((clean(high, 60), clean(low, 60))))
     n = count_of(item.n, item.n_of)
     if item.value is None:
@@ -112,8 +112,5 @@ def _row(book: Book, item: Measurement) -> tuple[str, ...]:
         if pair in allowed:
             said = f"{clean(pair[0], 60)} above {clean(pair[1], 60)}"
             return book.title(dimension), names, book.to(item, gap_words(item, sign)), zero, n, said
-    multiple = in_mde(item)
-    units = "" if multiple is None else f", {mde_words(multiple)}"
-    # Without its sign: which of the two the outside judge prefers is part of what is withheld.
-    size = book.to(item, f"{number(abs(item.value))} points{units}")
-    return book.title(dimension), names, size, zero, n, "no order"
+    # Its size and sign are parts of what is not supported.
+    return book.title(dimension), names, NOT_SHOWN, zero, n, "no order"

@@ -20,6 +20,7 @@ from assaymark.report.controls import controls_view
 from assaymark.report.cost import cost_view
 from assaymark.report.cycle_example import CLOSES, example_view
 from assaymark.report.evidence import LedgerRow, evidence_view, filters, ledger_rows
+from assaymark.report.explanations import explanations_view
 from assaymark.report.filters import level_filters
 from assaymark.report.formats import clean, count, counted, listing, short_hash
 from assaymark.report.fragility import fragility_view
@@ -128,7 +129,7 @@ def _index(book: Book, frame: Frame, rows: Sequence[LedgerRow]) -> str:
     titles = [book.title(name) for name, _ in run.rubric.dimensions]
     return frame.render(
         "index.html",
-        "What may be said",
+        "Supported claims",
         here="verdicts",
         styles=("judges.css",),
         tally=[(level, count(levels.count(level)), TALLY[level]) for level in LEVELS],
@@ -144,7 +145,9 @@ def _index(book: Book, frame: Frame, rows: Sequence[LedgerRow]) -> str:
         board=board(book),
         agents=agents_view(book),
         agreement=agreement_view(book),
+        untestable=book.untestable,
         stability=stability_view(book),
+        explanations=explanations_view(book),
         outside=outside_view(book),
         ranks=ranks_view(book),
         controls=controls_view(book),
@@ -222,7 +225,7 @@ def _span(done: int, here: int, total: int) -> str:
 
 
 def study_frame(run: AssayRun, site: Site = ALONE) -> Frame:
-    """What stands around every page of a study, the datasheets of its judges included."""
+    """The frame of every page of a study, the datasheets of its judges included."""
     records = (_RECORDS,) if run.judged else ()
     judges = (_JUDGES,) if run.datasheets else ()
     return Frame(

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from assaymark.plan import OrderTest
 from assaymark.prompting.texts import judged_text
-from assaymark.protocol import Study
 from assaymark.records import AGGREGATE, Measurement
 from assaymark.report.book import Book
+from assaymark.report.explanations import order_words
 from assaymark.report.formats import (
     alpha,
     clean,
@@ -32,32 +33,50 @@ from assaymark.report.levels import amended_words
 from assaymark.report.outside import outside_name, outside_state
 
 NEVER_SAID: Final = (
-    "Which agent invests best, or will earn more. That a place would hold under another rubric, with other judges, "
-    "or in another market."
+    "Which agent invests best, or will earn more. That a rank would hold under another rubric, in another market, or "
+    "in clusters unlike these."
 )
 _MEANINGS: Final[Mapping[str, str]] = {
-    "gates.publish": "κ from here on may carry a headline",
-    "gates.halt": "κ below this halts every order",
+    "gates.publish": "least κ for a headline",
+    "gates.halt": "least κ for any claim",
     "gates.format_min_records": "records a format needs for a gate of its own",
     "gates.format_min_clusters": "clusters a format needs for a gate of its own",
     "gates.repetition_stability": "least repetition stability of a judge asked more than once",
-    "inference.gating_test": "test that decides significance; auto is cluster t below 20 common clusters",
-    "inference.alpha": "error rate of the whole study’s order claims",
+    "inference.test": "test of a pair: moderated cluster t, or with each pair’s own variance alone",
+    "inference.alpha": "error rate of all order claims together, and of all claims within the margin together",
+    "inference.aggregate_share": "part of α that the overall score is tested at, where dimensions are claimed, too",
+    "inference.margin": "difference that counts as none, as a part of the scale’s range",
+    "inference.cluster_order": "whether clusters follow each other in time; none set: if their names end in dates",
     "inference.level": "level of every interval",
-    "inference.resamples": "resamples of the cluster bootstrap; none set means max(10,000, 40 m / α)",
+    "inference.resamples": "resamples of the cluster bootstrap; none set means 10,000",
     "inference.ddof": "degrees of freedom in repetition stability",
-    "inference.mde_sd": "assumed standard deviation of a paired difference",
-    "inference.mde_power": "power of the planning effect",
+    "inference.mde_sd": "assumed standard deviation of a paired difference, before there are data",
+    "inference.mde_power": "power at which the smallest detectable difference is computed",
     "inference.allow_hopeless": "whether a plan that can never reject may be locked",
-    "stability.rho": "rank correlation below which a left-out family counts as a change",
-    "stability.probe": "outside judge, asked about the pairs that a left-out family turns",
+    "stability.rho": "rank correlation without a family below which the held-out judge is asked",
+    "stability.probe": "held-out judge, asked about the pairs that a left-out family turns",
     "cells.alpha": "level of cell A’s one-sided test",
     "cells.substance": "points within which cell B counts as scored on substance",
     "cells.verbosity": "points below which cell B shows a bias to length, if significant",
     "cells.halo": "points from which a cell is scored without the family that wrote it",
-    "cells.terse_tokens": "tokens below which a rationale is terse",
+    "cells.terse_tokens": "words below which a rationale is terse",
     "cells.terse_share": "share of terse rationales above which an agent counts as mostly terse",
     "cells.contaminates": "scores that a failing cell A takes with it; none set means all",
+    "datasheets": "limits of the judges’ own tests; none set means none is demanded",
+    "datasheets.dark_current": "most preferences between two empty or identical texts",
+    "datasheets.positional": "most verdicts that change with the position of a text",
+    "datasheets.threshold": "largest difference that a judge may need to see one",
+    "datasheets.vacuum_score": "highest score of a text without content",
+    "datasheets.slope": "least points for a further requirement met",
+    "datasheets.verbosity": "most points for 100 words of filler",
+    "datasheets.on_failure": "the most that claims may be where a judge misses a limit",
+    "missing.per_judge": "share of its records that a judge may lack",
+    "missing.per_agent": "share of one agent’s records that a judge may lack",
+    "missing.on_excess": "what is done with a judge that lacks more",
+    "human.grades": "file of people’s grades; it may come after the judging",
+    "human.sample": "cycles drawn for people to grade",
+    "human.pass": "grade from which a text passes; none set means 62.5 % of the scale",
+    "human.double": "share of the drawn cycles that two people grade",
     "contamination": "clusters after the training cutoff; none set means no probe",
     "contamination.post_cutoff": "clusters after the training cutoff",
     "anchor_probe": "texts graded again under another rubric; none set means no probe",
@@ -65,9 +84,12 @@ _MEANINGS: Final[Mapping[str, str]] = {
     "anchor_probe.rubric": "rubric it grades under",
     "anchor_probe.sample": "texts it grades again",
     "claims.first": "whether every “ranks first” is a candidate",
-    "claims.pairs": "whether every pair is a candidate",
-    "claims.rankings": "whether whole orders and tie classes are candidates",
+    "claims.pairs": "whether every order of two agents is a candidate",
+    "claims.within": "whether every “within the margin of each other” on the overall score is a candidate",
     "claims.cells": "whether each control cell is a candidate",
+    "claims.length": "properties of the texts at which a headline has to hold when they are equal",
+    "claims.distinct": "correlation with the overall impression from which a dimension is not told apart",
+    "claims.judges": "any: a headline has to hold for other judges, too",
     "claims.dimensions": "scores that claims are made on; none set means all",
     "records.derivations": "kinds of record that are judged",
     "records.exclude_flags": "records with these flags are left out",
@@ -87,15 +109,21 @@ _MEANINGS: Final[Mapping[str, str]] = {
     "controls.paraphrase": "honest texts in other words",
     "controls.fact_flip": "honest texts with one number changed",
     "controls.length_matched": "honest texts brought to another length",
-    "controls.length_tokens": "that length, in tokens",
+    "controls.length_tokens": "that length, in words",
     "controls.family": "family in whose name the cells are composed",
     "controls.style": "house style of the cells",
     "oracle": "whether the arithmetic of every book is recomputed and the judges held against it",
     "seed": "seed of everything random",
 }
+NOT_PREREGISTERED: Final = "The scores had been seen when the plan was locked, so no claim is a headline."
+_TESTS: Final[Mapping[OrderTest, str]] = {
+    "moderated-t": "moderated cluster t",
+    "own-variance": "cluster t with each pair’s own variance",
+}
 _OWN_PARTS: Final = ("substrate", "controls")
 _PARTS: Final = (
-    "gates", "inference", "stability", "cells", "contamination", "anchor_probe", "claims", "records", "rubric",
+    "gates", "inference", "claims", "stability", "cells", "datasheets", "missing", "human", "contamination",
+    "anchor_probe", "records", "rubric",
 )  # fmt: skip
 
 
@@ -144,7 +172,7 @@ class FloorRow:
 
 @dataclass(frozen=True, slots=True)
 class PlanView:
-    """Everything the plan, panel and records sections show."""
+    """Everything the plan, panel and records sections show; ``seen_before`` says that scores came before the plan."""
 
     study_line: str
     reference: str
@@ -152,6 +180,7 @@ class PlanView:
     panel_facts: tuple[Fact, ...]
     never: str
     amended: str
+    seen_before: str
     rows: tuple[PlanRow, ...]
     judges: tuple[JudgeRow, ...]
     floors: tuple[FloorRow, ...]
@@ -168,6 +197,7 @@ def plan_view(book: Book) -> PlanView:
         panel_facts=tuple(_panel_facts(book)),
         never=NEVER_SAID,
         amended=amended_words(sorted({field for v in book.run.verdicts for field in v.amended})),
+        seen_before="" if book.preregistered else NOT_PREREGISTERED,
         rows=tuple(_plan_rows(book)),
         judges=tuple(_judges(book)),
         floors=tuple(_floors(book)),
@@ -223,28 +253,22 @@ def _plan_facts(book: Book) -> Iterator[Fact]:
     run = book.run
     yield Fact("Plan hash", hash_groups(clean(run.plan_hash)), code=True)
     yield Fact("Locked", moment(run.locked_at) if run.locked_at else "not locked")
-    size = run.family_size
-    holm = "no contrast was tested" if size is None else f"{counted(size, 'contrast')} in the Holm family"
-    yield Fact("Claims", f"{count(len(run.verdicts))} fixed in advance", holm)
-    yield _mde(book)
+    pairs = sum(item.name == "contrast" for item in run.measurements)
+    tested = f"{counted(pairs, 'difference')} tested" if pairs else "no difference was tested"
+    yield Fact("Claims", f"{count(len(run.verdicts))} fixed in advance", tested)
+    yield Fact("Preregistered", "yes" if book.preregistered else "no")
+    yield Fact("Test", _TESTS[run.study.inference.test], f"clusters {order_words(book)}")
+    yield _detectable(book)
 
 
-def _mde(book: Book) -> Fact:
-    item = book.one("mde", dimension=AGGREGATE)
+def _detectable(book: Book) -> Fact:
+    item = book.one("order.detectable", dimension=AGGREGATE)
     if item is None or item.value is None:
         return Fact("Could detect", shown(item))
-    return Fact("Could detect", book.to(item, f"{number(item.value)} points, 1 MDE"), _mde_inputs(item))
-
-
-def _mde_inputs(item: Measurement) -> str:
-    parts = [f"n = {count_of(item.n, item.n_of)}"]
-    if isinstance(item.detail.get("sd"), (int, float)):
-        parts.append(f"sd {item.detail['sd']:g}")
-    if isinstance(item.detail.get("alpha"), (int, float)):
-        parts.append(f"α {alpha(item.detail['alpha'])}/{item.detail.get('comparisons', 1)}")
-    if isinstance(item.detail.get("power"), (int, float)):
-        parts.append(f"power {percent(item.detail['power'])}")
-    return ", ".join(parts)
+    pair, power = item.detail.get("pair"), item.detail.get("power")
+    single = f", {number(float(pair))} for a single pair" if isinstance(pair, (int, float)) else ""
+    note = f"power {percent(float(power))}" if isinstance(power, (int, float)) else ""
+    return Fact("Could detect", book.to(item, f"{number(item.value)} points for a leader{single}"), note)
 
 
 def _panel_facts(book: Book) -> Iterator[Fact]:
@@ -254,7 +278,7 @@ def _panel_facts(book: Book) -> Iterator[Fact]:
     yield Fact("Judges", f"{count(len(run.study.judges))} from {families}", names)
     yield _worth(book)
     yield _conflict(book)
-    yield Fact("Outside judge", outside_name(book) or "none", outside_state(book))
+    yield Fact("Held-out judge", outside_name(book) or "none", outside_state(book))
     overlap = book.one("redundancy", dimension=AGGREGATE)
     yield Fact("Overlap", book.to(overlap, shown(overlap)), "mean correlation between two judges’ scores")
     invalid = sum(run.invalid.values())
@@ -262,7 +286,7 @@ def _panel_facts(book: Book) -> Iterator[Fact]:
     replies = f"{counted(run.calls, 'call')}, {count(invalid)} invalid{share}"
     yield Fact("Replies", replies, "an invalid reply is never asked again")
     bound = f"at most {counted(run.in_flight_bound, 'call')}"
-    yield Fact("Paid twice", bound, "after a hard kill; a drained stop repeats none")
+    yield Fact("Billed twice", bound, "after a hard kill; a drained stop repeats none")
 
 
 def _worth(book: Book) -> Fact:
@@ -289,7 +313,7 @@ def _conflict(book: Book) -> Fact:
 
 def _plan_rows(book: Book) -> Iterator[PlanRow]:
     plan: dict[str, Any] = book.run.study.model_dump(mode="json")
-    meanings = {**_MEANINGS, **_alpha_meanings(book.run.study)}
+    meanings = {**_MEANINGS, "inference.aggregate_share": _share_meaning(book)}
     own = book.run.study.substrate is not None
     for agent in book.run.study.agents:
         said = clean(f"{agent.model}, family {agent.family}", 200)
@@ -317,18 +341,14 @@ def _field_value(field: str, value: Any) -> str:
     return plan_value(value)
 
 
-def _alpha_meanings(study: Study) -> Mapping[str, str]:
-    """What alpha and its sharing come to under this plan: the level of each Holm family follows from both."""
-    level = f"α {alpha(study.claim_alpha)}"
-    if not study.inference.share_alpha:
-        return {
-            "inference.alpha": "error rate of each Holm family",
-            "inference.share_alpha": f"the aggregate’s and the dimensions’ families are each tested at {level}",
-        }
-    if study.claim_alpha == study.inference.alpha:
-        return {"inference.share_alpha": f"claims are made on one family alone, which is tested at all of it, {level}"}
-    shared = f"the aggregate’s and the dimensions’ families are each tested at half of it, {level}"
-    return {"inference.share_alpha": shared}
+def _share_meaning(book: Book) -> str:
+    """What the share of alpha comes to under this plan."""
+    said = _MEANINGS["inference.aggregate_share"]
+    dimensions = [d for d in book.dimensions if d != AGGREGATE and book.on(d, "first", "pair")]
+    if not dimensions:
+        return said
+    whole, rest = (alpha(book.needed(d)) for d in (AGGREGATE, dimensions[0]))
+    return f"{said}: α {whole} for the overall score, {rest} for dimensions"
 
 
 def plan_value(value: object) -> str:
@@ -363,7 +383,7 @@ def _judges(book: Book) -> Iterator[JudgeRow]:
             model=clean(judge.model, 120),
             trials=str(judge.trials),
             invalid=_invalid(book, judge.name),
-            conflict=f"{conflict}; outside judge, asked about contested pairs alone" if judge is outside else conflict,
+            conflict=f"{conflict}; held-out judge, asked about contested pairs alone" if judge is outside else conflict,
             question=clean(view.question, 300) if view else "",
             planted=tuple(clean(flaw, 300) for flaw in view.planted) if view else (),
         )

@@ -1,4 +1,4 @@
-"""Two probes beside the ranking: other anchors for the same texts, and the clusters after the training cutoff."""
+"""Two probes beside the scores: other anchors for the same texts, and the clusters after the training cutoff."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from assaymark.report.formats import (
     clean,
     count,
     counted,
-    in_mde,
     interval,
     listing,
-    mde_words,
     number,
     p_value,
     plural,
@@ -54,7 +52,7 @@ def changed_anchors(book: Book) -> list[Measurement]:
 
 
 def anchor_view(book: Book) -> ProbeView:
-    """The anchor probe. How many pairs turn round is said, not which: neither order is permitted here."""
+    """The anchor probe. How many pairs change order is counted, not named: neither order is supported here."""
     found = anchors(book)
     if not found:
         return ProbeView("Not run: no texts were graded again under another rubric.")
@@ -109,7 +107,7 @@ def _anchor_row(book: Book, item: Measurement) -> DeltaRow:
 
 
 def _anchor_table(book: Book, found: Sequence[Measurement]) -> Table:
-    heads = ("Score", "Anchors", "Shift", "p", "Spread before", "Spread after", "Pairs that turn", "n")
+    heads = ("Score", "Anchors", "Shift", "p", "Spread before", "Spread after", "Pairs that change order", "n")
     rows = []
     for item in found:
         detail = item.detail
@@ -136,10 +134,8 @@ def _anchor_table(book: Book, found: Sequence[Measurement]) -> Table:
 
 
 def shift_words(item: Measurement) -> str:
-    """A shift or gap with its interval, in points and in units of the detectable effect."""
-    multiple = in_mde(item)
-    said = interval(item.value or 0.0, item.low, item.high)
-    return f"{said} points" + ("" if multiple is None else f", {mde_words(multiple)}")
+    """A shift or gap with its interval, in points."""
+    return f"{interval(item.value or 0.0, item.low, item.high)} points"
 
 
 def _two(value: object) -> str:

@@ -66,13 +66,13 @@ def single_answer(book: Book) -> str:
     if pairs:
         values = [m.value or 0.0 for m in pairs]
         how = "one and the same order" if min(values) >= 1 - 1e-9 else "different orders"
-        said.append(f"Alone, the judges put the agents in {how}: ρ {rho_words(values)} on the aggregate.")
+        said.append(f"Alone, the judges put the agents in {how}: ρ {rho_words(values)} on the overall score.")
     if alone:
         extra = sum(only_alone(m) for m in alone)
         said.append(
-            f"Together they make {plural(extra, 'discovery', 'discoveries')} that the panel does not make."
+            f"Together they find {plural(extra, 'difference')} significant that the panel does not find."
             if extra
-            else "None makes a discovery that the panel does not make."
+            else "None finds a significant difference that the panel does not find."
         )
     return " ".join(said)
 
@@ -121,9 +121,9 @@ def _note(book: Book) -> str:
     if panel is None or panel.value is None:
         return ""
     return (
-        f"Significant after Holm at α {alpha(book.run.study.inference.alpha)} in one and the same family of "
-        f"contrasts. More discoveries by one judge are no evidence of more differences between agents: "
-        f"{_alone_words(book)}what one judge alone finds is not authorised."
+        f"Significant after Holm at α {alpha(book.run.study.inference.alpha)}, by a cluster t weighted by records, "
+        "over all differences on the dimensions; it decides no claim. More findings of one judge are no evidence of "
+        f"more differences between agents: {_alone_words(book)}what one judge alone finds is not supported."
     )
 
 

@@ -1,195 +1,122 @@
-"""Does the order survive without a judge? One chart per judge family that is left out."""
+"""Does each order hold without any one judge family? Sign and significance of every pair in every drop."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
-from math import comb
 
-from assaymark.records import AGGREGATE, Measurement
+from assaymark.records import AGGREGATE, Measurement, Verdict
 from assaymark.report.book import Book
-from assaymark.report.figures import Slope, SlopeEnd, slope
-from assaymark.report.figures.judges import POINTED
-from assaymark.report.figures.slope import places
-from assaymark.report.formats import clean, count, number, ordinal_span, plural, sentence, shown, state_words, words
-from assaymark.report.licence import Standing, standings
+from assaymark.report.claim_checks import family_words, is_significant
+from assaymark.report.formats import alpha, clean, count, counted, listing, p_value, plural, sentence, state_words
 from assaymark.report.tables import Table
-
-_TOLERANCE = 1e-9
-_PAIRS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """One family left out: its caption, and its chart if any place is permitted (else "").
-
-    ``turned`` are the pairs of agents with permitted places that change sides, each pair in alphabetical order.
-    ``judge`` is the place of the family's judge in the panel, None where the family has several or none.
-    """
-
-    family: str
-    svg: str
-    rho: str
-    fails: bool
-    turned: tuple[tuple[str, str], ...]
-    caption: str
-    judge: int | None
-    ends: tuple[SlopeEnd, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class StabilityView:
-    """The section; ``rho_rows`` is a table of every score against every dropped family."""
+    """The section: counts by score, every pair of the aggregate in every drop, and rank correlations."""
 
     answer: str
-    caption: str
-    drops: tuple[Drop, ...]
-    families: tuple[str, ...]
-    rho_rows: tuple[tuple[str, tuple[str, ...]], ...]
-    undefined: tuple[str, ...]
-    places: Table | None
+    note: str
+    scores: Table | None
+    pairs: Table | None
+    rho: Table | None
 
 
 def stability_view(book: Book) -> StabilityView:
-    """The whole section from the measurements of a run."""
-    found = list(book.every("lofo.rho", dimension=AGGREGATE))
-    allowed = standings(book, AGGREGATE)
-    full = _full_order(book, allowed)
-    drops = tuple(_drop(book, item, allowed, full, f"slope{at}") for at, item in enumerate(found) if _drawn(item, full))
-    families = sorted({m.labels["dropped"] for m in book.every("lofo.rho")})
+    """The whole section from the verdicts and measurements of a run."""
+    by_score = {dimension: book.on(dimension, "pair") for dimension in book.dimensions}
+    found = [v for v in by_score.get(AGGREGATE, ()) if is_significant(book, v)]
     return StabilityView(
         answer=_answer(book, found),
-        caption=_caption(book, allowed),
-        drops=drops,
-        families=tuple(clean(f, 60) for f in families),
-        rho_rows=tuple(
-            (book.title(d), tuple(book.shown("lofo.rho", dimension=d, dropped=f) for f in families))
-            for d in book.dimensions
-            if any(True for _ in book.every("lofo.rho", dimension=d))
-        ),
-        undefined=tuple(_undefined(m) for m in found if m.value is None),
-        places=_places(drops),
+        note=_note(book) if found else "",
+        scores=_scores(book, by_score),
+        pairs=_pairs(book, found),
+        rho=_rho(book),
     )
 
 
-def _places(drops: Sequence[Drop]) -> Table | None:
-    """The places that the charts draw: one row an agent whose place a verdict permits."""
-    drawn = [drop for drop in drops if drop.ends]
-    if not drawn:
-        return None
-    heads = ("Agent", "Full panel", *(f"without {drop.family}" for drop in drawn))
-    rows = [
-        (end.name, count(end.full), *(count(drop.ends[at].without) for drop in drawn))
-        for at, end in enumerate(drawn[0].ends)
-    ]
-    return Table(heads, tuple(rows), frozenset(range(1, len(heads))), "The same places as a table")
+def _answer(book: Book, found: Sequence[Verdict]) -> str:
+    if len(book.run.study.families) < 2:
+        return "Not measurable: one judge family, so none can be left out."
+    rho = list(book.every("lofo.rho", dimension=AGGREGATE))
+    if not found:
+        undefined = rho and all(m.value is None for m in rho)
+        return sentence(state_words(rho[0])) if undefined else "No difference on the overall score is significant."
+    holds = sum(v.stability is not None and v.stability.state == "stable" for v in found)
+    of = f"{count(holds)} of {counted(len(found), 'significant difference')} on the overall score"
+    said = f"{of} {'holds' if holds == 1 else 'hold'} without any one judge family"
+    findings = [v.stability for v in found if v.stability is not None]
+    needing, turning = (
+        sorted({clean(name, 60) for one in findings if one.state == state for name in one.families})
+        for state in ("rests-on", "reversed-without")
+    )
+    parts = [f"some need {listing(needing, last='or')} to be seen"] if needing else []
+    parts += [f"some turn without {listing(turning, last='or')}"] if turning else []
+    return f"{said}{'; ' if parts else ''}{listing(parts)}."
 
 
-def _undefined(item: Measurement) -> str:
-    return f"Without {clean(item.labels['dropped'], 60)}: {state_words(item)}."
-
-
-def _drawn(item: Measurement, full: Sequence[str]) -> bool:
-    order = item.detail.get("order")
-    return isinstance(order, (list, tuple)) and len(full) > 1 and set(order) == set(full)
-
-
-def _full_order(book: Book, allowed: Sequence[Standing]) -> tuple[str, ...]:
-    """Agents as the full panel places them: by permitted place, and by estimate inside what is withheld."""
-    levels = {agent: book.value("score.effect", dimension=AGGREGATE, agent=agent) for agent in book.agents}
-    start = {agent: s.places[0] if s.single and s.places else s.part[0] for s in allowed for agent in s.agents}
-    scored = [agent for agent in book.agents if levels[agent] is not None]
-    return tuple(sorted(scored, key=lambda a: (start[a], -(levels[a] or 0.0), a)))
-
-
-def _answer(book: Book, found: Sequence[Measurement]) -> str:
-    cut = book.run.study.stability.rho
-    values = [m.value for m in found if m.value is not None]
-    if not values:
-        reason = state_words(found[0]) if found else "not measured: no family was left out"
-        return sentence(reason)
-    low = [m for m in found if m.value is not None and m.value < cut - _TOLERANCE]
-    if not low:
-        return f"Leaving any one family out keeps the rank correlation at {number(cut, 1)} or above."
+def _note(book: Book) -> str:
+    """The levels that every drop has to reach."""
+    level, families = book.run.study.inference.alpha, len(book.run.study.families)
+    single = 2 * level / min(max(2, families), 3)
     return (
-        f"{_of_families(len(low), len(values))} the rank correlation falls below "
-        f"{number(cut, 1)}, and what depends on {'that family' if len(low) == 1 else 'those families'} is withheld."
+        f"An order has to keep its sign and its significance without each of "
+        f"{plural(families, 'judge family', 'judge families')}: p of at most {alpha(round(single, 3))} and, after "
+        f"correction over all pairs, {alpha(2 * level)}. A first rank whose pairs all keep the former "
+        "needs no correction."
     )
 
 
-def _of_families(low: int, total: int) -> str:
-    return "Without the one family" if total == 1 else f"For {words(low)} of {words(total)} families"
+def _scores(book: Book, by_score: dict[str, tuple[Verdict, ...]]) -> Table | None:
+    rows = []
+    for dimension, verdicts in by_score.items():
+        found = [v for v in verdicts if is_significant(book, v)]
+        states = [v.stability.state for v in found if v.stability is not None]
+        if verdicts:
+            in_drops = [states.count("stable"), states.count("rests-on"), states.count("reversed-without")]
+            rows.append((book.title(dimension), *map(count, (len(verdicts), len(found), *in_drops))))
+    heads = ("Score", "Pairs", "Significant", "Hold in every drop", "Need one family", "Turn without one")
+    return Table(heads, tuple(rows), frozenset(range(1, 6))) if rows else None
 
 
-def _caption(book: Book, allowed: Sequence[Standing]) -> str:
-    named = sum(s.single for s in allowed)
-    rho = "ρ is the Spearman correlation of the order of the full panel with the order without one judge family."
-    if not named:
-        return f"{rho} No place may be shown, so neither order is drawn and no pair is named."
-    text = f"Left: the full panel. Right: without one judge family. {rho}"
-    if named == len(book.agents):
-        return text
-    return f"{text} Only agents whose place a verdict permits are drawn and named; the others are counted."
-
-
-def _drop(book: Book, item: Measurement, allowed: Sequence[Standing], full: Sequence[str], name: str) -> Drop:
-    family = clean(item.labels["dropped"], 60)
-    before, after = places(full), places([str(agent) for agent in item.detail["order"]])
-    single = {s.agents[0]: s for s in allowed if s.single}
-    ends = tuple(
-        SlopeEnd(clean(agent, 60), before[agent], after[agent], single[agent].level)
-        for agent in full
-        if agent in single
+def _pairs(book: Book, found: Sequence[Verdict]) -> Table | None:
+    families = sorted({m.labels["dropped"] for m in book.every("lofo.contrast", dimension=AGGREGATE)})
+    if not found or not families:
+        return None
+    rows = sorted(
+        (
+            listing(sorted(clean(name, 60) for name in v.claim.subjects)),
+            *(_drop(book, v, family) for family in families),
+            family_words(book, v),
+        )
+        for v in found
     )
-    rho = shown(item)
-    cut = book.run.study.stability.rho
-    fails = item.value is not None and item.value < cut - _TOLERANCE
-    turned = _turned(before, after)
-    # A pair is named only between permitted places: the others would tell who stands next to whom.
-    named = tuple((clean(a, 60), clean(b, 60)) for a, b in turned if a in single and b in single)
-    chart = Slope(
-        family=family,
-        rho=f"ρ {rho} < {number(cut, 1)}" if fails else f"ρ {rho}",
-        fails=fails,
-        size=len(full),
-        ends=ends,
-        classes=_classes(allowed, len(full)),
-        left="full panel",
-        right=f"without {family}",
-    )
-    caption = f"Without {family}: {chart.rho}. {_turned_words(len(turned), comb(len(full), 2), named)}"
-    desc = f"{caption} {_ends_words(chart)}".strip()
-    svg = slope(name, chart, f"Order with and without {family}", desc) if ends else ""
-    return Drop(family, svg, rho, fails, named, caption, _only_judge(book, item.labels["dropped"]), ends)
+    heads = ("Pair", *(f"without {clean(family, 60)}" for family in families), "Result")
+    return Table(heads, tuple(rows), summary="Every pair of the overall score without each judge family")
 
 
-def _only_judge(book: Book, family: str) -> int | None:
-    of_family = [at for at, judge in enumerate(book.run.study.judges) if judge.family == family]
-    return of_family[0] if len(of_family) == 1 and of_family[0] < POINTED else None
+def _drop(book: Book, verdict: Verdict, family: str) -> str:
+    high, low = verdict.claim.subjects
+    labels = {"dimension": AGGREGATE, "dropped": family}
+    item: Measurement | None = book.one("lofo.contrast", **labels, high=high, low=low)
+    if item is None or item.value is None:
+        return "not comparable"
+    if item.value <= 0:
+        return "turns"
+    p, adjusted = item.detail.get("p"), item.detail.get("p_adjusted")
+    said = p_value(float(p)) if isinstance(p, (int, float)) else "not tested"
+    return said + (f", adjusted {p_value(float(adjusted))}" if isinstance(adjusted, (int, float)) else "")
 
 
-def _classes(allowed: Sequence[Standing], size: int) -> tuple[tuple[int, int, str], ...]:
-    runs = sorted({s.part for s in allowed if not s.single and s.part[0] <= size})
-    return tuple((first, min(last, size), f"{ordinal_span(first, last)}:|order withheld") for first, last in runs)
-
-
-def _turned(before: Mapping[str, int], after: Mapping[str, int]) -> tuple[tuple[str, str], ...]:
-    pairs = combinations(sorted(before), 2)
-    return tuple((a, b) for a, b in pairs if (before[a] - before[b]) * (after[a] - after[b]) < 0)
-
-
-def _turned_words(turned: int, pairs: int, named: Sequence[tuple[str, str]]) -> str:
-    if not turned:
-        return "No pair turns round."
-    text = f"{words(turned).capitalize()} of {plural(pairs, 'pair')} {'turns' if turned == 1 else 'turn'} round"
-    if not named:
-        return f"{text}."
-    listed = "; ".join(f"{a} and {b}" for a, b in named[:_PAIRS])
-    rest = f"; and {plural(len(named) - _PAIRS, 'more pair')}" if len(named) > _PAIRS else ""
-    return f"{text}{': ' if len(named) == turned else ', among them '}{listed}{rest}."
-
-
-def _ends_words(chart: Slope) -> str:
-    said = [f"{e.name} is {e.full} with the full panel and {e.without} without {chart.family}" for e in chart.ends]
-    return f"{'; '.join(said)}." if said else ""
+def _rho(book: Book) -> Table | None:
+    """Rank correlations with and without each family, of estimates: what calls for the held-out judge."""
+    families = sorted({m.labels["dropped"] for m in book.every("lofo.rho")})
+    rows = [
+        (book.title(d), *(book.shown("lofo.rho", dimension=d, dropped=family) for family in families))
+        for d in book.dimensions
+        if any(True for _ in book.every("lofo.rho", dimension=d))
+    ]
+    heads = ("Score", *(f"without {clean(family, 60)}" for family in families))
+    summary = "Rank correlation ρ of the agents’ scores with and without each judge family"
+    return Table(heads, tuple(rows), frozenset(range(1, len(heads))), summary) if rows else None

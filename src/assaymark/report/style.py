@@ -28,7 +28,7 @@ def style_view(book: Book) -> ProbeView:
 
 
 def scan_points(item: Measurement) -> list[tuple[float, float, int]]:
-    """The scanned splits as (tokens, difference, records below), by tokens; entries of another form are left out."""
+    """The scanned splits as (words, difference, records below), by words; entries of another form are left out."""
     found = []
     for entry in item.detail.get("scan", ()):
         if isinstance(entry, (list, tuple)) and len(entry) == 3:
@@ -52,7 +52,7 @@ def style_answer(book: Book) -> str:
         gap, p = item.detail.get("difference"), item.detail.get("p")
         size = f": {signed(float(gap))} points from there on" if isinstance(gap, (int, float)) else ""
         tested = f" ({p_value(float(p))})" if isinstance(p, (int, float)) else ""
-        said.append(f"The scores part most at {count(round(item.value))} tokens{size}{tested}.")
+        said.append(f"The scores part most at {count(round(item.value))} words{size}{tested}.")
     return " ".join(said)
 
 
@@ -60,13 +60,13 @@ def _figure(book: Book, item: Measurement, points: Sequence[tuple[float, float, 
     chosen, terse = item.value or 0.0, float(book.run.study.cells.terse_tokens)
     first, last = points[0], points[-1]
     desc = (
-        f"The difference is {signed(first[1])} at {count(round(first[0]))} tokens and {signed(last[1])} at "
+        f"The difference is {signed(first[1])} at {count(round(first[0]))} words and {signed(last[1])} at "
         f"{count(round(last[0]))}; the scores part most at {count(round(chosen))}"
     )
     line = [(tokens, gap) for tokens, gap, _ in points]
     wide, narrow = scan_line("scan", line, chosen, terse, "Score above minus below each length", desc)
     caption = (
-        "Mean panel score of the texts with at least so many tokens minus that of the shorter ones, in rubric points. "
+        "Mean panel score of the texts with at least so many words minus that of the shorter ones, in rubric points. "
         "Solid: the split where they part most. Dashed: below it the plan calls a text terse."
     )
     return Figure("Where do long and short texts part?", caption, wide, narrow)
@@ -74,7 +74,7 @@ def _figure(book: Book, item: Measurement, points: Sequence[tuple[float, float, 
 
 def _table(points: Sequence[tuple[float, float, int]]) -> Table:
     rows = tuple((count(round(tokens)), signed(gap), count(below)) for tokens, gap, below in points)
-    return Table(("Tokens", "Above minus below, points", "Records below"), rows, frozenset({1, 2}))
+    return Table(("Words", "Above minus below, points", "Records below"), rows, frozenset({1, 2}))
 
 
 def _length_matched(book: Book) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ def _length_matched(book: Book) -> tuple[str, ...]:
     measured = [m for m in found if m.value is not None]
     if not measured:
         return ()
-    cut = book.run.study.claim_alpha
+    cut = book.run.study.inference.alpha
     tested = [(m.value or 0.0, float(m.detail.get("p_holm", m.detail.get("p", 1.0)))) for m in measured]
     kept = sum(value > 0 and p <= cut for value, p in tested)
     said = f"{count(kept)} of {plural(len(measured), 'contrast')} {'keeps' if kept == 1 else 'keep'}"

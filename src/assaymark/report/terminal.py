@@ -11,7 +11,7 @@ from assaymark.records import Level
 from assaymark.report.agreement import agreement_view
 from assaymark.report.board import BoardRow, board
 from assaymark.report.book import Book
-from assaymark.report.formats import WITHHELD, clean, count, short_hash
+from assaymark.report.formats import NOT_SHOWN, clean, count, short_hash
 from assaymark.report.inputs import AssayRun
 from assaymark.report.levels import LEVELS, TALLY, ClaimView, LevelView, level_views
 from assaymark.report.plan import plan_view
@@ -22,15 +22,16 @@ _STYLES: dict[Level, str] = {"headline": "bold blue", "qualified": "yellow", "no
 
 
 def terminal_summary(run: AssayRun) -> RenderableType:
-    """What may be said, the board and the judges' agreement, for `rich.console.Console.print`.
+    """The supported claims, the board and the judges' agreement, for `rich.console.Console.print`.
 
     Texts from records are printed as they are: markup in them has no effect and control characters are replaced.
     """
     book = Book.of(run)
     plan = plan_view(book)
-    parts: list[RenderableType] = [Text("What may be said", style="bold"), Text(plan.study_line)]
+    parts: list[RenderableType] = [Text("Supported claims", style="bold"), Text(plan.study_line)]
     if plan.reference:
         parts.append(Text(f"Reference panel. {plan.reference}", style="italic"))
+    parts += [Text(said, style="bold") for said in (book.untestable, plan.seen_before) if said]
     parts += [Text(), _tally(run), *(_level(view) for view in level_views(book)), Text(), _board(book), Text()]
     parts += [_agreement(book), Text(), Text(f"Plan {short_hash(clean(run.plan_hash))}", style="dim")]
     return Group(*parts)
@@ -73,22 +74,24 @@ def _indented(text: Text, by: int = 4) -> RenderableType:
 
 
 def _board(book: Book) -> Table:
-    table = Table(title="The board", title_justify="left", title_style="bold", box=None, pad_edge=False)
-    table.add_column("Place", no_wrap=True)
+    table = Table(title="Who is ahead?", title_justify="left", title_style="bold", box=None, pad_edge=False)
+    table.add_column("Rank", no_wrap=True)
     table.add_column("Agent", overflow="fold")
     table.add_column("Score, 1 to 5", overflow="fold")
     table.add_column("Verdict", no_wrap=True)
     for row in board(book).rows:
-        table.add_row(Text(row.places or WITHHELD), Text(_names(row)), Text(_score(row)), _verdict(row))
+        table.add_row(Text(row.ranks), Text(_names(row)), Text(score_cell(row)), _verdict(row))
     return table
 
 
 def _names(row: BoardRow) -> str:
-    return "\n".join(name for name, _ in row.agents)
+    names = [f"{name} (rank {ranks})" if ranks else name for name, _, ranks in row.agents]
+    return "\n".join([*names, *([row.note] if row.note else [])])
 
 
-def _score(row: BoardRow) -> str:
-    return WITHHELD if row.score is None else f"{row.score} {row.bounds}".strip()
+def score_cell(row: BoardRow) -> str:
+    """A tier's score in one line."""
+    return NOT_SHOWN if row.score is None else f"{row.score} {row.bounds}".strip()
 
 
 def _verdict(row: BoardRow) -> Text:
@@ -99,10 +102,10 @@ def _agreement(book: Book) -> Table:
     table = Table(title="Do the judges agree?", title_justify="left", title_style="bold", box=None, pad_edge=False)
     table.add_column("Score", overflow="fold")
     table.add_column("kappa", justify="right", overflow="fold")
+    table.add_column("jackknife", justify="right", no_wrap=True)
     table.add_column("bootstrap", justify="right", no_wrap=True)
-    table.add_column("t", justify="right", no_wrap=True)
-    table.add_column("gate", overflow="fold")
+    table.add_column("agreement", overflow="fold")
     for row in agreement_view(book).rows:
         gate = f"{row.gate}, {row.by}" if row.by else row.gate
-        table.add_row(*(Text(cell) for cell in (row.title, row.kappa, row.bootstrap, row.companion, gate)))
+        table.add_row(*(Text(cell) for cell in (row.title, row.kappa, row.interval, row.bootstrap, gate)))
     return table

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Final
 
 from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.protocol import Study, parse_study
-from assaymark.records import content_id, to_json
-from assaymark.workflow.amendments import FORMAT, Amendment, amendment_path, changed_fields
+from assaymark.workflow.amendments import Amendment, changed_fields, record_amendment, undo_unfinished
 from assaymark.workflow.date_probes import probe_keys
-from assaymark.workflow.folder import RunFolder, read_json, read_text, write_atomic, write_json
-from assaymark.workflow.locking import Locked, check_plan, open_locked, stored_lock, write_plan
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.locking import check_plan, open_locked, stored_lock, write_plan
 from assaymark.workflow.tables import JUDGMENTS, Store
 
-AFTER_JUDGING: Final = ("title", "engine", "anchor_probe")
-"""The parts of a plan that no verdict rests on: they may be changed when judgments are there already."""
+AFTER_JUDGING: Final = ("title", "engine", "anchor_probe", "human.grades")
+"""The parts of a plan that no verdict rests on, or that come after the judging: these may be changed even then."""
 
 
 def amend(
@@ -43,7 +42,8 @@ def amend(
     """
     if not reason.strip():
         raise InputError("--reason", [Problem("", "an amendment needs a reason that a reader can weigh (got none)")])
-    _undo_unfinished(folder)
+    if folder.lock.is_file():
+        undo_unfinished(folder, stored_lock(folder))
     locked = open_locked(folder)
     study = parse_study(study_text, source=source)
     fields = changed_fields(locked.study, study)
@@ -55,35 +55,42 @@ def amend(
         )
     _refuse_afterthoughts(folder, locked.study, fields, source)
     checked = check_plan(folder, study, source, models)
-    number = len(locked.amendments) + 1
-    previous = locked.amendments[-1].digest if locked.amendments else ""
-    raw = {
-        "format": FORMAT,
-        "number": number,
-        "date": to_json(now),
-        "reason": reason.strip(),
-        "fields": fields,
-        "plan_before": {"hash": locked.plan_hash, "text": read_text(folder.plan, "plan")},
-        "plan_after": {"hash": checked.plan_hash, "text": study_text},
-        "previous": previous,
-    }
-    write_json(amendment_path(folder, number), raw)
-    digests = [*(one.digest for one in locked.amendments), content_id(raw)]
-    write_plan(folder, study_text, checked, locked_at=locked.locked_at, amendments=digests, probes=locked.date_probes)
+    digests = record_amendment(
+        folder,
+        locked.amendments,
+        now=now,
+        reason=reason.strip(),
+        fields=fields,
+        before=locked.plan_hash,
+        after=(checked.plan_hash, study_text),
+    )
+    write_plan(
+        folder,
+        study_text,
+        checked,
+        locked_at=locked.locked_at,
+        amendments=digests,
+        probes=locked.date_probes,
+        preregistered=locked.preregistered,
+    )
     return open_locked(folder).amendments[-1]
 
 
-def amendment_lines(made: Amendment, locked: Locked) -> list[str]:
+def amendment_lines(made: Amendment) -> list[str]:
     """What `assaymark amend` prints."""
-    changes = [f"{name}: {part['from']} -> {part['to']}" for name, part in made.fields.items()]
-    return [f"amendment {made.number} of {made.date}: {made.reason}", *changes, f"plan hash {locked.plan_hash}"]
+    shown = {
+        name: ["not set" if part[at] is None else part[at] for at in ("from", "to")]
+        for name, part in made.fields.items()
+    }
+    changes = [f"{name}: {before} -> {after}" for name, (before, after) in shown.items()]
+    return [f"amendment {made.number} of {made.date}: {made.reason}", *changes, f"plan hash {made.plan_after}"]
 
 
 def _refuse_afterthoughts(folder: RunFolder, study: Study, fields: Mapping[str, object], source: str) -> None:
     """No field that a verdict rests on may change once any agent or judge of the study has been asked."""
-    if not _asking_begun(folder, study):
+    if not asking_begun(folder, beside=probe_keys(study)):
         return
-    late = [name for name in fields if name.split(".")[0] not in AFTER_JUDGING]
+    late = [name for name in fields if not f"{name}.".startswith(tuple(f"{part}." for part in AFTER_JUDGING))]
     if late:
         begun = "asking" if study.agents else "judging"
         raise PlanError(
@@ -92,23 +99,11 @@ def _refuse_afterthoughts(folder: RunFolder, study: Study, fields: Mapping[str, 
         )
 
 
-def _asking_begun(folder: RunFolder, study: Study) -> bool:
+def asking_begun(folder: RunFolder, *, beside: Collection[str] = ()) -> bool:
+    """Whether any agent or judge of a run was asked; ``beside`` are the keys of calls that do not count."""
     if Store(folder).digest(JUDGMENTS) is not None:
         return True
     if not folder.has_ledger:
         return False
     with Ledger.open(folder.ledger, create=False) as ledger:
-        return ledger.begun(beside=probe_keys(study))
-
-
-def _undo_unfinished(folder: RunFolder) -> None:
-    """Take back an amendment that was killed between its file and the lock."""
-    if not folder.lock.is_file():
-        return
-    known = stored_lock(folder).get("amendments", [])
-    path = amendment_path(folder, len(known) + 1)
-    if path.is_file():
-        before = read_json(path, "amendment")["plan_before"]
-        if before["hash"] == stored_lock(folder)["plan_hash"]:
-            write_atomic(folder.plan, before["text"])
-        path.unlink()
+        return ledger.begun(beside=beside)

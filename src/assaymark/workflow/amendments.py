@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from assaymark.errors import LedgerError
-from assaymark.protocol import Study
-from assaymark.records import JSON, content_id
-from assaymark.workflow.folder import RunFolder, read_json
+from assaymark.plan import Frozen
+from assaymark.records import JSON, content_id, to_json
+from assaymark.workflow.folder import RunFolder, read_json, read_text, write_atomic, write_json
 
 FORMAT: Final = "assaymark amendment 1"
 _KEYS: Final = frozenset(("format", "number", "date", "reason", "fields", "plan_before", "plan_after", "previous"))
@@ -28,11 +29,16 @@ class Amendment:
     plan_after: str
     digest: str
 
+    @property
+    def of_rules(self) -> bool:
+        """Whether it brought the plan under the rules of another version."""
+        return "version" in self.fields
 
-def changed_fields(before: Study, after: Study) -> dict[str, dict[str, JSON]]:
-    """The fields in which two studies differ, by dotted name, with both values; judges are compared by name.
 
-    >>> from assaymark.protocol import JudgeSpec
+def changed_fields(before: Frozen | Mapping[str, Any], after: Frozen | Mapping[str, Any]) -> dict[str, dict[str, JSON]]:
+    """The fields in which two plans differ, by dotted name, with both values; judges are compared by name.
+
+    >>> from assaymark.protocol import JudgeSpec, Study
     >>> one = Study(name="s", seed=1, judges=(JudgeSpec(name="j", model="reference/j", family="f"),))
     >>> changed_fields(one, one.model_copy(update={"seed": 2}))
     {'seed': {'from': 1, 'to': 2}}
@@ -42,10 +48,11 @@ def changed_fields(before: Study, after: Study) -> dict[str, dict[str, JSON]]:
     return {name: {"from": old.get(name), "to": new.get(name)} for name in names}
 
 
-def _flat(study: Study) -> dict[str, JSON]:
-    """Every field of a study under its dotted name."""
-    tree: dict[str, Any] = study.model_dump(mode="json")
-    tree["judges"] = {judge["name"]: judge for judge in tree["judges"]}
+def _flat(plan: Frozen | Mapping[str, Any]) -> dict[str, JSON]:
+    """Every field of a plan under its dotted name."""
+    tree = plan.model_dump(mode="json") if isinstance(plan, Frozen) else dict(plan)
+    if "judges" in tree:
+        tree["judges"] = {judge["name"]: judge for judge in tree["judges"]}
     found: dict[str, JSON] = {}
     _spread("", tree, found)
     return found
@@ -57,6 +64,47 @@ def _spread(name: str, value: JSON, found: dict[str, JSON]) -> None:
             _spread(f"{name}.{key}" if name else key, part, found)
     else:
         found[name] = value
+
+
+def record_amendment(
+    folder: RunFolder,
+    earlier: Sequence[Amendment],
+    *,
+    now: datetime,
+    reason: str,
+    fields: Mapping[str, Mapping[str, JSON]],
+    before: str,
+    after: tuple[str, str],
+) -> tuple[str, ...]:
+    """Write down how the plan changes, before it does: from the hash ``before`` to hash and text of ``after``.
+
+    Returns
+    -------
+    tuple of str
+        The digests of all amendments, which the lock has to name.
+    """
+    raw = {
+        "format": FORMAT,
+        "number": len(earlier) + 1,
+        "date": to_json(now),
+        "reason": reason,
+        "fields": fields,
+        "plan_before": {"hash": before, "text": read_text(folder.plan, "plan")},
+        "plan_after": {"hash": after[0], "text": after[1]},
+        "previous": earlier[-1].digest if earlier else "",
+    }
+    write_json(amendment_path(folder, len(earlier) + 1), raw)
+    return (*(one.digest for one in earlier), content_id(raw))
+
+
+def undo_unfinished(folder: RunFolder, stored: Mapping[str, Any]) -> None:
+    """Take back an amendment that was killed between its file and the lock, which is ``stored``."""
+    path = amendment_path(folder, len(stored.get("amendments", ())) + 1)
+    if path.is_file():
+        before = read_json(path, "amendment")["plan_before"]
+        if before["hash"] == stored["plan_hash"]:
+            write_atomic(folder.plan, before["text"])
+        path.unlink()
 
 
 def amendment_path(folder: RunFolder, number: int) -> Path:

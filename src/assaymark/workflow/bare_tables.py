@@ -16,8 +16,9 @@ from assaymark.display import Folded, Note, Part, Result, parts_of
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.metrology.analysis import analyse
 from assaymark.metrology.arrow import score_table_of
-from assaymark.metrology.columns import Columns
+from assaymark.metrology.columns import Columns, numeric_columns
 from assaymark.metrology.counting import NotStreamableError
+from assaymark.metrology.measure_agreement import missing_measurements
 from assaymark.metrology.pooled import analyse_sums
 from assaymark.metrology.score_files import is_parquet, read_table
 from assaymark.metrology.stability import gated
@@ -29,7 +30,7 @@ from assaymark.records import AGGREGATE, DerivationKind, Measurement, Rows, Verd
 from assaymark.typography import clean
 from assaymark.workflow.claiming import tally_of, verdict_file
 from assaymark.workflow.folder import RunFolder, missing, write_atomic, write_json
-from assaymark.workflow.partitions import Computing, folder_sums
+from assaymark.workflow.partitions import Computing, folder_sums, partition_files
 from assaymark.workflow.progress import Progress, counted, silent
 from assaymark.workflow.tables import MEASUREMENTS, Store
 from assaymark.workflow.toml_text import toml_text
@@ -98,12 +99,13 @@ class MeasuredTable(Result):
         scope = f"{size.trajectories:,} trajectories of {size.agents} agents in {size.clusters} clusters"
         panel = f"{size.judges} judges of {size.families} families on {size.dimensions} dimensions"
         found = [f"{self.source}: {scope}, scored by {panel}", *self.notes]
-        if size.left_out:
-            found.append(f"{size.left_out:,} trajectories lack a usable score from some judge and are left out")
         if not self.paired:
             found.append("no column cycle: agents are compared by their means in each cluster")
         if not self.planned:
-            found.append("plan: defaults, not fixed before the scores were seen; give a study with --study")
+            found.append(
+                "plan: defaults, not fixed before the scores were seen, so that no claim is a headline; give a study "
+                "with --study"
+            )
         found += [self._agreement(), f"{len(self.measurements)} measurements"]
         for level in ("headline", "qualified"):
             found += self._claims(level)
@@ -120,7 +122,10 @@ class MeasuredTable(Result):
 
     def _claims(self, level: str) -> list[str]:
         those = [verdict for verdict in self.verdicts if verdict.publication_level == level]
-        shown = [f"{level}: {one.claim.statement}" for one in those[:_LISTED]]
+        shown = [
+            f"{level}: {one.claim.statement}{f' Say also: {one.condition}' if one.condition else ''}"
+            for one in those[:_LISTED]
+        ]
         return [*shown, f"and {len(those) - _LISTED} more {level}"] if len(those) > _LISTED else shown
 
 
@@ -129,6 +134,7 @@ def measure_table(
     study: Study | None = None,
     out: RunFolder | Path | None = None,
     *,
+    dimensions: Sequence[str] | None = None,
     computing: Computing | None = None,
     progress: Progress = silent,
 ) -> MeasuredTable:
@@ -144,6 +150,10 @@ def measure_table(
     out : RunFolder or Path, optional
         Where to write ``tables/measurements.parquet``, ``verdicts.json`` and ``plan.toml``. The sums of partitions are
         kept there too, and not made again.
+    dimensions : sequence of column names or comma list, optional
+        Which columns are dimensions. Default: those that the plan names (the keys of ``rubric.weights``, else
+        ``claims.dimensions``); without any, the one numeric column beyond the documented ones if it is called
+        ``score``, ``rating`` or ``grade``.
     computing : Computing, optional
         For a folder: where its partitions are summed. Default: here, one after the other.
     progress : Progress
@@ -161,17 +171,18 @@ def measure_table(
         The plan is about other judges, agents, dimensions or cells, or ``out`` is the folder of a locked run.
     """
     folder = RunFolder(out) if isinstance(out, Path) else out
+    named = _planned_dimensions(study) if dimensions is None else dimensions
     if folder is not None and (folder.lock.exists() or folder.has_ledger):
         raise PlanError(f"{folder.path} is the folder of a run; give a bare table a folder of its own")
     if path.is_dir():
         kept = None if folder is None else folder.path / "partitions"
-        found = _of_folder(path, study, computing or Computing(), kept, progress)
+        found = _of_folder(path, study, named, computing or Computing(), kept, progress)
     elif not path.exists():
         raise missing(path, "score table" if computing is None else "folder of partitions")
     elif computing is not None:
         raise PlanError(f"{path} is one file, which is measured here; only a folder of partitions can be spread")
     else:
-        found = _streamed(path, study, progress) if _is_large(path, study) else _in_memory(path, study, progress)
+        found = (_streamed if _is_large(path, study) else _in_memory)(path, study, named, progress)
     if folder is None:
         return found
     found = replace(found, out=folder.path)
@@ -223,22 +234,42 @@ def study_toml(study: Study) -> str:
 # --- both ways of reading ---------------------------------------------------------------------------------------------
 
 
-def _in_memory(path: Path, study: Study | None, progress: Progress, notes: tuple[str, ...] = ()) -> MeasuredTable:
+def _planned_dimensions(study: Study | None) -> tuple[str, ...] | None:
+    """The dimensions that a plan names, if it names any."""
+    if study is None:
+        return None
+    return tuple(study.rubric.weights or (name for name in study.claims.dimensions or () if name != AGGREGATE)) or None
+
+
+def _in_memory(
+    path: Path, study: Study | None, named: Sequence[str] | None, progress: Progress, notes: tuple[str, ...] = ()
+) -> MeasuredTable:
     progress("reading scores", 0, 1)
-    columns = Columns.of(read_table(path), str(path))
+    columns = Columns.of(read_table(path), str(path), named)
     progress("reading scores", 1, 1)
+    notes = (*notes, *_unused(columns.unused))
     if study is not None and study.records.agents is not None:
         columns = _of_agents(columns, study.records.agents, path)
     present = columns.names.get("derivation", ("honest",))
     honest = score_table_of(columns, weights=None if study is None else study.rubric.weights)
     plan = default_study(honest, derivations=present) if study is None else study
     _require_fit(path, plan, honest, honest.names, honest.agents)
+    if lacking := sorted(set(plan.claims.covariates) - {"log2"}):
+        raise PlanError(
+            f"{path}: a table of scores has no texts to count in (claims.length names {', '.join(lacking)})"
+        )
     if absent := sorted(set(plan.cells_judged) - set(present)):
         raise PlanError(f"{path}: the plan names cells that the table lacks ({', '.join(absent)})")
     if ignored := sorted(set(present) - set(plan.records.derivations)):
         notes = (*notes, f"rows that the plan does not name are left out: {', '.join(ignored)}")
+    whole, left_out = honest, honest.excess(per_judge=plan.missing.per_judge, per_agent=plan.missing.per_agent)
+    if left_out:
+        columns, notes = _without(columns, left_out, plan, path), (*notes, *_left_out(left_out))
+        honest = score_table_of(columns, weights=None if study is None else study.rubric.weights)
+    if honest.left_out:
+        notes = (*notes, f"{_lacking(len(honest.left_out))}: agreement is measured without them")
     found = analyse(honest, plan, rng=np.random.default_rng([plan.seed, 1]), progress=counted(progress))
-    found = (*found, *_controls(columns, honest, plan))
+    found = (*found, *_controls(columns, honest, plan), *missing_measurements(whole, left_out))
     size = TableSize(
         honest.n,
         len(honest.left_out),
@@ -251,34 +282,50 @@ def _in_memory(path: Path, study: Study | None, progress: Progress, notes: tuple
     return _decided(path, size, plan, study is not None, "cycle" in columns.codes, found, honest.digest, notes)
 
 
-def _streamed(path: Path, study: Study | None, progress: Progress) -> MeasuredTable:
+def _streamed(path: Path, study: Study | None, named: Sequence[str] | None, progress: Progress) -> MeasuredTable:
     weights = None if study is None else study.rubric.weights
     try:
         with tempfile.TemporaryDirectory(prefix="assaymark-") as scratch:
-            sums = score_sums(path, weights=weights, scratch=Path(scratch), progress=progress)
+            sums = score_sums(path, weights=weights, dimensions=named, scratch=Path(scratch), progress=progress)
     except NotStreamableError as reason:
-        return _in_memory(path, study, progress, (f"read whole into memory, because {reason}",))
-    return _of_sums(path, sums, study, progress)
+        return _in_memory(path, study, named, progress, (f"read whole into memory, because {reason}",))
+    return _of_sums(path, sums, study, progress, path)
 
 
 def _of_folder(
-    folder: Path, study: Study | None, computing: Computing, kept: Path | None, progress: Progress
+    folder: Path,
+    study: Study | None,
+    named: Sequence[str] | None,
+    computing: Computing,
+    kept: Path | None,
+    progress: Progress,
 ) -> MeasuredTable:
     if study is not None and _needs_rows(study):
         raise PlanError(
             f"{folder}: records.agents and [contamination] need the rows of a table; measure it as one file"
         )
     weights = None if study is None else study.rubric.weights
-    return _of_sums(folder, folder_sums(folder, weights, computing, kept, progress), study, progress)
+    sums = folder_sums(folder, weights, computing, kept, progress, named)
+    # All partitions have the same columns, or there would be no sums.
+    return _of_sums(folder, sums, study, progress, partition_files(folder)[0])
 
 
-def _of_sums(path: Path, sums: ScoreSums, study: Study | None, progress: Progress) -> MeasuredTable:
+def _of_sums(path: Path, sums: ScoreSums, study: Study | None, progress: Progress, file: Path) -> MeasuredTable:
     layout = sums.layout
     plan = default_study(layout) if study is None else study
     _require_fit(path, plan, layout, (AGGREGATE, *layout.dimensions), sums.agents)
     if plan.cells_judged:
         raise PlanError(f"{path}: the plan names cells that the table lacks ({', '.join(plan.cells_judged)})")
+    notes = _unused([name for name in numeric_columns(pq.read_schema(file)) if name not in layout.dimensions])
+    if sums.left_out:
+        why = "partitions are only summed, while one file is read whole"
+        notes = (*notes, f"left out of every number: {_lacking(sums.left_out)}, and {why}")
+    if excess := sums.excess(per_judge=plan.missing.per_judge, per_agent=plan.missing.per_agent):
+        said = "; ".join(f"{judge}: {why}" for judge, why in excess.items())
+        instead = "take these judges out, or measure the table as one file"
+        raise PlanError(f"{path}: too many replies are missing ({said}); {instead}")
     found = analyse_sums(sums, plan, rng=np.random.default_rng([plan.seed, 1]), progress=counted(progress))
+    found = (*found, *missing_measurements(sums, {}))
     size = TableSize(
         sums.n,
         sums.left_out,
@@ -288,7 +335,16 @@ def _of_sums(path: Path, sums: ScoreSums, study: Study | None, progress: Progres
         len(set(layout.families)),
         len(layout.dimensions),
     )
-    return _decided(path, size, plan, study is not None, layout.paired, found, sums.digest, ())
+    return _decided(path, size, plan, study is not None, layout.paired, found, sums.digest, notes)
+
+
+def _lacking(count: int) -> str:
+    return f"{count:,} {'trajectory lacks' if count == 1 else 'trajectories lack'} a usable score from some judge"
+
+
+def _unused(columns: Sequence[str]) -> tuple[str, ...]:
+    """What is said of numeric columns that nobody named a dimension."""
+    return (f"numeric columns that are not used: {', '.join(columns)}",) if columns else ()
 
 
 def _is_large(path: Path, study: Study | None) -> bool:
@@ -317,7 +373,7 @@ def _decided(
 ) -> MeasuredTable:
     measurements = tuple(found) if paired else tuple(map(_without_cycles, found))
     fingerprint = plan_hash(plan, {}, {"scores": digest})
-    verdicts = decide_claims(measurements, plan, fingerprint)
+    verdicts = decide_claims(measurements, plan, fingerprint, preregistered=planned)
     return MeasuredTable(str(path), size, plan, fingerprint, planned, paired, measurements, verdicts, notes)
 
 
@@ -376,6 +432,18 @@ def _cells(columns: Columns, study: Study) -> list[Cell]:
 # --- plan and table ---------------------------------------------------------------------------------------------------
 
 
+def _without(columns: Columns, left_out: Mapping[str, str], plan: Study, path: Path) -> Columns:
+    """The rows of the judges that answered often enough."""
+    if plan.missing.on_excess == "stop" or len(left_out) == len(columns.names["judge"]):
+        raise PlanError(f"{path}: {'; '.join(f'{judge}: {why}' for judge, why in left_out.items())}")
+    kept = np.array([name not in left_out for name in columns.names["judge"]])
+    return columns.only(kept[columns.codes["judge"]])
+
+
+def _left_out(left_out: Mapping[str, str]) -> list[str]:
+    return [f"judge {judge} is left out: {why}" for judge, why in left_out.items()]
+
+
 def _of_agents(columns: Columns, agents: Sequence[str], path: Path) -> Columns:
     """The rows of the agents that the plan is about."""
     known = columns.names["agent"]
@@ -417,5 +485,7 @@ def _write(folder: RunFolder, found: MeasuredTable) -> None:
     study = found.study
     write_atomic(folder.plan, study_toml(study))
     Store(folder).write(MEASUREMENTS, found.measurements, {"plan": found.plan_hash})
-    file = verdict_file(study, found.plan_hash, found.verdicts, found.measurements, reference=False)
+    file = verdict_file(
+        study, found.plan_hash, found.verdicts, found.measurements, reference=False, preregistered=found.planned
+    )
     write_json(folder.verdicts, file)

@@ -16,7 +16,7 @@ from assaymark.workflow.bench_episodes import rules_of
 from assaymark.workflow.bench_plan import LockedBench, fingerprint, open_data
 from assaymark.workflow.bench_questions import planned_questions
 from assaymark.workflow.costs import Forecast, Stage, forecast
-from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.folder import RunFolder, require_version_2
 
 
 def expected(folder: RunFolder, text: str, source: str, questions: bool, prices: Prices) -> Forecast:
@@ -27,6 +27,7 @@ def expected(folder: RunFolder, text: str, source: str, questions: bool, prices:
     InputError
         The plan or its market is wrong.
     """
+    require_version_2(folder)
     plan = parse_plan(text, source=source)
     data = open_data(plan)
     locked = LockedBench(plan, fingerprint(plan, data), "", data)

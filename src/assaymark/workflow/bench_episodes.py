@@ -23,7 +23,7 @@ from assaymark.workflow.bench_plan import LockedBench
 from assaymark.workflow.bench_traces import Notes
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress, Within, silent
-from assaymark.workflow.sharing import hold_plan
+from assaymark.workflow.sharing import hold_ledger
 
 ANSWER_KEY: Final = "reference/portbench-answer-key"
 """What stands where the model's name would, in episodes that are answered with what was true."""
@@ -80,7 +80,7 @@ def run_episodes(
     engine = locked.plan.engine.model_copy(update={"batch": False})  # a stage needs the reply to the one before
     total, done = pipeline_calls(locked), 0
     with Ledger.open(folder.ledger) as ledger:
-        hold_plan(ledger, locked.plan_hash)
+        hold_ledger(ledger, locked)
         while wave := _wave(pairs):
             told = Within(progress, partial(_tell, progress, done, total))
             replies = _asked(ledger, folder, wave, models, engine, told)

@@ -98,7 +98,7 @@ def _lines(wanted: Wanted) -> list[str]:
     if wrong := [one for one in (*models, *wanted.judges) if not re.fullmatch(r"[a-z0-9_.-]+/.+", one)]:
         raise InputError("--model", [Problem(one, "a model is named provider/name") for one in wrong])
     lines = [
-        'version = "1"',
+        'version = "2"',
         *_given(convention=wanted.convention, seed=wanted.seed),
         *_table(
             "market",

@@ -1,4 +1,4 @@
-"""The measurements of the pipeline: levels and differences on leaderboards, stages, falls, ratios, adaptation."""
+"""The measurements of the pipeline: levels and differences on leaderboards, stages, drawdowns, ratios, adaptation."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from assaymark.benchmark.profiles import adaptation_score, profile_named
 from assaymark.benchmark.stages import STAGES, DateResult, EpisodeResult
 from assaymark.benchmark.windows import Window
 from assaymark.claims.benchmark import DRAWDOWN, SHARPE_CONTRAST
-from assaymark.claims.boards import CONTRAST, LEVEL
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology.block_bootstrap import Ratio, sharpe_ratios
 from assaymark.metrology.checks import Floats
-from assaymark.metrology.paired import ScoredItems, contrast_measurements, level_measurements
+from assaymark.metrology.order_tests import OrderPlan
+from assaymark.metrology.paired import ScoredItems, board_measurements, level_measurements
 from assaymark.portfolio import max_drawdown, performance
 from assaymark.records import Measurement
 from assaymark.report.portbench.inputs import ALL
@@ -34,13 +34,13 @@ ONE_HISTORY: Final = "from one history, so without an interval"
 
 
 def pipeline_measurements(
-    locked: LockedBench, episodes: Sequence[Episode], baselines: Sequence[BaselineResult]
+    locked: LockedBench, episodes: Sequence[Episode], baselines: Sequence[BaselineResult], *, families: int = 1
 ) -> list[Measurement]:
-    """Every measurement of the pipeline of a run."""
+    """Every measurement of the pipeline of a run; ``families`` of tests share the plan's error rate."""
     rng = np.random.default_rng([locked.plan.seed, 1])
     specs = {one.name: one for one in locked.data.specs}
     return [
-        *_boards(locked, episodes),
+        *_boards(locked, episodes, families),
         *_stage_means(locked, [one.result for one in episodes]),
         *_alignment(locked, episodes),
         *_falls(episodes, specs),
@@ -73,15 +73,23 @@ def ceps_items(episodes: Sequence[Episode], *, other: bool = False) -> ScoredIte
     return ScoredItems(models, np.array([rows[name] for name in models]), tuple(clusters), tuple(parts))
 
 
-def _boards(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Measurement]:
-    level = locked.plan.level
-    for name in boards_of(locked):
-        mine = [one for one in episodes if name in (ALL, one.result.profile)]
-        items = ceps_items(mine)
-        labels = {"board": name}
-        yield from level_measurements(LEVEL, items, labels, level=level)
-        other = ceps_items(mine, other=True).values
-        yield from contrast_measurements(CONTRAST, items, labels, level=level, other=other)
+def _boards(locked: LockedBench, episodes: Sequence[Episode], families: int) -> Iterator[Measurement]:
+    mine = {name: [one for one in episodes if name in (ALL, one.result.profile)] for name in boards_of(locked)}
+    boards, others = ({name: ceps_items(some, other=other) for name, some in mine.items()} for other in (False, True))
+    yield from family_measurements(locked, boards, others, families)
+
+
+def family_measurements(
+    locked: LockedBench, boards: Mapping[str, ScoredItems], others: Mapping[str, ScoredItems], families: int
+) -> Iterator[Measurement]:
+    """Levels and differences on the boards of one of several families that share the plan's error rate.
+
+    Dates of windows and days of questions do not follow each other in time unless the plan says that they do.
+    """
+    rules = locked.plan.inference
+    shared = rules.model_copy(update={"alpha": rules.alpha / families})
+    plan = OrderPlan(shared, level=locked.plan.level, span=1.0, unit="", cycle="item")
+    yield from board_measurements(boards, plan, others=others, order=rules.cluster_order or "exchangeable")
 
 
 def boards_of(locked: LockedBench) -> tuple[str, ...]:
@@ -162,7 +170,7 @@ def _alignment(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Mea
 
 
 def _falls(episodes: Sequence[Episode], specs: Mapping[str, Window]) -> Iterator[Measurement]:
-    """The deepest fall of every history, by both conventions, and the stress score of each profile."""
+    """The maximum drawdown of every history, by both conventions, and the stress score of each profile."""
     wanted = list(STRESS_SCENARIOS)
     scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for one in episodes:
@@ -175,7 +183,7 @@ def _falls(episodes: Sequence[Episode], specs: Mapping[str, Window]) -> Iterator
             value=depth,
             n=result.nav.size,
             n_of="days",
-            method=f"deepest fall below an earlier high, {ONE_HISTORY}",
+            method=f"maximum drawdown, {ONE_HISTORY}",
             detail={"tolerance": tolerance, "stress": stress, "other": _depth(one.other.nav), "wanted": wanted},
         )
         if stress:
@@ -187,7 +195,7 @@ def _falls(episodes: Sequence[Episode], specs: Mapping[str, Window]) -> Iterator
             value=float(np.mean(found)),
             n=len(found),
             n_of="windows",
-            method=f"mean of 1 - fall / tolerance, at least 0, {ONE_HISTORY}",
+            method=f"mean of 1 - drawdown / tolerance, at least 0, {ONE_HISTORY}",
         )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from assaymark import __version__
 from assaymark.benchmark.market_window import MarketWindow
@@ -16,12 +16,13 @@ from assaymark.benchmark.questions.render import template_digest as question_dig
 from assaymark.benchmark.stage_prompts import stage_texts
 from assaymark.benchmark.universe import Universe, choose_universe
 from assaymark.benchmark.windows import Window, window_named, windows_of
-from assaymark.errors import LedgerError, PlanError
+from assaymark.errors import PlanError
 from assaymark.market import History, open_history, synthetic_history
-from assaymark.records import content_id, sha256_text, to_json
-from assaymark.workflow.folder import RunFolder, new_folder, read_json, read_text, write_atomic, write_json
+from assaymark.records import JSON, content_id, sha256_text, to_json
+from assaymark.workflow.amendments import Amendment, read_amendments
+from assaymark.workflow.folder import RunFolder, new_folder, read_lock, read_text, write_atomic, write_json
 
-FORMAT: Final = "assaymark benchmark lock 1"
+FORMAT: Final = "assaymark benchmark lock 2"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,20 +42,22 @@ class BenchData:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LockedBench:
-    """A locked plan with its data."""
+    """A locked plan with its data.
+
+    ``preregistered`` is false where the rules of version 2 came after models had been asked.
+    """
 
     plan: BenchPlan
     plan_hash: str
     locked_at: str
     data: BenchData
+    amendments: tuple[Amendment, ...] = ()
+    preregistered: bool = True
 
 
 def is_benchmark(folder: RunFolder) -> bool:
     """Whether a benchmark is locked in a run folder."""
-    if not folder.lock.is_file():
-        return False
-    stored = read_json(folder.lock, "lock")
-    return isinstance(stored, dict) and stored.get("format") == FORMAT
+    return folder.lock.is_file() and read_lock(folder).get("format") == FORMAT
 
 
 def lock_bench(folder: RunFolder, text: str, source: str, *, now: datetime) -> LockedBench:
@@ -67,21 +70,29 @@ def lock_bench(folder: RunFolder, text: str, source: str, *, now: datetime) -> L
     PlanError
         Another plan, or a study, is locked here.
     """
+    if folder.lock.is_file():
+        _stored(folder)
     plan = parse_plan(text, source=source)
     if folder.lock.is_file():
         return _same(folder, plan, source)
     data = open_data(plan)
     with new_folder(folder.path):
         write_atomic(folder.plan, text)
-        lock = {
-            "format": FORMAT,
-            "software": f"assaymark {__version__}",
-            "plan_hash": fingerprint(plan, data),
-            "locked_at": to_json(now),
-            "inputs": inputs_of(data),
-        }
-        write_json(folder.lock, lock)
+        write_json(folder.lock, bench_lock(fingerprint(plan, data), to_json(now), inputs_of(data)))
     return open_bench(folder)
+
+
+def bench_lock(made: str, locked_at: JSON, inputs: Mapping[str, str]) -> dict[str, Any]:
+    """The lock of a benchmark."""
+    return {
+        "format": FORMAT,
+        "software": f"assaymark {__version__}",
+        "plan_hash": made,
+        "locked_at": locked_at,
+        "inputs": dict(inputs),
+        "amendments": [],
+        "preregistered": True,
+    }
 
 
 def open_bench(folder: RunFolder, data: BenchData | None = None) -> LockedBench:
@@ -106,7 +117,8 @@ def open_bench(folder: RunFolder, data: BenchData | None = None) -> LockedBench:
             f"{str(stored.get('plan_hash'))[:12]}...), or the prompts of this version differ; restore the plan, or use "
             "a new run folder"
         )
-    return LockedBench(plan, made, str(stored["locked_at"]), found)
+    amendments = read_amendments(folder, stored.get("amendments", ()))
+    return LockedBench(plan, made, str(stored["locked_at"]), found, amendments, bool(stored.get("preregistered", True)))
 
 
 def open_data(plan: BenchPlan) -> BenchData:
@@ -136,8 +148,12 @@ def _windows(market: BenchMarket, specs: Sequence[Window], plan: BenchPlan) -> t
 
 def fingerprint(plan: BenchPlan, data: BenchData) -> str:
     """The plan hash: the plan, every text that makes a prompt, and the data."""
-    texts = {name: sha256_text(text) for name, text in stage_texts().items()} | {"questions": question_digest()}
-    return bench_hash(plan, texts, inputs_of(data))
+    return bench_hash(plan, texts_of_stages(), inputs_of(data))
+
+
+def texts_of_stages() -> dict[str, str]:
+    """The digest of every text that makes a prompt."""
+    return {name: sha256_text(text) for name, text in stage_texts().items()} | {"questions": question_digest()}
 
 
 def inputs_of(data: BenchData) -> dict[str, str]:
@@ -145,19 +161,16 @@ def inputs_of(data: BenchData) -> dict[str, str]:
     return {"market": data.history.snapshot, "instruments": content_id({"ids": list(data.universe.ids)})}
 
 
-def _stored(folder: RunFolder) -> dict[str, object]:
+def _stored(folder: RunFolder) -> dict[str, Any]:
     if not folder.lock.is_file():
         raise PlanError(f"{folder.path} holds no benchmark; run: assaymark bench qa or assaymark bench pipeline")
-    stored = read_json(folder.lock, "lock")
-    if not isinstance(stored, dict):
-        raise LedgerError(f"{folder.lock} is damaged")
+    stored = read_lock(folder)
     if stored.get("format") != FORMAT:
         raise PlanError(f"{folder.path} holds a study, not a benchmark; use another --out")
     return stored
 
 
 def _same(folder: RunFolder, plan: BenchPlan, source: str) -> LockedBench:
-    _stored(folder)
     data = open_data(plan)
     made = fingerprint(plan, data)
     locked = open_bench(folder, data if _same_market(folder, plan) else None)

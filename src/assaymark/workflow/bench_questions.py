@@ -20,22 +20,21 @@ from assaymark.benchmark.questions.score import QAScore, score_answer
 from assaymark.benchmark.questions.tabulate import FORMULA, JUDGMENT, Cell, QATable, Scored, tabulate
 from assaymark.benchmark.stages import CONVENTIONS
 from assaymark.claims.benchmark import DISSOCIATION
-from assaymark.claims.boards import CONTRAST, LEVEL
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, Text
 from assaymark.engine.models import is_outside
 from assaymark.errors import InputError, Problem
-from assaymark.metrology.paired import ScoredItems, contrast_measurements, level_measurements, rank_agreement
+from assaymark.metrology.paired import ScoredItems, rank_agreement
 from assaymark.protocol import AgentSpec
 from assaymark.records import Measurement, Score, sha256_text
 from assaymark.report.portbench import AskedQuestion, QuestionTrace
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
 from assaymark.workflow.asking import require_all, run_all
 from assaymark.workflow.bench_episodes import Episode
-from assaymark.workflow.bench_measures import boards_of, ceps_items
+from assaymark.workflow.bench_measures import boards_of, ceps_items, family_measurements
 from assaymark.workflow.bench_plan import LockedBench
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.sharing import hold_plan
+from assaymark.workflow.sharing import hold_ledger
 
 FILE: Final = "questions.jsonl"
 """In the run folder: the questions that were asked."""
@@ -117,7 +116,7 @@ def ask_questions(
     write_questions(folder.path / FILE, list({one.question.id: one.question for one in asked}.values()))
     calls = list({one.call.key: one.call for one in asked}.values())
     with Ledger.open(folder.ledger) as ledger:
-        hold_plan(ledger, locked.plan_hash)
+        hold_ledger(ledger, locked)
         ledger.plan(calls)
         summary = run_all(ledger, calls, models, locked.plan.engine, what=QUESTIONS, progress=progress)
         require_all(summary, "the questions", folder)
@@ -214,15 +213,15 @@ def question_items(answers: Sequence[Answered], condition: Condition, *, other: 
     )
 
 
-def question_measurements(locked: LockedBench, answers: Sequence[Answered]) -> list[Measurement]:
-    """The leaderboard of questions, and means by template, kind and regime under each condition."""
-    level, found = locked.plan.level, list[Measurement]()
+def question_measurements(locked: LockedBench, answers: Sequence[Answered], *, families: int = 1) -> list[Measurement]:
+    """The leaderboard of questions, and means by template, kind and regime under each condition.
+
+    ``families`` of tests share the plan's error rate.
+    """
+    level = locked.plan.level
     first = locked.plan.questions.conditions[0]
-    items = question_items(answers, first)
-    labels = {"board": QUESTIONS}
-    found += level_measurements(LEVEL, items, labels, level=level)
-    other = question_items(answers, first, other=True).values
-    found += contrast_measurements(CONTRAST, items, labels, level=level, other=other)
+    boards, others = ({QUESTIONS: question_items(answers, first, other=other)} for other in (False, True))
+    found = [*family_measurements(locked, boards, others, families)]
     for at, answered in enumerate(answers):
         rng = np.random.default_rng([locked.plan.seed, 3, at])
         rows = [Scored(one.question, one.condition, one.scored) for one in answered.items]

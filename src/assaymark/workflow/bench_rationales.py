@@ -11,13 +11,13 @@ from typing import Final
 import numpy as np
 
 from assaymark.benchmark.panel import Known
+from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.stage_replies import rationale_of
 from assaymark.benchmark.stages import DateResult
 from assaymark.encoding import content_id
 from assaymark.engine import Ledger, Model, Reply
 from assaymark.errors import InputError, Problem
-from assaymark.protocol import JudgeSpec
 from assaymark.records import (
     Action,
     Agent,
@@ -36,7 +36,7 @@ from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.importing import store_records
 from assaymark.workflow.locking import lock
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.toml_text import toml_value
+from assaymark.workflow.toml_text import toml_text
 from assaymark.workflow.verbs import finish
 
 FOLDER: Final = "rationales"
@@ -80,34 +80,27 @@ def grade_rationales(
         raise InputError("--judge", [Problem("", "no reply holds a rationale that could be graded")])
     within.path.mkdir(parents=True, exist_ok=True)
     store_records(within, decisions, contexts, [])
-    lock(within, study_text(locked), f"judges of {locked.plan.name}", now=now, models=models, progress=progress)
+    lock(within, study_text(locked.plan), f"judges of {locked.plan.name}", now=now, models=models, progress=progress)
     finish(within, models, progress=progress)
     return within
 
 
-def study_text(locked: LockedBench) -> str:
-    """The study that grades the rationales, as TOML: the benchmark's judges, rubric and engine.
+def study_text(plan: BenchPlan) -> str:
+    """The study that grades the rationales, as TOML: the benchmark's judges, rubric and rules for orders.
 
-    A date with all of its profiles is one cluster.
+    A date with all of its profiles is one cluster. Grades are wanted too where so few dates can order nobody.
     """
-    plan = locked.plan
-    lines = [
-        'version = "1"',
-        f'name = "{plan.name}-rationales"',
-        f"title = {toml_value(f'Rationales of {plan.title or plan.name}')}",
-        f"seed = {plan.seed}",
-        "",
-        "[rubric]",
-        f'name = "{plan.rubric}"',
-    ]
-    for judge in plan.judges:
-        lines += ["", "[[judges]]", *_judge(judge)]
-    return "\n".join(lines) + "\n"
-
-
-def _judge(judge: JudgeSpec) -> list[str]:
-    given = judge.model_dump(mode="json", exclude_defaults=True)
-    return [f"{name} = {toml_value(value)}" for name, value in given.items()]
+    given = plan.model_dump(mode="json", include={"judges", "claims", "missing"}, exclude_defaults=True)
+    inference = plan.inference.model_dump(mode="json", exclude_defaults=True)
+    head = {
+        "version": "2",
+        "name": f"{plan.name}-rationales",
+        "title": f"Rationales of {plan.title or plan.name}",
+        "seed": plan.seed,
+        "rubric": {"name": plan.rubric},
+        "inference": {**inference, "allow_hopeless": True},
+    }
+    return toml_text(head | given)
 
 
 # --- records --------------------------------------------------------------------------------------------------------

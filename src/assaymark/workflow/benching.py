@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from assaymark import __version__
 from assaymark.benchmark.baselines import BaselineResult, run_baselines
 from assaymark.benchmark.plan import BenchPlan, parse_plan
 from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.reference.words import words_of
 from assaymark.claims.benchmark import BenchRules, BenchVerdicts, decide_benchmark
-from assaymark.claims.boards import Board, Standing
+from assaymark.claims.boards import Board, Leaderboard
 from assaymark.display import Note, Part, Result
 from assaymark.engine import Model
 from assaymark.engine.models import check_ready, is_outside
@@ -49,7 +48,7 @@ from assaymark.workflow.bench_rationales import FOLDER as PANEL
 from assaymark.workflow.bench_rationales import grade_rationales
 from assaymark.workflow.bench_scores import pipeline_scores
 from assaymark.workflow.bench_traces import episode_trace
-from assaymark.workflow.claiming import FORMAT, Panel, VerdictFile, tally_of
+from assaymark.workflow.claiming import Panel, decided_file, tally_of
 from assaymark.workflow.folder import RunFolder, replace_files, write_json
 from assaymark.workflow.model_problems import unknown_model
 from assaymark.workflow.progress import Progress, silent
@@ -184,7 +183,7 @@ def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[Ben
     """Measure, decide, and write tables and verdicts."""
     measurements = _measured(locked, parts)
     boards = _boards(locked, parts)
-    rules = BenchRules(alpha=1.0 - locked.plan.level, agreed=locked.plan.agreed)
+    rules = BenchRules(locked.plan.inference, locked.plan.agreed, locked.preregistered)
     decided = decide_benchmark(measurements, boards, rules, locked.plan_hash)
     _write(folder, locked, parts, measurements, decided)
     return _view(folder, locked, parts, measurements, decided), decided
@@ -192,11 +191,14 @@ def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[Ben
 
 def _measured(locked: LockedBench, parts: _Parts) -> list[Measurement]:
     found: list[Measurement] = []
+    piped = parts.episodes is not None
+    # Comparisons of Sharpe ratios are a family of their own, as far as there is a calm window.
+    families = piped + (parts.answers is not None) + (piped and any(one.kind == "normal" for one in locked.data.specs))
     if parts.episodes is not None:
-        found += pipeline_measurements(locked, parts.episodes, parts.baselines)
+        found += pipeline_measurements(locked, parts.episodes, parts.baselines, families=families)
         found += ceiling_measurements(locked, true_episodes(locked))
     if parts.answers is not None:
-        found += question_measurements(locked, parts.answers)
+        found += question_measurements(locked, parts.answers, families=families)
     if parts.episodes is not None and parts.answers is not None:
         found += rank_measurements(locked, parts.episodes, parts.answers)
     return found
@@ -210,7 +212,7 @@ def _boards(locked: LockedBench, parts: _Parts) -> list[Board]:
     if parts.episodes is not None:
         for name in boards_of(locked):
             words = f"CEPS over all profiles {where}" if name == ALL else f"CEPS under the {name} profile {where}"
-            boards.append(Board(name, words, ALL if name == ALL else "profiles"))
+            boards.append(Board(name, words, "pipeline"))
     if parts.answers is not None:
         boards.append(Board(QUESTIONS, "the questions with full information", QUESTIONS))
     return boards
@@ -231,18 +233,17 @@ def _write(
     store.write(SCORES, scores, basis)
     store.write(MEASUREMENTS, measurements, basis)
     store.write(VERDICTS, decided.verdicts, basis)
-    used = {name for verdict in decided.verdicts for name in verdict.measurements}
-    file = VerdictFile(
-        format=FORMAT,
-        software=f"assaymark {__version__}",
+    file = decided_file(
+        decided.verdicts,
+        measurements,
+        [one.name for one in locked.plan.models],
         study=locked.plan.name,
         title=locked.plan.title,
         plan_hash=locked.plan_hash,
         rubric="none",
         panel=Panel(judges={}, reference=any(one.model.startswith("reference/") for one in locked.plan.models)),
-        tally=tally_of(decided.verdicts),
-        verdicts=decided.verdicts,
-        measurements={item.id: item for item in measurements if item.id in used},
+        amendments=locked.amendments,
+        preregistered=locked.preregistered,
     )
     write_json(folder.verdicts, file)
 
@@ -250,10 +251,13 @@ def _write(
 def _lines(parts: _Parts, decided: BenchVerdicts, level: float) -> list[str]:
     """What the terminal says: what may be said, and where the rest is."""
     tally = tally_of(decided.verdicts)
+    pairs = ("above", "within")
     said = [
-        one for one in decided.verdicts if one.publication_level != "no-claim" and not one.claim.id.startswith("above")
+        one for one in decided.verdicts if one.publication_level != "no-claim" and not one.claim.id.startswith(pairs)
     ]
-    lines = [line for standing in decided.standings for line in _board_lines(standing, level)]
+    overall = {one.board.family: one for one in reversed(decided.leaderboards)}.values()
+    shown = [one for one in decided.leaderboards if len(one.models) == 1 or one in overall]
+    lines = [line for board in shown for line in _board_lines(board, level)]
     lines.append("claims: " + ", ".join(f"{count} {level}" for level, count in tally.items()))
     lines += [f"{one.publication_level}: {one.claim.statement}" for one in said[:12]]
     if len(said) > 12:
@@ -265,16 +269,15 @@ def _lines(parts: _Parts, decided: BenchVerdicts, level: float) -> list[str]:
     return lines
 
 
-def _board_lines(standing: Standing, level: float) -> Iterator[str]:
-    """The scores of a leaderboard as intervals, in its groups: a point would put models of one class into an order."""
-    if standing.board.name not in (ALL, QUESTIONS) and len(standing.models) > 1:
-        return
-    yield f"{standing.board.words[:1].upper()}{standing.board.words[1:]}, {level:.0%} intervals:"
-    for name in (name for group in standing.groups for name in group):
-        item = standing.levels[name]
-        ends = "single value" if item.low is None or item.high is None else f"{item.low:.2f} to {item.high:.2f}"
-        point = f"{item.value:.2f} ({ends})" if len(standing.models) == 1 else ends
-        yield f"  {name:<20} {point}"
+def _board_lines(board: Leaderboard, level: float) -> Iterator[str]:
+    """Possible ranks and intervals of scores, tier by tier: a point would rank models that cannot be ranked."""
+    models = len(board.models)
+    yield f"{board.board.words[:1].upper()}{board.board.words[1:]}, {level:.0%} intervals:"
+    for name in (name for tier in board.tiers for name in tier):
+        item, (first, last) = board.levels[name], board.ranks[name]
+        ends = "no interval" if item.low is None or item.high is None else f"{item.low:.2f} to {item.high:.2f}"
+        rank = f"{first if first == last else f'{first}-{last}'} of {models}"
+        yield f"  {name:<20} {f'{item.value:.2f} ({ends})' if models == 1 else f'{ends}   rank {rank}'}"
 
 
 # --- what the pages show --------------------------------------------------------------------------------------------
@@ -316,7 +319,7 @@ def _view(
             )
             for one in data.windows
         ),
-        standings=decided.standings,
+        leaderboards=decided.leaderboards,
         verdicts=decided.verdicts,
         measurements=tuple(measurements),
         paths=tuple(_paths(episodes, parts.baselines)),

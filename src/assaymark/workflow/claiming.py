@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from assaymark import __version__
-from assaymark.claims import certificate_name, certificates, decide_claims, index
+from assaymark.claims import certificate_name, certificates, decide_claims, index, summary_of
 from assaymark.display import MARKS, Folded, Heading, Note, Part, Result, Said, parts_of
 from assaymark.errors import LedgerError, PlanError
 from assaymark.metrology import contested
 from assaymark.protocol import Study
-from assaymark.records import JSON, Measurement, Rows, Verdict
+from assaymark.records import JSON, Level, Measurement, Rows, Verdict
 from assaymark.typography import clean, prose
 from assaymark.workflow.amendments import Amendment
 from assaymark.workflow.folder import RunFolder, json_text, replace_files, write_json
@@ -21,7 +21,7 @@ from assaymark.workflow.locking import Locked, open_locked
 from assaymark.workflow.probing import probe_basis
 from assaymark.workflow.tables import JUDGMENTS, MEASUREMENTS, PROBE, VERDICTS, Store
 
-FORMAT: Final = "assaymark verdicts 1"
+FORMAT: Final = "assaymark verdicts 2"
 _SAID: Final = 8
 
 
@@ -33,9 +33,25 @@ class Panel:
     reference: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceLine:
+    """One row of a season's table: the ranks that an agent can have, whether its total is shown, and why."""
+
+    agent: str
+    first: int | None
+    last: int | None
+    shown: bool
+    level: Level
+    why: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class VerdictFile(Result):
     """``verdicts.json``: the verdicts of one run and the measurements they rest on.
+
+    ``tiers``, ``ranks``, ``top_set`` and ``within_margin`` follow from the verdicts, by scale. ``missing`` has the
+    share of each judge's replies that did not come or could not be read, and of each agent's. Only seasons have
+    ``places`` and ``judged_to``, the last day that a judge was shown; their ``rubric`` is the scoring plan.
 
     It holds no time and no random name: the same records, plan and replies make the same bytes.
     """
@@ -48,13 +64,22 @@ class VerdictFile(Result):
     rubric: str
     panel: Panel
     amendments: tuple[Mapping[str, JSON], ...] = ()
+    preregistered: bool = True
     tally: Mapping[str, int]
+    tiers: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    ranks: Mapping[str, Mapping[str, tuple[int, int]]] = field(default_factory=dict)
+    top_set: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    within_margin: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+    missing: Mapping[str, float] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
+    judged_to: str = ""
+    places: tuple[PlaceLine, ...] = ()
     verdicts: tuple[Verdict, ...]
     measurements: Mapping[str, Measurement] = field(default_factory=dict)
 
     def _parts(self) -> Iterator[Part]:
-        """What may be said; what is withheld behind a line, named without its direction."""
-        yield Heading(f"{clean(self.title or self.study, 120)}: what may be said")
+        """The supported claims; what is not supported behind a line, named without its direction."""
+        yield Heading(f"{clean(self.title or self.study, 120)}: supported claims")
         yield Note(" · ".join(f"{MARKS[level]} {count} {level}" for level, count in self.tally.items()))
         for level in ("headline", "qualified"):
             found = [one for one in self.verdicts if one.publication_level == level]
@@ -65,7 +90,7 @@ class VerdictFile(Result):
         kept = (one for one in self.verdicts if one.publication_level == "no-claim")
         # By what is shown: the ids, and so the order of the file, have the higher of a pair first.
         if withheld := Rows(sorted(kept, key=lambda one: (one.claim.dimension, one.said))):
-            yield Folded(f"{len(withheld)} not to be said from this evidence", parts_of(withheld))
+            yield Folded(f"{len(withheld)} not supported by this evidence", parts_of(withheld))
 
 
 def claim(folder: RunFolder) -> VerdictFile:
@@ -82,12 +107,20 @@ def claim(folder: RunFolder) -> VerdictFile:
     store = Store(folder)
     measurements = store.read(MEASUREMENTS)
     _require_probe(folder, locked, store, measurements)
-    verdicts = decide_claims(measurements, locked.study, locked.plan_hash, amended=locked.amended)
+    verdicts = decide_claims(
+        measurements, locked.study, locked.plan_hash, amended=locked.amended, preregistered=locked.preregistered
+    )
     if foreign := {verdict.plan_hash for verdict in verdicts} - {locked.plan_hash}:
         raise PlanError(f"verdicts of another plan: {', '.join(sorted(foreign))}")
     reference = any(judge.model.startswith("reference/") for judge in locked.study.judges)
     file = verdict_file(
-        locked.study, locked.plan_hash, verdicts, measurements, reference=reference, amendments=locked.amendments
+        locked.study,
+        locked.plan_hash,
+        verdicts,
+        measurements,
+        reference=reference,
+        preregistered=locked.preregistered,
+        amendments=locked.amendments,
     )
     known = index(measurements)
     basis = {"plan": locked.plan_hash, "judgments": store.digest(JUDGMENTS), "measurements": store.digest(MEASUREMENTS)}
@@ -123,22 +156,60 @@ def verdict_file(
     measurements: Sequence[Measurement],
     *,
     reference: bool,
+    preregistered: bool = True,
     amendments: Sequence[Amendment] = (),
 ) -> VerdictFile:
     """The contents of ``verdicts.json``."""
-    used = {name for verdict in verdicts for name in verdict.measurements}
-    return VerdictFile(
-        format=FORMAT,
-        software=f"assaymark {__version__}",
+    return decided_file(
+        verdicts,
+        measurements,
+        sorted({item.labels["agent"] for item in measurements if item.name == "score.effect"}),
         study=study.name,
         title=study.title,
         plan_hash=plan_hash,
         rubric=study.rubric.name,
         panel=Panel(judges={judge.name: judge.family for judge in study.judges}, reference=reference),
+        amendments=amendments,
+        preregistered=preregistered,
+        missing={
+            item.labels.get("agent") or item.labels["judge"]: item.value
+            for item in measurements
+            if item.name == "missing.share" and item.value
+        },
+    )
+
+
+def decided_file(
+    verdicts: Sequence[Verdict],
+    measurements: Sequence[Measurement],
+    agents: Sequence[str],
+    *,
+    amendments: Sequence[Amendment] = (),
+    **given: Any,
+) -> VerdictFile:
+    """The contents of ``verdicts.json`` of a study, a season or a benchmark; ``given`` are its other fields."""
+    used = {name for verdict in verdicts for name in verdict.measurements}
+    supported = {
+        name for verdict in verdicts if verdict.publication_level != "no-claim" for name in verdict.measurements
+    }
+    summary = summary_of(verdicts, agents)
+    return VerdictFile(
+        format=FORMAT,
+        software=f"assaymark {__version__}",
         amendments=tuple(
             {"number": one.number, "reason": one.reason, "fields": dict(one.fields)} for one in amendments
         ),
         tally=tally_of(verdicts),
+        tiers=summary.tiers,
+        ranks=summary.ranks,
+        top_set=summary.top_set,
+        within_margin=summary.within_margin,
         verdicts=tuple(verdicts),
-        measurements={item.id: item for item in measurements if item.id in used},
+        # The gap of an unsupported pair is in the tables and certificates, and not in this file.
+        measurements={
+            item.id: item
+            for item in measurements
+            if item.id in supported or (item.id in used and "high" not in item.labels)
+        },
+        **given,
     )

@@ -31,7 +31,7 @@ from assaymark.records import Decision, Rationale, sha256_text
 from assaymark.report import PaidView, money
 from assaymark.workflow.date_probes import sample_of
 from assaymark.workflow.deciding import agent_calls
-from assaymark.workflow.folder import RunFolder, missing, read_text
+from assaymark.workflow.folder import RunFolder, missing, read_text, require_version_2
 from assaymark.workflow.locking import check_plan, open_locked
 from assaymark.workflow.paid import paid_views
 from assaymark.workflow.planned import planned_decisions
@@ -118,6 +118,7 @@ def expect_study(folder: RunFolder, text: str, source: str, models: Mapping[str,
     InputError, PlanError
         The study could not be locked.
     """
+    require_version_2(folder)
     study = parse_study(text, source=source)
     with _prepared(folder, study) as where:
         check_plan(where, study, source, models)

@@ -149,7 +149,11 @@ def measure_judges(
         Store(folder).write(POINTS, points, basis)
     write_atomic(folder.path / "stimuli.json", stimuli_json(pairs, manifest))
     rng = np.random.default_rng([seed, len(sheets)])
-    agreement = [between_kappa(calls[a], calls[b], rng=rng) for a, b in combinations(sorted(calls), 2)]
+    agreement = [
+        between_kappa(calls[a], calls[b], rng=rng, content=content)
+        for a, b in combinations(sorted(calls), 2)
+        for content in (True, False)
+    ]
     return _written(folder, _against(sheets, earlier), agreement)
 
 

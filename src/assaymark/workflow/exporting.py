@@ -26,11 +26,12 @@ from assaymark.judging import PlannedCall, Rubric, load_rubric, plan_calls
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Judgment, sha256_text
 from assaymark.workflow.datasheets import datasheet_name
-from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.folder import RunFolder, is_version_1
 from assaymark.workflow.grading import Desk
 from assaymark.workflow.locking import open_locked
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE, TABLES, Store, Table
+from assaymark.workflow.version_1 import open_version_1
 
 TASK: Final = "assaymark/judge"
 """What the exported logs name as their task."""
@@ -117,7 +118,7 @@ def export_inspect(folder: RunFolder, out: Path, *, progress: Progress = silent)
         The run was not judged, or its tables and its ledger do not go together.
     """
     require_inspect()
-    locked = open_locked(folder)
+    locked = open_version_1(folder) if is_version_1(folder) else open_locked(folder)
     desk = Desk(folder, locked, {}, progress)
     clusters = {one.record_id: one.cluster for one in desk.decisions}
     shown = _Shown(locked.study.name, locked.plan_hash, locked.locked_at, item_names(desk.shown), clusters)

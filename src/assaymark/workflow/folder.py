@@ -20,6 +20,9 @@ from assaymark.records import JSON, canonical_json, to_json
 _LOG: Final = logging.getLogger(__name__)
 _LISTED: Final = 5
 
+LOCKS_1: Final = ("assaymark lock 1", "assaymark season lock 1", "assaymark benchmark lock 1")
+"""The locks of version 1, whose rules published false orders."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
@@ -202,6 +205,43 @@ def read_json(path: Path, what: str) -> JSON:
         return json.loads(read_text(path, what))
     except json.JSONDecodeError as exc:
         raise LedgerError(f"{path}: this {what} is damaged at line {exc.lineno} ({exc.msg})") from None
+
+
+def is_version_1(folder: RunFolder) -> bool:
+    """Whether a plan of version 1 is locked in a run folder."""
+    return folder.lock.is_file() and _lock(folder).get("format") in LOCKS_1
+
+
+def require_version_2(folder: RunFolder) -> None:
+    """Refuse a run folder in which a plan of version 1 is locked; raises as `read_lock`."""
+    if folder.lock.is_file():
+        read_lock(folder)
+
+
+def read_lock(folder: RunFolder) -> dict[str, Any]:
+    """The lock of a run folder as it was written, before anything in it is checked.
+
+    Raises
+    ------
+    PlanError
+        It is of version 1; says which version reads it, and how to go on.
+    LedgerError
+        It is damaged.
+    """
+    stored = _lock(folder)
+    if stored.get("format") in LOCKS_1:
+        raise PlanError(
+            f"{folder.path} is a run of version 1, which assaymark 0.1 reads; its rules published false orders. "
+            f"To go on under those of version 2, with every reply kept: assaymark amend {folder.path} --rules 2"
+        )
+    return stored
+
+
+def _lock(folder: RunFolder) -> dict[str, Any]:
+    stored = read_json(folder.lock, "lock")
+    if not isinstance(stored, dict):
+        raise LedgerError(f"{folder.lock} is damaged: it is no table of fields")
+    return stored
 
 
 def file_sha256(path: Path) -> str:

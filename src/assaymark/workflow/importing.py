@@ -13,7 +13,7 @@ from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers import ImportReport, import_human, importer
 from assaymark.judging import load_rubric
 from assaymark.records import Context, Decision, Outcome, sha256_text
-from assaymark.workflow.folder import RunFolder, missing, new_folder, read_json
+from assaymark.workflow.folder import RunFolder, missing, new_folder, read_lock, require_version_2
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, OUTCOMES, Store, Table, content_digest
 
@@ -40,6 +40,7 @@ def import_records(
     imported = chosen.read(data, keep_going=keep_going, progress=progress)
     if not imported.decisions:
         raise InputError(str(path), [Problem("", "no decision could be imported"), *imported.report.problems])
+    require_version_2(folder)
     with new_folder(folder.path):
         with Ledger.open(folder.ledger) as ledger:
             for name, raw in data.items():
@@ -62,6 +63,7 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
         A plan is locked here on other grades.
     """
     folder.require()
+    require_version_2(folder)
     store = Store(folder)
     records = {row["record_id"] for row in store.columns(DECISIONS, "record_id")}
     data = _bytes(path)
@@ -109,7 +111,7 @@ def store_records(
 
 def _locked_on(folder: RunFolder, made: Mapping[Table[Any], pa.Table]) -> bool:
     """Whether these are the records that the plan was locked on: they may then be written again."""
-    locked = read_json(folder.lock, "lock").get("tables")
+    locked = read_lock(folder).get("tables")
     if locked is None:  # a season or a benchmark makes its own records: none may take their place
         return False
     return all(content_digest(arrow) == locked[table.name] for table, arrow in made.items() if table.name in locked)

@@ -22,19 +22,22 @@ from assaymark.records import JSON, Decision, to_json
 from assaymark.typography import clean
 from assaymark.workflow.amendments import Amendment, read_amendments
 from assaymark.workflow.date_probes import probe_dates
-from assaymark.workflow.folder import RunFolder, read_json, read_text, write_atomic, write_json
+from assaymark.workflow.folder import RunFolder, read_lock, read_text, write_atomic, write_json
 from assaymark.workflow.planned import planned_decisions
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.selection import Selection, checked_rubric, select
 from assaymark.workflow.substrates import prepare
 from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, HUMAN, Store, Table
 
-FORMAT: Final = "assaymark lock 1"
+FORMAT: Final = "assaymark lock 2"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Locked(Result):
-    """A locked plan, checked against the records and texts it was locked on."""
+    """A locked plan, checked against the records and texts it was locked on.
+
+    ``preregistered`` is false where the rules of version 2 came after scores had been seen.
+    """
 
     study: Study
     rubric: Rubric
@@ -43,6 +46,7 @@ class Locked(Result):
     preflight: Mapping[str, JSON]
     amendments: tuple[Amendment, ...] = ()
     date_probes: tuple[Mapping[str, JSON], ...] = ()
+    preregistered: bool = True
 
     def _parts(self) -> Iterator[Part]:
         yield Heading(f"{clean(self.study.title or self.study.name, 120)}: the lock")
@@ -50,8 +54,11 @@ class Locked(Result):
 
     @property
     def amended(self) -> tuple[str, ...]:
-        """The plan fields that were changed after the lock, sorted."""
-        return tuple(sorted({name for one in self.amendments for name in one.fields}))
+        """The plan fields that were changed after the lock, sorted; a change of the rules' version is not among them.
+
+        That one says by `preregistered` whether scores had been seen.
+        """
+        return tuple(sorted({name for one in self.amendments if not one.of_rules for name in one.fields}))
 
 
 def lock(
@@ -76,6 +83,8 @@ def lock(
     PlanError
         Another plan is locked here already, or this one can never reject anything.
     """
+    if folder.lock.is_file():
+        stored_lock(folder)  # what is locked here may be no study, or of version 1
     study = parse_study(study_text, source=source)
     prepare(folder, study, progress=progress)
     folder.require()
@@ -96,7 +105,9 @@ class Checked:
     tables: Mapping[str, str]
 
 
-def check_plan(folder: RunFolder, study: Study, source: str, models: Mapping[str, Model] | None) -> Checked:
+def check_plan(
+    folder: RunFolder, study: Study, source: str, models: Mapping[str, Model] | None, *, refuse_hopeless: bool = True
+) -> Checked:
     """Validate a study against the records of a run folder, and run the preflight.
 
     Raises
@@ -104,7 +115,7 @@ def check_plan(folder: RunFolder, study: Study, source: str, models: Mapping[str
     InputError
         The plan names things that the records do not have; every problem at once.
     PlanError
-        It can never reject anything.
+        It can never reject anything, and ``refuse_hopeless``.
     """
     store = Store(folder)
     decisions = store.read(DECISIONS) if study.substrate is None else planned_decisions(study, store.read(CYCLES))
@@ -112,9 +123,9 @@ def check_plan(folder: RunFolder, study: Study, source: str, models: Mapping[str
     graders = {one.judge for one in store.read(HUMAN)} if store.digest(HUMAN) else set()
     rubric = checked_rubric(study, source, decisions, selection, models, sorted(graders))
     report = _preflight(study, selection, rubric)
-    if report.can_never_reject and not study.inference.allow_hopeless:
+    if refuse_hopeless and report.can_never_reject and not study.inference.allow_hopeless:
         raise PlanError(f"{source}: {_hopeless(report, study)}")
-    return Checked(_fingerprint(study, rubric, store), report, _tables(study, store))
+    return Checked(plan_hash(study, texts_of(study), locked_tables(study, store)), report, locked_tables(study, store))
 
 
 def write_plan(
@@ -125,22 +136,27 @@ def write_plan(
     locked_at: JSON,
     amendments: Sequence[str],
     probes: Sequence[JSON] = (),
+    preregistered: bool = True,
 ) -> None:
     """Write the plan, then the lock that names it and says what the date probes found."""
     write_atomic(folder.plan, study_text)
-    write_json(
-        folder.lock,
-        {
-            "format": FORMAT,
-            "software": f"assaymark {__version__}",
-            "plan_hash": checked.plan_hash,
-            "locked_at": locked_at,
-            "tables": dict(checked.tables),
-            "preflight": to_json(checked.preflight),
-            "amendments": list(amendments),
-            "date_probes": list(probes),
-        },
-    )
+    lock = study_lock(checked, locked_at=locked_at, probes=probes)
+    write_json(folder.lock, {**lock, "amendments": list(amendments), "preregistered": preregistered})
+
+
+def study_lock(checked: Checked, *, locked_at: JSON, probes: Sequence[JSON] = ()) -> dict[str, JSON]:
+    """The lock of a study that was not amended."""
+    return {
+        "format": FORMAT,
+        "software": f"assaymark {__version__}",
+        "plan_hash": checked.plan_hash,
+        "locked_at": locked_at,
+        "tables": dict(checked.tables),
+        "preflight": to_json(checked.preflight),
+        "date_probes": list(probes),
+        "amendments": [],
+        "preregistered": True,
+    }
 
 
 def open_locked(folder: RunFolder) -> Locked:
@@ -157,11 +173,10 @@ def open_locked(folder: RunFolder) -> Locked:
     stored = stored_lock(folder)
     study = parse_study(read_text(folder.plan, "plan"), source=str(folder.plan))
     store = Store(folder)
-    if (tables := _tables(study, store)) != stored["tables"]:
+    if (tables := locked_tables(study, store)) != stored["tables"]:
         changed = sorted(name for name in tables if tables[name] != stored["tables"].get(name))
         raise PlanError(f"{folder.path}: {' and '.join(changed)} changed after the lock; lock a new run folder on them")
-    rubric = load_rubric(study.rubric.name)
-    fingerprint = _fingerprint(study, rubric, store)
+    fingerprint = plan_hash(study, texts_of(study), tables)
     if fingerprint != stored["plan_hash"]:
         raise PlanError(
             f"{folder.plan} was edited after the lock (plan hash {fingerprint[:12]}..., locked "
@@ -170,17 +185,26 @@ def open_locked(folder: RunFolder) -> Locked:
         )
     made = read_amendments(folder, stored.get("amendments", []))
     probes = tuple(stored.get("date_probes", ()))
-    return Locked(study, rubric, fingerprint, stored["locked_at"], stored["preflight"], made, probes)
+    return Locked(
+        study,
+        load_rubric(study.rubric.name),
+        fingerprint,
+        stored["locked_at"],
+        stored["preflight"],
+        made,
+        probes,
+        stored.get("preregistered", True),
+    )
 
 
 def stored_lock(folder: RunFolder) -> Mapping[str, JSON]:
-    """The lock as it was written, before anything in it is checked."""
-    stored = read_json(folder.lock, "lock")
-    if isinstance(stored, dict) and str(stored.get("format")).startswith("assaymark benchmark"):
+    """The lock of a study as it was written, before anything in it is checked."""
+    stored = read_lock(folder)
+    if str(stored.get("format")).startswith("assaymark benchmark"):
         raise PlanError(f"{folder.path} holds a benchmark; use: assaymark bench, or assaymark report {folder.path}")
-    if isinstance(stored, dict) and str(stored.get("format")).startswith("assaymark season"):
+    if str(stored.get("format")).startswith("assaymark season"):
         raise PlanError(f"{folder.path} holds a season; use: assaymark season")
-    if not isinstance(stored, dict) or stored.get("format") != FORMAT:
+    if stored.get("format") != FORMAT:
         raise LedgerError(f"{folder.lock} is damaged, or of another version: it does not say {FORMAT!r}")
     return stored
 
@@ -196,16 +220,17 @@ def _same_plan(folder: RunFolder, fingerprint: str, source: str) -> Locked:
     return locked
 
 
-def _fingerprint(study: Study, rubric: Rubric, store: Store) -> str:
-    texts = plan_texts(rubric)
+def texts_of(study: Study) -> dict[str, str]:
+    """Every text that a study uses, by name: its rubrics, and what judges and agents are told."""
+    texts = plan_texts(load_rubric(study.rubric.name))
     if study.anchor_probe is not None:
         texts |= plan_texts(load_rubric(study.anchor_probe.rubric))
     if study.agents:
         texts |= agent_texts()
-    return plan_hash(study, texts, _tables(study, store))
+    return texts
 
 
-def _tables(study: Study, store: Store) -> dict[str, str]:
+def locked_tables(study: Study, store: Store) -> dict[str, str]:
     """What the plan is locked on: the records, and the grades of people if it has any.
 
     A study that makes its own records is locked on its cycles alone: its decisions are made under the plan.
@@ -232,19 +257,16 @@ def _preflight(study: Study, selection: Selection, rubric: Rubric) -> Preflight:
         len(rubric.dimensions),
         np.array(clusters, dtype=int),
         np.array(cycles, dtype=int),
-        agent_families={decision.agent.family for decision in selection.honest},
-        rng=np.random.default_rng([study.seed, 0]),
+        agent_families={decision.agent.id: decision.agent.family for decision in selection.honest},
+        clusters=sorted({decision.cluster for decision in selection.honest}),
     )
 
 
 def _hopeless(report: Preflight, study: Study) -> str:
     """Why a design can conclude nothing, and what to do."""
-    families = ", ".join(
-        f"{name} (smallest adjusted p {report.smallest_adjusted[name]:.3g})" for name in report.hopeless
-    )
     return (
-        f"this design can never reject anything at alpha {study.inference.alpha}: {families}; use more clusters, fewer "
-        "candidates, more resamples or another gating test, or set inference.allow_hopeless = true to lock it anyway"
+        f"with this design no ranking can reach significance at alpha {study.inference.alpha}: "
+        f"{'; '.join(report.warnings)}. Use more clusters, or set inference.allow_hopeless = true to lock it anyway"
     )
 
 
@@ -262,16 +284,36 @@ def _common(decisions: Sequence[Decision], one: str, other: str) -> dict[str, st
 def lock_lines(locked: Locked) -> list[str]:
     """What `assaymark lock` prints: the fingerprint and what the design can conclude."""
     report = locked.preflight
-    mde = "not defined: no two agents share a cycle" if report["mde"] is None else f"{report['mde']:.3f} rubric points"
+    test = {"moderated-t": "moderated cluster t", "own-variance": "cluster t with each pair's own variance"}
     return [
         f"plan hash {locked.plan_hash}",
         f"locked {locked.locked_at}",
-        f"gating test {report['gating']}; {report['contrasts']} contrasts in the family of the dimensions",
-        f"smallest p-value the tests can give: {report['smallest_p']:.2g}",
-        f"minimum detectable effect {mde} (median of {report['median_cycles']} common cycles a pair)",
+        f"test: {test[str(report['test'])]} over {report['clusters']} clusters (median of the pairs of agents)",
+        *_reach_lines(report),
         *(_probe_line(one) for one in locked.date_probes),
         *(f"warning: {text}" for text in report["warnings"]),
     ]
+
+
+def _reach_lines(report: Mapping[str, JSON]) -> Iterator[str]:
+    """The smallest gaps that the design finds, and what a conflict of interest or fewer clusters cost."""
+    names = (
+        ("reach", "smallest detectable gap"),
+        ("reach_borrowed", "at best, where the agents' variances are alike"),
+        ("reach_half", "with half the clusters"),
+    )
+    for name, words in names:
+        found = report[name]
+        if found is None or (name == "reach_borrowed" and found == report["reach"]):
+            continue
+        alike = found["leader"] == found["pair"]
+        told = "" if alike else f" for a leader, {found['pair']:.2f} for a single pair"
+        yield f"{words}: {found['leader']:.2f} points{told}"
+    if report["conflicted"]:
+        yield (
+            f"{report['conflicted']} pairs have a judge from the maker of one of the two: their order has to hold "
+            "without it"
+        )
 
 
 def _probe_line(found: Mapping[str, JSON]) -> str:

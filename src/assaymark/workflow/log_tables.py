@@ -38,16 +38,19 @@ def log_table(log: VerdictLog, judge: str) -> CallTable:
 
 
 def log_agreement(log: VerdictLog, rng: np.random.Generator) -> list[Measurement]:
-    """Kappa of every two judges on the calls that both answered, clustered by question."""
+    """Kappa of every two judges by content after averaging orders, then call by call, clustered by question."""
     if len(log.judges) < 2:
         return []
     bootstrap = TaskBootstrap(rng)
+    columns = (log.judge, log.call, log.verdict, log.question)
     return [
         kappa_measurement(
             one.tables,
             {"a": log.judges[one.first], "b": log.judges[one.second]},
             bootstrap,
             inputs=log.digest[:16],
+            content=content,
         )
-        for one in agreement_arrays(log.judge, log.call, log.verdict, log.question)
+        for both in zip(agreement_arrays(*columns, content=True), agreement_arrays(*columns), strict=True)
+        for content, one in zip((True, False), both, strict=True)
     ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assaymark.judging import load_rubric
+from assaymark.judging import judged_text, load_rubric, style_counts
 from assaymark.judging.evidence import evidence_summary, forecast_mismatches
 from assaymark.judging.evidence.material import Material
 from assaymark.metrology import (
@@ -20,6 +20,7 @@ from assaymark.metrology import (
     contested,
     known_measurements,
     length_matched_contrasts,
+    missing_measurements,
     oracle_measurements,
     probe_measurements,
     style_measurements,
@@ -74,8 +75,10 @@ class _Run:
         """Everything, the parts that the plan did not ask for named as not measured where a verdict needs them."""
         study = self.study
         honest, cells = self.scores.honest, self.scores.cells
-        panel = analyse(honest, study, rng=np.random.default_rng([study.seed, 1]), progress=counted(progress))
-        found = [*panel, *style_measurements(honest, study, rng=np.random.default_rng([study.seed, 4]))]
+        rng = np.random.default_rng([study.seed, 1])
+        panel = analyse(honest, study, rng=rng, style=self._style(), progress=counted(progress))
+        found = [*panel, *missing_measurements(self.scores.whole, self.scores.left_out)]
+        found += style_measurements(honest, study, rng=np.random.default_rng([study.seed, 4]))
         found += cell_measurements(honest, cells, study)
         for cell in cells:
             if cell.kind == "length_matched":
@@ -90,6 +93,16 @@ class _Run:
         found += limit_measurements(self.sheets, study)
         found += measured_conduct(self.store, self.locked)
         return [*found, *self._anchor(), *self._probe(panel), *self._evidence()]
+
+    def _style(self) -> dict[str, dict[str, float]]:
+        """The plan's covariates beside length, by name and trajectory."""
+        names = [name for name in self.study.claims.covariates if name != "log2"]
+        texts = (
+            {one.record_id: style_counts(judged_text(one), names) for one in self.scores.selection.honest}
+            if names
+            else {}
+        )
+        return {name: {key: found[name] for key, found in texts.items()} for name in names}
 
     def _known(self) -> dict[str, Mapping[str, float]]:
         """What a faultless judge would give, where the construction of a control record fixes it."""

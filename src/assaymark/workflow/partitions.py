@@ -68,7 +68,12 @@ def computing_of(
 
 
 def folder_sums(
-    folder: Path, weights: Mapping[str, float] | None, computing: Computing, kept: Path | None, progress: Progress
+    folder: Path,
+    weights: Mapping[str, float] | None,
+    computing: Computing,
+    kept: Path | None,
+    progress: Progress,
+    dimensions: Sequence[str] | None = None,
 ) -> ScoreSums:
     """The sums of all partitions below a folder.
 
@@ -84,6 +89,8 @@ def folder_sums(
         Folder of a ledger that keeps the sums of each partition; what is there is not summed again.
     progress : Progress
         Told how many partitions are summed.
+    dimensions : sequence of column names, optional
+        As for `read_scores`.
 
     Raises
     ------
@@ -92,7 +99,7 @@ def folder_sums(
     ChunkError
         A partition could not be summed for another reason: its process died again and again, or was too slow.
     """
-    paths = _partitions(folder)
+    paths = partition_files(folder)
     names = [str(path.relative_to(folder)) for path in paths]
     digests = _digests(folder, paths, names)
     threads = THREADS if computing.how == "serial" else max(1, THREADS // (computing.workers or usable_cores()))
@@ -100,7 +107,11 @@ def folder_sums(
         # The digest, not the path: a folder that is moved is not summed again, a file that was changed is.
         Chunk(
             name,
-            {"sha256": digest, "weights": None if weights is None else dict(weights)},
+            {
+                "sha256": digest,
+                "weights": None if weights is None else dict(weights),
+                "dimensions": dimensions if dimensions is None or isinstance(dimensions, str) else list(dimensions),
+            },
             {"path": str(path.absolute()), "threads": threads},
         )
         for name, path, digest in zip(names, paths, digests, strict=True)
@@ -139,7 +150,8 @@ def folder_sums(
     return total(one.sums for one in partitions.values())
 
 
-def _partitions(folder: Path) -> list[Path]:
+def partition_files(folder: Path) -> list[Path]:
+    """The files of a folder of partitions, of which there is at least one."""
     found = sorted({path for form in FORMS for path in folder.glob(form) if not path.name.startswith((".", "_"))})
     if not found:
         raise InputError(str(folder), [Problem("", f"no partitions here: {' or '.join(FORMS)} is looked for")])

@@ -9,10 +9,10 @@ from typing import Final
 
 import numpy as np
 
-from assaymark.claims import decide_claims, publication_level, withheld_phrase
+from assaymark.claims import decide_claims, publication_level, suppressed_phrase
 from assaymark.display import Note, Part, Result
 from assaymark.errors import InputError, Problem
-from assaymark.metrology import analyse, gating_test, wilson
+from assaymark.metrology import analyse, wilson
 from assaymark.metrology.components import Components, averaged, variance_components
 from assaymark.metrology.extension import drawn_truth, fitted_truth, joined, with_judge, with_trials
 from assaymark.metrology.simulation import Truth, simulate_scores
@@ -40,7 +40,8 @@ ASSUMPTIONS: Final = (
     "New cycles come in new clusters of the usual size, with the usual agents and judges.",
     "Another family is a judge as noisy as the average of this panel, with likings of its own.",
     "Where control cells are part of an option, the panel passes them; nothing in these records says that it will.",
-    "No outside judge is asked: an order that the loss of a judge family reverses stays judge-dependent.",
+    "No held-out judge is asked: an order that leaving out a judge family reverses stays unsupported.",
+    "Simulated texts have no length, so length caps no claim there.",
     "The extended study is locked again before the calls are made.",
     "A claim that is tested on every extension until it passes is tested at more than its level.",
 )
@@ -237,7 +238,7 @@ def lines(plan: CallPlan) -> list[str]:
 
 def _withheld(claim: Claim) -> str:
     """What is not said, without the name of the agent that a focus on the leader would give away."""
-    said = withheld_phrase(claim)
+    said = suppressed_phrase(claim)
     return said.replace(f" for {claim.subjects[0]} ", " ") if len(claim.subjects) == 1 else said
 
 
@@ -319,8 +320,8 @@ class _Basis:
 
     @classmethod
     def of(cls, table: ScoreTable, study: Study) -> _Basis:
-        table, components = replace(averaged(table), lengths=None), variance_components(table)
-        return cls(table, _quick(study, table), fitted_truth(table, components), components)
+        table, components = replace(averaged(table), lengths=None, incomplete=None), variance_components(table)
+        return cls(table, _quick(study), fitted_truth(table, components), components)
 
     @property
     def trials(self) -> int:
@@ -328,13 +329,10 @@ class _Basis:
         return sum(judge.trials for judge in self.truth.panel)
 
 
-def _quick(study: Study, table: ScoreTable) -> Study:
-    """The plan with what simulated studies do not have left out, and with no more resamples than its gate needs."""
-    plan, m = study.inference, math.comb(len(table.agents), 2) * max(1, len(table.dimensions))
-    gates = {gating_test(plan.gating_test, k) for k in (2, 4 * len(table.clusters) + 20)}
-    enough = 1000 if gates == {"cluster-t"} else max(1000, math.ceil(8 * m / study.claim_alpha))
+def _quick(study: Study) -> Study:
+    """The plan with what simulated studies do not have left out, and with few resamples, which decide nothing."""
     update = {
-        "inference": plan.model_copy(update={"resamples": enough}),
+        "inference": study.inference.model_copy(update={"resamples": 1000}),
         "stability": study.stability.model_copy(update={"probe": None}),
         "records": study.records.model_copy(update={"derivations": ("honest",)}),
         "contamination": None,
@@ -456,4 +454,6 @@ def _level(verdict: Verdict, before: AdversarialStatus, *, cells: bool) -> Level
     """The level of a simulated verdict: simulated studies have no control cells, so that field is carried over."""
     status: AdversarialStatus = "passed" if cells and before == "not tested" else before
     asserts = verdict.claim.asserts_order
-    return publication_level(verdict.agreement_status, verdict.stability_status, status, asserts_order=asserts)
+    level = publication_level(verdict.agreement_status, verdict.stability_status, status, asserts_order=asserts)
+    caps = [cap.level for cap in verdict.caps if cap.field != "adversarial" and not cap.lifted]
+    return min((level, *caps), key=_RANK.__getitem__)

@@ -149,7 +149,6 @@ def gather(
         reference_panel=planted_views(study),
         import_notes=import_notes(selection.honest, store.columns(CONTEXTS, "context_id", "completeness", "missing")),
         excluded=selection.excluded,
-        family_size=_family_size(store),
         datasheets=datasheets,
         substrate=substrate_view(locked, store),
         reference_agents=planted_agents(study),
@@ -250,7 +249,3 @@ def _invalid(judgments: list[Judgment]) -> dict[str, int]:
     for item in judgments:
         counts[item.judge] += item.status != "ok"
     return counts
-
-
-def _family_size(store: Store) -> int:
-    return sum(item.name == "contrast" and item.labels["dimension"] != "aggregate" for item in store.read(MEASUREMENTS))

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from assaymark.errors import LedgerError
 from assaymark.judging import judged_text, token_count
 from assaymark.metrology import Cell, ScoreTable, averaging, gated, score_table
 from assaymark.protocol import Study
@@ -17,12 +18,18 @@ from assaymark.workflow.tables import DECISIONS, JUDGMENTS, Store
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What a run's judges gave: judgments by trajectory, the honest records as a table, the control cells."""
+    """What a run's judges gave: judgments by trajectory, the honest records as a table, the control cells.
+
+    ``left_out`` are the judges that lack more replies than the plan tolerates, with the reason; nothing else here is
+    of them but ``whole``, the table before.
+    """
 
     selection: Selection
     judgments: Mapping[str, list[Judgment]]
     honest: ScoreTable
     cells: tuple[Cell, ...]
+    whole: ScoreTable
+    left_out: Mapping[str, str]
 
     @classmethod
     def of(cls, store: Store, locked: Locked) -> Scores:
@@ -31,18 +38,30 @@ class Scores:
         Raises
         ------
         LedgerError
-            The judgments are not there yet: judge first.
+            The judgments are not there yet: judge first. Or too many replies are missing, and the plan says to stop.
         """
         study = locked.study
         selection = select(store.read(DECISIONS), study)
-        judgments: dict[str, list[Judgment]] = defaultdict(list)
+        judgments: Mapping[str, list[Judgment]] = defaultdict(list)
         for one in store.read(JUDGMENTS):
             judgments[one.trajectory].append(one)
-        honest = _table(selection.honest, judgments, study)
+        whole = honest = _table(selection.honest, judgments, study)
+        missing = study.missing
+        left_out = honest.excess(per_judge=missing.per_judge, per_agent=missing.per_agent)
+        if left_out:
+            words = "; ".join(f"judge {judge}: {why}" for judge, why in left_out.items())
+            if missing.on_excess == "stop" or len(left_out) == len(honest.judges):
+                raise LedgerError(f"too many replies are missing: {words}")
+            judgments = {
+                name: kept
+                for name, found in judgments.items()
+                if (kept := [one for one in found if one.judge not in left_out])
+            }
+            honest = _table(selection.honest, judgments, study)
         # Whose trials may be averaged is found on honest records: inside a cell they hardly differ.
         decided = averaging(honest, study)
         cells = tuple(_cell(kind, selection.cell(kind), judgments, study, decided) for kind in study.cells_judged)
-        return cls(selection, judgments, gated(honest, study, decided), cells)
+        return cls(selection, judgments, gated(honest, study, decided), cells, whole, left_out)
 
 
 def honest_table(store: Store, locked: Locked) -> ScoreTable:

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import date, time
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from assaymark.judging.season.horizon_split import BUDGET, LEAST_BUDGET
 from assaymark.judging.season.plans import DEFAULT_SCORING, scoring_names
+from assaymark.plan import BiasRules, ClusterOrder, Frozen, Human, Missing, OrderRules, read_plan, read_toml
 from assaymark.portfolio.broker import Rules
-from assaymark.protocol import AgentSpec, DatasheetLimits, EngineChoice, Frozen, JudgeSpec, Name, read_model
+from assaymark.protocol import AgentSpec, DatasheetLimits, EngineChoice, JudgeSpec, Name
 from assaymark.records import content_id
 
 FEWEST_BARS = 20
@@ -99,7 +100,7 @@ class SeasonJudging(Frozen):
     """How records are graded, beside the panel and the scoring plan.
 
     Periods are what orders are tested over; ``token_budget`` is how much of a record one call may show before it is
-    split, and ``alpha`` the error rate that all claims share.
+    split, and ``alpha`` the error rate that all claims share: the same as ``inference.alpha``.
     """
 
     period: Literal["week", "month"] = Field(default="week", description="each agent is graded by it as well as whole")
@@ -119,7 +120,7 @@ class SeasonJudging(Frozen):
 class Season(Frozen):
     """A whole season file; see ``docs/season.md``."""
 
-    version: Literal["1"] = "1"
+    version: Literal["2"] = "2"
     name: Name
     title: str = ""
     seed: int = Field(default=0, ge=0, description="of resampling")
@@ -141,6 +142,10 @@ class Season(Frozen):
     panel: tuple[JudgeSpec, ...] = ()
     scoring: str = DEFAULT_SCORING
     judging: SeasonJudging = SeasonJudging()
+    inference: OrderRules = OrderRules()
+    claims: BiasRules = BiasRules()
+    missing: Missing = Missing()
+    human: Human = Human()
     datasheets: DatasheetLimits | None = None
     replicates: int = Field(default=1, ge=1, le=50, description="decisions on identical input; the first one trades")
     engine: EngineChoice = EngineChoice()
@@ -158,6 +163,25 @@ class Season(Frozen):
             raise ValueError(f"agents: a name is part of record ids and holds no slash (got {', '.join(odd)})")
         if "panel" in [one.name for one in self.agents]:
             raise ValueError("agents: panel is what the judges are called together; choose another name")
+        return self
+
+    @model_validator(mode="before")
+    @classmethod
+    def _alpha_given_once(cls, raw: Any) -> Any:
+        judging, inference = (
+            (raw.get(name, {}) for name in ("judging", "inference")) if isinstance(raw, dict) else ({}, {})
+        )
+        if not (isinstance(judging, dict) and isinstance(inference, dict)):
+            return raw
+        if "alpha" in judging:
+            return {**raw, "inference": {"alpha": judging["alpha"], **inference}}
+        return {**raw, "judging": {**judging, "alpha": inference["alpha"]}} if "alpha" in inference else raw
+
+    @model_validator(mode="after")
+    def _one_alpha(self) -> Season:
+        one, other = self.judging.alpha, self.inference.alpha
+        if one != other:
+            raise ValueError(f"judging.alpha and inference.alpha are one error rate; give one (got {one} and {other})")
         return self
 
     @model_validator(mode="after")
@@ -209,6 +233,11 @@ class Season(Frozen):
         """Whether books are known: always, but for records without a track, which have neither prices nor capital."""
         return not self.recorded or bool(self.market.track)
 
+    @property
+    def cluster_order(self) -> ClusterOrder:
+        """Periods follow each other in time, unless the file says that they are not to count so."""
+        return self.inference.cluster_order or "consecutive"
+
     def told(self, agent: str) -> str:
         """What an agent of that name is told: the prompt, or its own strategy."""
         return self.strategies.get(agent, self.prompt)
@@ -220,7 +249,7 @@ def parse_season(text: str, *, source: str = "season.toml") -> Season:
     Raises
     ------
     InputError
-        Not TOML, or fields that are wrong, missing or unknown: all of them at once.
+        Not TOML, of version 1, or fields that are wrong, missing or unknown: all of them at once.
 
     Examples
     --------
@@ -238,10 +267,10 @@ def parse_season(text: str, *, source: str = "season.toml") -> Season:
     >>> season.capital, season.rules.fill, season.scoring
     (100000.0, 'next_open', 'v0.4')
     """
-    return read_model(Season, text, source=source)
+    return read_plan(Season, read_toml(text, source=source), source=source)
 
 
 def season_hash(season: Season, texts: Mapping[str, str], inputs: Mapping[str, str]) -> str:
     """sha256 of the canonical season, of the digests of every text it uses, and of the data it is run on."""
-    plan = season.model_dump(mode="json", exclude={"engine"})
+    plan = season.model_dump(mode="json", exclude={"engine": True, "human": {"grades"}})
     return content_id({"season": plan, "texts": dict(texts), "inputs": dict(inputs)})

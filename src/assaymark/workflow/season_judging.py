@@ -46,7 +46,7 @@ from assaymark.workflow.season_records import (
     SeasonGrade,
     SeasonGuess,
 )
-from assaymark.workflow.sharing import hold_plan
+from assaymark.workflow.sharing import hold_ledger
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, JUDGMENTS, OUTCOMES, Store
 
 
@@ -91,7 +91,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Pr
         parts = season_parts(material)
         progress("reading the records", 1, 1)
         with Ledger.open(folder.ledger) as ledger:
-            hold_plan(ledger, stored.plan_hash)
+            hold_ledger(ledger, stored)
             asker = SeasonAsker(folder, ledger, models, stored.season.engine, progress)
             grades, guesses = _graded(asker, material, parts)
         _require_some(folder, grades)
@@ -139,7 +139,7 @@ def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
 def _graded(
     asker: SeasonAsker, material: SeasonMaterial, parts: Sequence[SeasonPart]
 ) -> tuple[list[SeasonGrade], list[SeasonGuess]]:
-    """Ask everything: grades first, outcomes once they are there, guesses at authors last."""
+    """Ask everything: grades first, outcomes once they are there, author identification last."""
     season = material.season
     plan, judges, budget = load_scoring(season.scoring), asked_judges(season), season.judging.token_budget
     planned = season_tasks(parts, judges, plan, budget=budget)

@@ -61,7 +61,7 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
     ]
     probes = season_probes(parts, judges, budget=budget) if season.judging.author_probe else []
     stages = [Stage("grades", graded), Stage("outcomes", outcomes)]
-    stages.append(Stage("guesses at authors", [one.planned.call for one in probes]))
+    stages.append(Stage("author identification", [one.planned.call for one in probes]))
     found = forecast(stages, folder, None, prices, batch=season.engine.batch)
     if any(len(task.parts) > 1 for _, task in tasks):
         found = found.noting(

@@ -114,7 +114,7 @@ def judged_lines(
         for scope, what in (("whole", "whole records"), ("period", f"{period}s"), ("replicate", "replicates"))
     ]
     outcomes = [one.score.outcome.state for one in grades if one.score.outcome is not None]
-    counts += [_share("outcomes", outcomes), _share("guesses at authors", [one.state for one in guesses])]
+    counts += [_share("outcomes", outcomes), _share("author identification", [one.state for one in guesses])]
     return [*lines, ", ".join(one for one in counts if one), *_useless(grades, guesses)]
 
 
@@ -140,10 +140,10 @@ def _state(state: str) -> ReplyState:
     return next(one for one in _STATUS if one == state)
 
 
-_STAYS: Final = "recorded as they came, and not asked again"
+_STAYS: Final = "stored verbatim and not retried"
 _KINDS: Final[dict[ReplyState, tuple[str, str]]] = {
     "invalid": ("do not have the form that was asked for", _STAYS),
     "refused": ("are refusals", _STAYS),
     "truncated": ("were cut off", _STAYS),
-    "failed": ("never came", "recorded, and asked again by the same command"),
+    "failed": ("never came", "recorded, and retried by the same command"),
 }

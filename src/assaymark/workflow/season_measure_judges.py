@@ -14,12 +14,10 @@ from assaymark.metrology import cluster_t, self_preference, wilson
 from assaymark.metrology.season_verbosity import season_verbosity
 from assaymark.metrology.stability import spearman_columns
 from assaymark.records import Measurement
+from assaymark.workflow.season_measure_orders import Tokens
 from assaymark.workflow.season_measure_scores import SeasonScores
 from assaymark.workflow.season_measure_table import POINTS, SeasonTotals
 from assaymark.workflow.season_records import SeasonGrade, SeasonGuess
-
-Tokens = Mapping[tuple[str, str], float]
-"""How much an agent wrote for each decision of a period: by agent and period."""
 
 
 def judge_measurements(

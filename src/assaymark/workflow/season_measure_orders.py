@@ -2,86 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import combinations
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from assaymark.claims.season_index import SPAN
 from assaymark.claims.season_panel import CONSTANT, MISSING, SINGLE
 from assaymark.errors import NotMeasurableError
 from assaymark.judging.season.plans import ScoringPlan
 from assaymark.judging.season.scores import band
 from assaymark.metrology import bootstrap_kappa, mean_pairwise_kappa
-from assaymark.metrology.season_contrasts import drops, period_contrast
-from assaymark.records import Measurement
+from assaymark.metrology.comparisons import Comparisons
+from assaymark.metrology.measure_orders import order_measurements
+from assaymark.metrology.order_tests import OrderPlan
+from assaymark.plan import BiasRules, ClusterOrder, OrderRules
+from assaymark.records import AGGREGATE, JSON, Measurement
 from assaymark.workflow.season_measure_scores import SeasonScores
 from assaymark.workflow.season_measure_table import POINTS, SeasonTotals
 
+Tokens = Mapping[tuple[str, str], float]
+"""How many words an agent wrote for each decision of a period: by agent and period."""
+
 _CODES = {"weak": 1, "mixed": 2, "strong": 3}
+_ZERO = 1e-9  # points; sums of floats
 
 
-def contrast_measurements(totals: SeasonTotals, *, level: float) -> Iterator[Measurement]:
-    """``season.contrast`` of every two graded agents, the one with the higher total first.
+def season_orders(
+    totals: SeasonTotals,
+    families: Mapping[str, str],
+    tokens: Tokens,
+    inference: OrderRules,
+    *,
+    claims: BiasRules | None = None,
+    order: ClusterOrder = "consecutive",
+    level: float = 0.95,
+) -> Iterator[Measurement]:
+    """Differences of graded agents over periods and all that orders rest on, as in a study (`order_measurements`).
 
-    ``detail`` has ``p`` (two-sided, not adjusted), the gap of the totals and the noise floor that it has to exceed, and
-    both differences without the judges of each family.
+    The score of an agent's period is the mean over judges of their composites; where a judge has no grade of it, the
+    severity of judges is taken out first. A contrast's ``detail`` also has the difference of the totals, the noise
+    floor that it has to exceed, and under ``unresolved`` why it is no order in spite of its p-value.
+
+    Parameters
+    ----------
+    families : mapping of agent to family
+    tokens : mapping of (agent, period) to float
+    inference, claims : OrderRules, BiasRules
+        Of the plan; ``alpha`` is the share of the error rate that orders have.
+    order : "consecutive" or "exchangeable"
+        Whether periods follow each other in time.
     """
-    scores = totals.scores
-    judges, families = scores.judges, tuple(scores.families.values())
-    left = {label: totals.without(names) for label, names in drops(judges, families).items()}
-    ranked = [row.contestant for row in totals.table.rows if row.total is not None]
-    for high, low in combinations(ranked, 2):
-        gap = (totals.row(high).total or 0.0) - (totals.row(low).total or 0.0)
-        without = {label: _gap(found.get(high), found.get(low)) for label, found in left.items()}
-        yield _contrast(totals, high, low, gap, without, level)
+    given = BiasRules() if claims is None else claims
+    # Of the properties of texts only their length is known by period.
+    known = "log2" in given.covariates
+    rules = given.model_copy(update={"length": "log2" if known else "off"})
+    plan = OrderPlan(inference, rules, level, span=SPAN, unit=POINTS, dimensions=False, cycle="period")
+    found = season_comparisons(totals, families, tokens if known else {}, order)
+
+    def make(name: str, labels: Mapping[str, str], **parts: Any) -> Measurement:
+        made = Measurement(name=name, labels=labels, **parts)
+        if name != "contrast":
+            return made
+        return replace(made, detail={**made.detail, **_beside_totals(totals, labels["high"], labels["low"])})
+
+    yield from order_measurements(found, plan, make)
 
 
-def _contrast(
-    totals: SeasonTotals, high: str, low: str, gap: float, without: dict[str, float | None], level: float
-) -> Measurement:
+def season_comparisons(
+    totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, order: ClusterOrder
+) -> Comparisons:
+    """The composites of graded agents' periods: each period is a cycle and a cluster."""
     scores = totals.scores
-    labels = {"high": high, "low": low}
-    detail = {"gap": gap, "floor": totals.floor(high, low), "totals_without": without}
-    try:
-        found = period_contrast(
-            _table(scores, high), _table(scores, low), scores.judges, tuple(scores.families.values()), level=level
-        )
-    except NotMeasurableError as exc:
-        state, method = "too few periods", f"paired difference over periods: {exc}"
-        return Measurement(
-            name="season.contrast", labels=labels, value=None, n=_common(scores, high, low), n_of="periods",
-            method=method, state=state, unit=POINTS, detail=detail,
-        )  # fmt: skip
-    return Measurement(
-        name="season.contrast",
-        labels=labels,
-        value=found.difference,
-        n=found.periods,
-        n_of="periods",
-        method=found.method,
-        low=found.low,
-        high=found.high,
-        level=None if found.low is None else level,
-        unit=POINTS,
-        detail={"p": found.p, "without": dict(found.without), **detail},
+    # Without any graded period there is an empty one, in which no pair can be compared.
+    periods = scores.periods or {"": {}}
+    graded = {judge for agents in periods.values() for row in agents.values() for judge in row} or {*scores.judges}
+    judges = tuple(judge for judge in scores.judges if judge in graded)
+    agents = tuple(sorted(row.contestant for row in totals.table.rows if row.total is not None))
+    cells = [
+        [[found.get(agent, {}).get(judge, np.nan) for judge in judges] for agent in agents]
+        for found in periods.values()
+    ]
+    places = len(periods)
+    words = np.array([[tokens.get((agent, period), np.nan) for agent in agents] for period in periods])
+    return Comparisons(
+        names=(AGGREGATE,),
+        agents=agents,
+        judges=judges,
+        families=tuple(scores.families[judge] for judge in judges),
+        agent_families={agent: families[agent] for agent in agents},
+        clusters=tuple(periods),
+        cluster=np.arange(places),
+        weight=np.ones(places, dtype=np.int64),
+        cells=np.array(cells, dtype=float).reshape(places, len(agents), len(judges), 1),
+        lengths=np.log2(np.maximum(words, 1.0)).reshape(places, len(agents), 1) if tokens else None,
+        order=order,
     )
 
 
-def _gap(high: float | None, low: float | None) -> float | None:
-    return None if high is None or low is None else high - low
-
-
-def _table(scores: SeasonScores, agent: str) -> NDArray[np.float64]:
-    """Composites of an agent by judge and period, NaN where there is none."""
-    rows = [[found.get(agent, {}).get(judge, np.nan) for found in scores.periods.values()] for judge in scores.judges]
-    return np.array(rows, dtype=float).reshape(len(scores.judges), len(scores.periods))
-
-
-def _common(scores: SeasonScores, one: str, two: str) -> int:
-    """Periods in which some judge graded both."""
-    return sum(bool(set(found.get(one, {})) & set(found.get(two, {}))) for found in scores.periods.values())
+def _beside_totals(totals: SeasonTotals, high: str, low: str) -> dict[str, JSON]:
+    """What the totals say of a difference over periods; a gap that noise makes, or the other way round, is no order."""
+    gap = (totals.row(high).total or 0.0) - (totals.row(low).total or 0.0)
+    floor = totals.floor(high, low)
+    state = ""
+    if floor is None:
+        state = "noise-unknown"
+    elif abs(gap) <= floor + _ZERO:
+        state = "within-noise"
+    elif gap < 0:
+        state = "opposite-totals"
+    return {"totals_gap": gap, "noise_floor": floor, "unresolved": state}
 
 
 def kappa_measurement(

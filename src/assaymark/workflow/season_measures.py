@@ -15,6 +15,7 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from assaymark.claims.season_index import SeasonGates
 from assaymark.judging import token_count
 from assaymark.judging.season.plans import load_scoring
 from assaymark.judging.season.table import SeasonTable
@@ -25,18 +26,14 @@ from assaymark.records import CallFacts, Evidence, Measurement
 from assaymark.workflow.season_judging_parts import asked_judges
 from assaymark.workflow.season_material import SeasonMaterial
 from assaymark.workflow.season_measure_agents import agent_measurements, ledger_measurements, return_measurements
-from assaymark.workflow.season_measure_judges import (
-    Tokens,
-    judge_measurements,
-    probe_measurements,
-    reply_measurements,
-)
-from assaymark.workflow.season_measure_orders import contrast_measurements, kappa_measurement
+from assaymark.workflow.season_measure_judges import judge_measurements, probe_measurements, reply_measurements
+from assaymark.workflow.season_measure_orders import Tokens, kappa_measurement, season_orders
 from assaymark.workflow.season_measure_scores import season_scores
 from assaymark.workflow.season_measure_table import judge_noise, season_totals, table_measurements
 from assaymark.workflow.season_periods import period_of
 from assaymark.workflow.season_records import SeasonGrade, SeasonGuess
 
+BASELINE: Final = SeasonGates().baseline
 LEVEL: Final = 0.95
 """Coverage of the intervals. Tests of claims go by the plan's alpha."""
 
@@ -90,17 +87,25 @@ def season_findings(
     agreement, returns, rows = rng.spawn(3)
     scores = season_scores(judged.grades, [one.name for one in season.agents])
     totals = season_totals(scores, {agent: _time(material, agent) for agent in scores.agents}, plan)
-    families = {one.name: one.family for one in season.agents}
+    families, tokens = {one.name: one.family for one in season.agents}, written(material)
+    earned = [*return_measurements(material, level=LEVEL, rng=returns)]
+    compared = len([row for row in totals.table.rows if row.total is not None]) > 1
+    # As in `decide_season`: orders share the error rate with the comparisons with a baseline.
+    shared = compared and any(one.name == "season.excess" and one.labels["baseline"] == BASELINE for one in earned)
+    inference = season.inference.model_copy(update={"alpha": season.inference.alpha / (1 + shared)})
+    orders = season_orders(
+        totals, families, tokens, inference, claims=season.claims, order=season.cluster_order, level=LEVEL
+    )
     found = [
         *table_measurements(totals),
-        *contrast_measurements(totals, level=LEVEL),
+        *orders,
         kappa_measurement(scores, plan, level=LEVEL, rng=agreement),
-        *judge_measurements(totals, families, written(material), level=LEVEL),
+        *judge_measurements(totals, families, tokens, level=LEVEL),
         *judge_noise(scores),
         *probe_measurements(judged.guesses, level=LEVEL),
         *reply_measurements(judged.grades, judged.guesses),
         *agent_measurements(material, judged.grades),
-        *return_measurements(material, level=LEVEL, rng=returns),
+        *earned,
         *ledger_measurements(material, judged.evidence, judged.grades, rng=rows),
     ]
     if season.datasheets is not None:
@@ -118,7 +123,7 @@ def _time(material: SeasonMaterial, agent: str) -> DecisionTime:
 
 
 def written(material: SeasonMaterial) -> Tokens:
-    """How many tokens of reasons every agent wrote in each period, per decision: a short week is no terse one."""
+    """How many words of rationale every agent wrote in each period, per decision: a short week is no terse one."""
     found: dict[tuple[str, str], list[int]] = defaultdict(list)
     for agent, steps in material.steps.items():
         for step in steps:

@@ -6,7 +6,10 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Literal
 
-from assaymark.metrology.season_contrasts import LEAST_PERIODS
+from assaymark.claims.biases import FEW_CONSECUTIVE
+from assaymark.metrology.moderated import FEWEST_CLUSTERS
+from assaymark.metrology.serial import FEWEST_CONSECUTIVE
+from assaymark.plan import ClusterOrder
 
 
 def period_of(day: str, period: Literal["week", "month"]) -> str:
@@ -21,19 +24,22 @@ def period_of(day: str, period: Literal["week", "month"]) -> str:
     return f"{week.year}-W{week.week:02d}"
 
 
-def period_preflight(days: Iterable[str], period: Literal["week", "month"]) -> tuple[str, ...]:
-    """What a season of these days can never say; nothing where orders of its agents can be tested.
+def period_preflight(
+    days: Iterable[str], period: Literal["week", "month"], order: ClusterOrder = "consecutive"
+) -> tuple[str, ...]:
+    """Warn of a season of these days that cannot rank its agents; nothing where it can.
 
     >>> for line in period_preflight(["2024-03-01", "2024-03-04"], "week"):
     ...     print(line)
-    2 weeks: an order of agents is tested over at least 3 of them, so none can ever be claimed of this season
-    >>> period_preflight(["2024-03-01", "2024-03-04"], "month")[0].partition(":")[0]
+    2 weeks: this season cannot rank agents; 12 that follow each other are needed, 24 for a claim without this condition
+    >>> period_preflight(["2024-03-01", "2024-03-04"], "month", "exchangeable")[0].partition(":")[0]
     '1 month'
-    >>> period_preflight(["2024-03-01", "2024-03-04", "2024-03-11"], "week")
-    ()
     """
     n = len({period_of(one, period) for one in days})
-    if n >= LEAST_PERIODS:
+    serial = order == "consecutive"
+    needed = FEWEST_CONSECUTIVE if serial else FEWEST_CLUSTERS
+    if n >= needed:
         return ()
-    what = f"an order of agents is tested over at least {LEAST_PERIODS} of them"
-    return (f"{n} {period}{'' if n == 1 else 's'}: {what}, so none can ever be claimed of this season",)
+    more = f"{needed} that follow each other are needed, {FEW_CONSECUTIVE} for a claim without this condition"
+    what = more if serial else f"{needed} are needed"
+    return (f"{n} {period}{'' if n == 1 else 's'}: this season cannot rank agents; {what}",)

@@ -21,15 +21,24 @@ from assaymark.market import CLASSES, History, Listing, open_history, read_manif
 from assaymark.market.calendar import weekdays
 from assaymark.market.clock import Clock
 from assaymark.protocol import JudgeSpec
-from assaymark.records import canonical_json, content_id, parse, sha256_text, to_json
-from assaymark.workflow.folder import RunFolder, new_folder, read_json, read_text, write_atomic, write_json
+from assaymark.records import JSON, canonical_json, content_id, parse, sha256_text, to_json
+from assaymark.workflow.amendments import Amendment, read_amendments
+from assaymark.workflow.folder import (
+    RunFolder,
+    new_folder,
+    read_lock,
+    read_text,
+    require_version_2,
+    write_atomic,
+    write_json,
+)
 from assaymark.workflow.model_problems import agent_problems, season_judge_problems
-from assaymark.workflow.season_file import Season, parse_season, season_hash
+from assaymark.workflow.season_file import Season, SeasonMarket, parse_season, season_hash
 from assaymark.workflow.season_imported import FoundSeason, find_season, records_digest, write_season
 from assaymark.workflow.season_periods import period_preflight
 from assaymark.workflow.season_recorded_file import Follows, is_recorded, read_recorded, recorded_season
 
-FORMAT: Final = "assaymark season lock 1"
+FORMAT: Final = "assaymark season lock 2"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,31 +73,38 @@ class SeasonData:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LockedSeason:
-    """A locked season with its data. ``preflight`` are sentences on what its design can never say."""
+    """A locked season with its data. ``preflight`` are sentences on what its design can never say.
+
+    ``preregistered`` is false where the rules of version 2 came after something had been decided or judged.
+    """
 
     season: Season
     plan_hash: str
     locked_at: str
     data: SeasonData
     preflight: tuple[str, ...] = ()
+    amendments: tuple[Amendment, ...] = ()
+    preregistered: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class StoredSeason:
-    """What the lock of a season says, without its market. ``universe`` are the instruments that were chosen."""
+    """What the lock of a season says, without its market. ``universe`` are the instruments that were chosen.
+
+    ``preregistered`` as in `LockedSeason`.
+    """
 
     season: Season
     plan_hash: str
     locked_at: str
     universe: tuple[str, ...]
+    amendments: tuple[Amendment, ...] = ()
+    preregistered: bool = True
 
 
 def is_season(folder: RunFolder) -> bool:
     """Whether a season is locked in a run folder."""
-    if not folder.lock.is_file():
-        return False
-    stored = read_json(folder.lock, "lock")
-    return isinstance(stored, dict) and stored.get("format") == FORMAT
+    return folder.lock.is_file() and read_lock(folder).get("format") == FORMAT
 
 
 def lock_season(
@@ -103,6 +119,7 @@ def lock_season(
     PlanError
         Another season, a study or a benchmark is locked here.
     """
+    require_version_2(folder)
     found: FoundSeason | None = None
     if is_recorded(text, source=source):
         file = read_recorded(text, source=source)
@@ -127,7 +144,8 @@ def lock_season(
             write_season(folder, found, made)
         if not folder.lock.is_file():
             write_atomic(folder.plan, text)
-            write_json(folder.lock, _lock(season, data, made, now, found))
+            inputs = _inputs(season, data)
+            write_json(folder.lock, season_lock(season, made, to_json(now), inputs, data.universe, found))
     return open_season(folder, data)
 
 
@@ -159,7 +177,7 @@ def open_season(folder: RunFolder, data: SeasonData | None = None) -> LockedSeas
     if made != stored["plan_hash"]:
         raise _edited(folder, made, stored)
     preflight = tuple(str(one) for one in stored.get("preflight", ()))
-    return LockedSeason(season, made, str(stored["locked_at"]), found, preflight)
+    return LockedSeason(season, made, str(stored["locked_at"]), found, preflight, *_history_of(folder, stored))
 
 
 def stored_season(folder: RunFolder) -> StoredSeason:
@@ -172,18 +190,24 @@ def stored_season(folder: RunFolder) -> StoredSeason:
     """
     stored = _stored(folder)
     season = _planned(folder, stored)
-    made = season_hash(season, _texts(season), {str(key): str(value) for key, value in stored["inputs"].items()})
+    made = season_hash(season, texts_of(season), {str(key): str(value) for key, value in stored["inputs"].items()})
     if made != stored["plan_hash"]:
         raise _edited(folder, made, stored)
-    return StoredSeason(season, made, str(stored["locked_at"]), tuple(str(one) for one in stored["universe"]))
+    universe = tuple(str(one) for one in stored["universe"])
+    return StoredSeason(season, made, str(stored["locked_at"]), universe, *_history_of(folder, stored))
+
+
+def _history_of(folder: RunFolder, stored: Mapping[str, Any]) -> tuple[tuple[Amendment, ...], bool]:
+    """How the plan was amended, and whether it is preregistered all the same."""
+    return read_amendments(folder, stored.get("amendments", ())), bool(stored.get("preregistered", True))
 
 
 def fingerprint(season: Season, data: SeasonData) -> str:
     """The plan hash: the season, every text that makes a prompt, the scoring plan, and the data."""
-    return season_hash(season, _texts(season), _inputs(season, data))
+    return season_hash(season, texts_of(season), _inputs(season, data))
 
 
-def _texts(season: Season) -> dict[str, str]:
+def texts_of(season: Season) -> dict[str, str]:
     """The digest of every text that makes a prompt, for agents and for judges, and of the scoring plan."""
     plan = load_scoring(season.scoring)
     texts = {**season_texts(), **horizon_texts(plan), **outcome_texts(), **author_texts()}
@@ -192,23 +216,36 @@ def _texts(season: Season) -> dict[str, str]:
 
 def _planned(folder: RunFolder, stored: Mapping[str, Any]) -> Season:
     """The season as the run folder keeps it."""
-    text, source = read_text(folder.plan, "season"), str(folder.plan)
+    return season_of(read_text(folder.plan, "season"), stored, source=str(folder.plan))
+
+
+def season_of(text: str, stored: Mapping[str, Any], *, source: str) -> Season:
+    """The season of a file, beside what its lock says of the records of somebody else's."""
     if "follows" not in stored:
         return parse_season(text, source=source)
-    follows = parse(Follows, canonical_json(stored["follows"]), source=str(folder.lock))
+    follows = parse(Follows, canonical_json(stored["follows"]), source="the lock")
     return recorded_season(read_recorded(text, source=source), follows, source=source)
 
 
-def _lock(season: Season, data: SeasonData, made: str, now: datetime, found: FoundSeason | None) -> dict[str, Any]:
+def season_lock(
+    season: Season,
+    made: str,
+    locked_at: JSON,
+    inputs: Mapping[str, str],
+    universe: Sequence[str],
+    found: FoundSeason | None,
+) -> dict[str, Any]:
     """The lock of a season. Of one that somebody else ran it holds what follows from its records."""
     lock: dict[str, Any] = {
         "format": FORMAT,
         "software": f"assaymark {__version__}",
         "plan_hash": made,
-        "locked_at": to_json(now),
-        "inputs": _inputs(season, data),
-        "universe": list(data.universe),
-        "preflight": list(period_preflight(_days(season, found), season.judging.period)),
+        "locked_at": locked_at,
+        "inputs": dict(inputs),
+        "universe": list(universe),
+        "amendments": [],
+        "preregistered": True,
+        "preflight": list(period_preflight(_days(season, found), season.judging.period, season.cluster_order)),
     }
     if found is not None:
         lock["preflight"] += found.preflight
@@ -265,9 +302,14 @@ def _history(season: Season) -> tuple[History, str]:
     """The store, and the digest of what is in it."""
     market = season.market
     if market.source == "synthetic":
-        return synthetic_history(market.seed), f"synthetic-{market.seed} of assaymark {__version__}"
+        return synthetic_history(market.seed), synthetic_digest(market)
     folder = newest_snapshot(Path(market.source)) if market.live else Path(market.source)
     return open_history(folder), read_manifest(folder).digest
+
+
+def synthetic_digest(market: SeasonMarket) -> str:
+    """The digest of the embedded market: the seed and the program that it is made by."""
+    return f"synthetic-{market.seed} of assaymark {__version__}"
 
 
 def newest_snapshot(folder: Path) -> Path:
@@ -338,8 +380,8 @@ def _panel_problems(panel: Sequence[JudgeSpec], models: Mapping[str, Model] | No
 def _stored(folder: RunFolder) -> dict[str, Any]:
     if not folder.lock.is_file():
         raise PlanError(f"{folder.path} holds no season; make one with: assaymark season init FILE --out {folder.path}")
-    stored = read_json(folder.lock, "lock")
-    if not isinstance(stored, dict) or stored.get("format") != FORMAT:
+    stored = read_lock(folder)
+    if stored.get("format") != FORMAT:
         raise PlanError(f"{folder.path} holds no season but a study or a benchmark; use another folder")
     whole = isinstance(stored.get("universe"), list) and isinstance(stored.get("inputs"), dict)
     if not whole or not isinstance(stored.get("plan_hash"), str):

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
-from assaymark import __version__
 from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season
 from assaymark.claims.messages import Catalogue, catalogue, english, languages
+from assaymark.claims.season_index import SPAN
 from assaymark.display import Note, Part, Result
 from assaymark.errors import InputError, LedgerError, Problem, UnknownNameError
 from assaymark.metrology.datasheet import Datasheet
-from assaymark.records import Level, Measurement, Verdict, content_id
+from assaymark.records import content_id
 from assaymark.report import ALONE, Site
 from assaymark.report.notebook import season_parts
 from assaymark.report.season import season_frame, write_site
 from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.trail.season import SeasonTrail, record_places, season_record_pages
-from assaymark.workflow.claiming import Panel, tally_of
+from assaymark.workflow.claiming import Panel, PlaceLine, VerdictFile, decided_file
 from assaymark.workflow.datasheets import datasheet_pages, stored_datasheets
 from assaymark.workflow.folder import RunFolder, read_text, write_atomic, write_json
 from assaymark.workflow.progress import Progress, silent
@@ -38,49 +37,13 @@ from assaymark.workflow.season_view_records import hindsight
 from assaymark.workflow.season_view_run import SeasonFindings, SeasonJudgments, season_run
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, MEASUREMENTS, VERDICTS, Store
 
-FORMAT: Final = "assaymark season verdicts 1"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlaceLine:
-    """Where an agent stands, as ``verdicts.json`` says it."""
-
-    agent: str
-    first: int | None
-    last: int | None
-    shown: bool
-    level: Level
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SeasonVerdictFile:
-    """``verdicts.json`` of a season: what may be said of it, and the measurements that this rests on.
-
-    It holds no time and no random name: the same records, plan and replies make the same bytes. ``judged_to`` is the
-    last day that a judge was shown.
-    """
-
-    format: str
-    software: str
-    season: str
-    title: str
-    plan_hash: str
-    scoring: str
-    judged_to: str
-    panel: Panel
-    tally: Mapping[str, int]
-    places: tuple[PlaceLine, ...]
-    verdicts: tuple[Verdict, ...]
-    measurements: Mapping[str, Measurement] = field(default_factory=dict)
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SeasonPublished(Result):
     """What was published: the pages, ``verdicts.json``, lines for whoever called, and the season for a notebook."""
 
     pages: tuple[Path, ...]
-    file: SeasonVerdictFile
+    file: VerdictFile
     lines: tuple[str, ...]
     run: SeasonRun
 
@@ -139,7 +102,7 @@ class DecidedSeason:
 
     run: SeasonRun
     sheets: tuple[Datasheet, ...]
-    file: SeasonVerdictFile
+    file: VerdictFile
     material: SeasonMaterial
     judged: SeasonJudgments
 
@@ -158,7 +121,7 @@ def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> D
     material, judged = material_of(store, stored), SeasonJudgments.read(store)
     sheets = stored_datasheets(folder)
     progress("measuring", 1, 3)
-    found = _findings(store, material, judged, sheets)
+    found = _findings(store, stored, material, judged, sheets)
     file = _verdict_file(stored, found, judged)
     write_json(folder.verdicts, file)
     progress("writing pages", 2, 3)
@@ -250,20 +213,24 @@ def _require_judged(folder: RunFolder, store: Store) -> None:
         raise LedgerError(f"{folder.path} was not judged yet; run: assaymark season judge {folder.path}")
 
 
-def gates_of(material: SeasonMaterial) -> SeasonGates:
-    """What the verdicts of a season go by: its file, and whether its records may be of those who knew better."""
-    judging, limits = material.season.judging, material.season.datasheets
+def gates_of(material: SeasonMaterial, *, preregistered: bool = True) -> SeasonGates:
+    """The decision rules of a season, and whether its authors may have known what came next."""
+    season = material.season
+    judging, limits = season.judging, season.datasheets
     return SeasonGates(
-        alpha=judging.alpha,
+        alpha=season.inference.alpha,
         publish=judging.publish,
         halt=judging.halt,
         on_failure=None if limits is None else limits.on_failure,
         hindsight=tuple(hindsight(material)),
+        margin=season.inference.margin * SPAN,
+        any_judges=season.claims.judges == "any",
+        preregistered=preregistered,
     )
 
 
 def _findings(
-    store: Store, material: SeasonMaterial, judged: SeasonJudgments, sheets: Sequence[Datasheet]
+    store: Store, stored: StoredSeason, material: SeasonMaterial, judged: SeasonJudgments, sheets: Sequence[Datasheet]
 ) -> SeasonFindings:
     """Measure and decide, and write both tables down."""
     basis = {
@@ -274,32 +241,34 @@ def _findings(
     rng = np.random.default_rng([material.season.seed, 8])
     measurements, table = season_findings(material, judged, sheets, rng=rng)
     store.write(MEASUREMENTS, measurements, basis)
-    decided = decide_season(measurements, gates_of(material), material.plan_hash)
+    gates = gates_of(material, preregistered=stored.preregistered)
+    decided = decide_season(measurements, gates, material.plan_hash)
     store.write(
         VERDICTS, (one.verdict for one in decided.verdicts), {**basis, "measurements": store.digest(MEASUREMENTS)}
     )
     return SeasonFindings(tuple(measurements), table, decided)
 
 
-def _verdict_file(stored: StoredSeason, found: SeasonFindings, judged: SeasonJudgments) -> SeasonVerdictFile:
+def _verdict_file(stored: StoredSeason, found: SeasonFindings, judged: SeasonJudgments) -> VerdictFile:
     season, verdicts = stored.season, tuple(one.verdict for one in found.decided.verdicts)
-    used = {name for verdict in verdicts for name in verdict.measurements}
-    return SeasonVerdictFile(
-        format=FORMAT,
-        software=f"assaymark {__version__}",
-        season=season.name,
+    invalid = {one.labels["judge"]: one.value for one in found.measurements if one.name == "season.invalid"}
+    return decided_file(
+        verdicts,
+        found.measurements,
+        [one.agent for one in found.decided.places if one.first is not None],
+        study=season.name,
         title=season.title,
         plan_hash=stored.plan_hash,
-        scoring=season.scoring,
-        judged_to=judged_to(judged.grades),
+        rubric=season.scoring,
         panel=Panel(
             judges={one.name: one.family for one in season.panel},
             reference=any(one.model.startswith("reference/") for one in season.panel),
         ),
-        tally=tally_of(verdicts),
+        amendments=stored.amendments,
+        preregistered=stored.preregistered,
+        missing={judge: share for judge, share in invalid.items() if share},
+        judged_to=judged_to(judged.grades),
         places=_place_lines(found.decided),
-        verdicts=verdicts,
-        measurements={one.id: one for one in found.measurements if one.id in used},
     )
 
 
@@ -315,7 +284,7 @@ def _lines(folder: RunFolder, site: Path, pages: Sequence[Path], made: DecidedSe
     """What a person is told."""
     file = made.file
     tally = ", ".join(f"{count} {level}" for level, count in file.tally.items())
-    yield f"{file.season}: {len(file.verdicts)} claims decided ({tally}); plan {file.plan_hash[:12]}..."
+    yield f"{file.study}: {len(file.verdicts)} claims decided ({tally}); plan {file.plan_hash[:12]}..."
     if late := behind(made.material, made.judged.grades):
         yield f"{english().render(late)} Run: assaymark season judge {folder.path}"
     yield f"{_pages_words(site, pages)}; begin at {site / 'index.html'}"

@@ -13,7 +13,8 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from assaymark.errors import InputError, Problem
-from assaymark.protocol import Frozen, JudgeSpec, Name, read_toml
+from assaymark.plan import Frozen, plan_problems, read_plan, read_toml, refuse_version_1
+from assaymark.protocol import JudgeSpec, Name
 from assaymark.records import problems_of, record
 from assaymark.workflow.season_file import RECORDS, Season, SeasonMarket
 
@@ -77,8 +78,15 @@ def is_recorded(text: str, *, source: str) -> bool:
 
 
 def read_recorded(text: str, *, source: str) -> RecordedFile:
-    """The file of a season of records, and everything that is wrong with it by itself."""
+    """The file of a season of records, and everything that is wrong with it by itself.
+
+    Raises
+    ------
+    InputError
+        It is of version 1.
+    """
     raw = read_toml(text, source=source)
+    refuse_version_1(raw, source=source)
     problems = [
         Problem(name, "follows from the records; leave it out (or market.source, for a season of your own)")
         for name in FOLLOWS
@@ -89,7 +97,7 @@ def read_recorded(text: str, *, source: str) -> RecordedFile:
     try:
         panel = Season.model_validate(rest | _STAND_IN).panel
     except ValidationError as exc:
-        problems += problems_of(exc)
+        problems += plan_problems(exc)
     agents, wrong = _agents(raw.get("agents", []))
     return RecordedFile(rest, _market(rest["market"]), panel, agents, (*problems, *wrong))
 
@@ -122,10 +130,7 @@ def recorded_season(file: RecordedFile, follows: Follows, *, source: str) -> Sea
         "replicates": follows.replicates,
         **{name: value for name, value in stated.items() if value is not None},
     }
-    try:
-        return Season.model_validate(whole)
-    except ValidationError as exc:
-        raise InputError(source, problems_of(exc)) from None
+    return read_plan(Season, whole, source=source)
 
 
 def _agents(given: Any) -> tuple[tuple[RecordedAgent, ...], list[Problem]]:

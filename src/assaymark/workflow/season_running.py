@@ -37,7 +37,7 @@ from assaymark.workflow.season_journal import Entry, Journal
 from assaymark.workflow.season_plan import LockedSeason, open_season
 from assaymark.workflow.season_settled import Baseline, begun, checked, new_baselines, settle_baseline, waiting
 from assaymark.workflow.season_tables import write_tables
-from assaymark.workflow.sharing import hold_plan
+from assaymark.workflow.sharing import hold_ledger
 
 _YOUNG: Final = 100_000
 
@@ -155,7 +155,7 @@ def _go(
     """Do the days, then write the tables, also when a day could not be done."""
     try:
         with _seldom_collected(), Ledger.open(folder.ledger) as ledger:
-            hold_plan(ledger, locked.plan_hash)
+            hold_ledger(ledger, locked)
             calls = Within(progress, lambda _done, _total: None)
             desk = Desk(folder, locked, journal, ledger, models, calls)
             for number, day in enumerate(due):

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from assaymark.claims.messages import said
-from assaymark.protocol import AgentSpec, Frozen, JudgeSpec
+from assaymark.plan import Frozen
+from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import sha256_text
 from assaymark.report.season.inputs import SeasonRule
 from assaymark.workflow.season_file import Season
@@ -17,7 +18,7 @@ from assaymark.workflow.season_file import Season
 OWN: Final = "season"
 """The group of fields that stand in no table of the file."""
 
-_FOLDERS: Final = ("source",)
+_FOLDERS: Final = ("source", "grades")
 _TEXTS: Final = ("prompt",)
 _NOT_RECORDED: Final = frozenset(
     {
@@ -79,9 +80,10 @@ def _table(name: str, value: Any) -> Iterator[SeasonRule]:
         for spec in sorted(value, key=lambda one: one.name):
             yield SeasonRule(group=name, name=spec.name, value=_spec(spec), meaning=said(f"field.{name}"))
     else:
-        for one in type(value).model_fields:
-            meaning = said(f"field.{name}.{one}")
-            yield SeasonRule(group=name, name=one, value=_of(one, getattr(value, one)), meaning=meaning)
+        for one, info in type(value).model_fields.items():
+            shown = info.alias or one
+            meaning = said(f"field.{name}.{shown}")
+            yield SeasonRule(group=name, name=shown, value=_of(one, getattr(value, one)), meaning=meaning)
 
 
 def _spec(spec: AgentSpec | JudgeSpec) -> str:

@@ -20,7 +20,7 @@ from urllib.parse import unquote, urlsplit
 from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, LedgerError, Problem
 from assaymark.report.live import LiveView, Standing, render_call, render_live, render_missing
-from assaymark.workflow.folder import RunFolder, missing
+from assaymark.workflow.folder import RunFolder, missing, require_version_2
 
 PORT: Final = 8400
 HOST: Final = "127.0.0.1"
@@ -70,6 +70,8 @@ class Served:
     ------
     InputError
         The folder is neither a run folder nor a site.
+    PlanError
+        It is a run of version 1.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class Served:
         if not path.exists():
             raise missing(path, "folder", "name a run folder, or the folder that a site was written to")
         self.folder = RunFolder(path)
+        require_version_2(self.folder)
         self.site = not self.folder.report.is_dir() and (path / "index.html").is_file()
         if not self.site and not (self.folder.has_ledger or self.folder.report.is_dir()):
             what = "holds neither pages nor a run; name a run folder, or the folder that a site was written to"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
 
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError
@@ -11,12 +11,27 @@ from sqlalchemy.exc import ArgumentError
 from assaymark.engine import Ledger, Model, RunSummary, run_worker
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.protocol import EngineChoice
+from assaymark.workflow.amendments import Amendment
 from assaymark.workflow.asking import manner, manner_left, purse_of
 from assaymark.workflow.folder import RunFolder, write_atomic
-from assaymark.workflow.locking import Locked, open_locked
+from assaymark.workflow.locking import open_locked
 from assaymark.workflow.progress import Progress, silent
 
 _PLAN: Final = "plan"
+
+
+class LockedPlan(Protocol):
+    """A locked study, season or benchmark, as far as its ledger has to know it."""
+
+    @property
+    def plan_hash(self) -> str:
+        """Of the plan as it is."""
+        ...
+
+    @property
+    def amendments(self) -> Sequence[Amendment]:
+        """How it came to be so."""
+        ...
 
 
 def name_ledger(folder: RunFolder, url: str) -> None:
@@ -54,7 +69,7 @@ def check_ledger_name(folder: RunFolder, url: str) -> bool:
     return True
 
 
-def hold_ledger(ledger: Ledger, locked: Locked) -> None:
+def hold_ledger(ledger: Ledger, locked: LockedPlan) -> None:
     """See that a shared ledger is of this plan; the first that comes makes it so. An amended plan is the same plan.
 
     Raises
@@ -62,19 +77,9 @@ def hold_ledger(ledger: Ledger, locked: Locked) -> None:
     PlanError
         It is of another plan, whose calls workers would ask in the manner of this one.
     """
-    hold_plan(ledger, locked.amendments[0].plan_before if locked.amendments else locked.plan_hash)
-
-
-def hold_plan(ledger: Ledger, plan: str) -> None:
-    """See that a shared ledger is of the plan of this hash; the first that comes makes it so.
-
-    Raises
-    ------
-    PlanError
-        It is of another plan.
-    """
     if ledger.leases is None:
         return
+    plan = locked.amendments[0].plan_before if locked.amendments else locked.plan_hash
     held = ledger.notes.leave(_PLAN, plan)
     if held != plan:
         raise PlanError(

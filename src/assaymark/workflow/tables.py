@@ -364,6 +364,13 @@ class Store:
         write_atomic(path, data)
         _LOG.info("wrote %s: %d rows", path, arrow.num_rows)
 
+    def move_out(self, table: Table[Any], folder: Path) -> None:
+        """Move a table into another folder; here it is then as if it had never been made."""
+        manifest = {name: entry for name, entry in self._manifest().items() if name != table.name}
+        write_json(self.folder.tables / "manifest.json", manifest)
+        if self._path(table).is_file():
+            self._path(table).rename(folder / self._path(table).name)
+
     def read(self, table: Table[T]) -> Rows[T]:
         """The records of a table, in its order; in a notebook they show themselves as one.
 

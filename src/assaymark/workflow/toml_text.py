@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import date, time
 from typing import Any, Final
 
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -37,6 +38,8 @@ def toml_value(value: object) -> str:
         return "{ " + ", ".join(f"{_key(key)} = {toml_value(item)}" for key, item in value.items()) + " }"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(toml_value, value)) + "]"
+    if isinstance(value, (date, time)):
+        return value.isoformat()
     return str(value) if isinstance(value, (int, float)) else _quoted(str(value))
 
 

@@ -29,11 +29,7 @@ CLASS_VERDICTS = {
 
 @dataclass(frozen=True)
 class Planted:
-    """A judge as probabilities. ``classes`` are those of equal pairs; ``ladder`` right and tied by step.
-
-    The ladder shares are such that Wilson's interval, whose exact coverage swings with share and n, holds them in 93.5
-    to 96 % of draws: summed over the binomial, before any of these tests was run.
-    """
+    """A judge as probabilities. ``classes`` are those of equal pairs; ``ladder`` right and tied by step."""
 
     vacuum: float = 0.15
     graded: float = 0.25
@@ -146,10 +142,16 @@ def in_band() -> Callable[[int, int, float], bool]:
 
 
 @pytest.fixture(scope="session")
+def kept() -> Callable[[int, int, float], bool]:
+    """Whether intervals that may hold the truth more often than their level hold it often enough."""
+    return lambda held, n, level: bool(held >= stats.binom.ppf(0.0005, n, level))
+
+
+@pytest.fixture(scope="session")
 def coverage() -> Callable[..., dict[str, tuple[int, int]]]:
     """For each name, in how many runs the interval holds its truth, and how many runs have one.
 
-    Names are ids without the judge; ``@by_task`` asks for the interval that lets calls of a task depend.
+    Names are ids without the judge; ``@wilson`` asks for the interval that takes calls for independent.
     """
 
     def count(runs: Iterator[tuple[list[PairCall], np.random.Generator]], truths: Mapping[str, float]) -> Any:
@@ -160,7 +162,7 @@ def coverage() -> Callable[..., dict[str, tuple[int, int]]]:
             found = {m.id.replace("judge=j,", "").replace(",judge=j", ""): m for m in measured}
             for name, truth in truths.items():
                 m = found[name.split("@")[0]]
-                low, high = (m.detail["by_task"][end] for end in ("low", "high")) if "@" in name else (m.low, m.high)
+                low, high = (m.detail["wilson"][end] for end in ("low", "high")) if "@" in name else (m.low, m.high)
                 if low is not None:
                     of[name] += 1
                     held[name] += low - 1e-9 <= truth <= high + 1e-9
@@ -189,7 +191,7 @@ def class_truths() -> Callable[[Mapping[str, float]], dict[str, float]]:
             f"delta0.other{label}": classes["other"] / 2,
             f"delta0.flip_rate{label}": positional / (positional + classes["stable"]),
             f"delta0.slot_1_share{label}": classes["slot 1"] / positional,
-            f"delta0.raw{label}@by_task": raw,
+            f"delta0.raw{label}": raw,
         }
 
     return of

@@ -96,6 +96,29 @@ def test_agreement_tables_count_common_calls(log):
         assert found.tables.shape[1:] == (len(OUTCOMES), len(OUTCOMES))
 
 
+@given(logs(), st.sampled_from([0, 1 << 40]))
+def test_by_content_averages_both_orders_of_every_pair(log, far):
+    judge, pair, order, verdict, task = log
+    said = {(j, p, o): OUTCOMES[OUTCOME_OF[v]] for j, p, o, v in zip(judge, pair, order, verdict, strict=True)}
+    score = {("1", 0): 1, ("2", 0): -1, ("1", 1): -1, ("2", 1): 1}
+
+    def preferred(j, p):
+        both = [said.get((j, p, o)) for o in (0, 1)]
+        if None in both or "invalid" in both:
+            return None if None in both else 3
+        ahead = sum(score.get((word, o), 0) for o, word in enumerate(both))
+        return 0 if ahead > 0 else 1 if ahead < 0 else 2
+
+    call = [far + p * 2 + o for p, o in zip(pair, order, strict=True)]
+    for found in agreement_arrays(judge, call, verdict, task, content=True):
+        expected = Counter()
+        for p, t in dict(zip(pair, task, strict=True)).items():
+            one, other = preferred(found.first, p), preferred(found.second, p)
+            if one is not None and other is not None:
+                expected[t, one, other] += 1
+        assert {place: n for place, n in np.ndenumerate(found.tables) if n} == dict(expected)
+
+
 GOOD = ([0, 0], [0, 0], [0, 1], [0, 2], [0, 0])
 
 

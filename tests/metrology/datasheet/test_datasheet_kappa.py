@@ -50,7 +50,8 @@ def test_kappa_is_scikit_learns_on_usable_calls(tasks):
         assert "one task" in found.method
     else:
         assert found.low < found.value < found.high
-        assert ("jackknife" if tasks < 20 else "bootstrap") in found.method
+        assert found.method.endswith(f"by position, call by call, delete-one-task jackknife, t({tasks - 1})")
+        assert (found.detail["bootstrap"] is None) == (tasks < 5)
 
 
 def test_the_order_of_the_judges_does_not_matter():
@@ -66,6 +67,47 @@ def test_only_common_calls_of_the_arm_count():
     assert (found.value, found.n) == (1.0, 2)
     apart = between_kappa(a, answers("b", ["2"], prompt="other"), rng=np.random.default_rng(1))
     assert apart.state == "not measured: no common call with a usable verdict of both (0 common calls)"
+
+
+def by_content(a, b):
+    return between_kappa(a, b, rng=np.random.default_rng(1), content=True)
+
+
+def test_by_content_the_two_orders_of_a_pair_are_averaged():
+    rng = np.random.default_rng(8)
+    both = rng.choice(WORDS, (2, 400), p=[0.4, 0.3, 0.15, 0.1, 0.05])
+    found = by_content(*(answers(name, said.tolist()) for name, said in zip("ab", both, strict=True)))
+    score = {"1": 1, "2": -1, "tie": 0, "abstain": 0}  # of the text in slot 1, which is u in the first order
+    pairs = [
+        tuple(int(np.sign(score[first] - score[second])) for first, second in each)
+        for each in zip(*(said.reshape(-1, 2).tolist() for said in both), strict=True)
+        if "invalid" not in (*each[0], *each[1])
+    ]
+    assert found.value == pytest.approx(cohen_kappa_score(*zip(*pairs, strict=True)))
+    assert (found.id, found.n, found.n_of) == ("between.kappa_content[a=a,b=b]", len(pairs), "common pairs")
+    assert (found.detail["common_pairs"], found.detail["invalid"]) == (200, 200 - len(pairs))
+    assert found.detail["outcomes"] == ["u", "v", "no preference"]
+    assert found.low < found.value < found.high
+    assert "by content, orders averaged, delete-one-task jackknife, t(11)" in found.method
+
+
+def test_judges_of_opposite_habits_can_prefer_the_same_texts():
+    """Where it cannot tell, one takes slot 1 and the other slot 2; elsewhere both prefer the same text."""
+    rng = np.random.default_rng(4)
+    liked = ["11" if lost else "12" if u else "21" for lost, u in zip(*rng.random((2, 400)) < 0.5, strict=True)]
+    other = ["22" if pair == "11" else pair for pair in liked]
+    calls = [answers(name, list("".join(said)), tasks=40) for name, said in (("a", liked), ("b", other))]
+    assert by_content(*calls).value == 1.0
+    assert by_content(*calls).low is None
+    assert between_kappa(*calls, rng=rng).high < 0.4
+
+
+def test_pairs_in_one_order_have_no_content():
+    a, b = (answers(name, ["1", "2", "1", "1"])[::2] for name in "ab")
+    found = by_content(a, b)
+    assert found.state == "not measured: no common pair in both orders with a usable verdict of both (0 common pairs)"
+    assert between_kappa(a, b, rng=np.random.default_rng(1)).n == 2
+    assert by_content(answers("a", ["1", "2"]), b).detail["common_pairs"] == 0
 
 
 def test_two_judges_that_always_say_one_thing_have_no_kappa():
@@ -136,7 +178,8 @@ def test_questions_asked_once_are_counted_beside():
     calls = answers("j", ["1", "2", "tie", "1"]) + answers("j", ["1", "2"], trial=2)
     found = stability(calls)
     assert (found.value, found.n, found.detail["once_only"]) == (1.0, 2, 2)
-    assert found.low < 1.0
+    assert found.low is None
+    assert "no interval: one task" in found.method
     assert found.detail["kappa"] == 1.0
 
 

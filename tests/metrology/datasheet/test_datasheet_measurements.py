@@ -11,10 +11,17 @@ import pytest
 from statsmodels.stats.proportion import proportion_confint
 
 from assaymark.errors import InputError
-from assaymark.metrology.datasheet import call_table, datasheet_measurements, decompose, table_measurements
+from assaymark.metrology.datasheet import (
+    call_table,
+    datasheet_measurements,
+    decompose,
+    share_interval,
+    table_measurements,
+)
 from assaymark.records import PairCall, canonical_json, measurement_id
 
 EVERYTHING = frozenset({"vacuum", "graded_vacuum", "same_subset", "different_subset", "ladder", "filler"})
+TASKS = [f"t{k}" for k in range(10)]
 PAIR_LEVEL = ["stable", "positional", "one_sided", "no_preference", "other", "other_pairs", "flip_rate", "slot_1_share"]
 
 
@@ -92,11 +99,16 @@ def test_every_measurement_is_whole(found):
         assert "NaN" not in canonical_json(m)
 
 
-def test_shares_of_calls_are_counts_with_wilson_intervals(calls, found):
+def test_shares_of_calls_are_counts_with_intervals_over_tasks(calls, found):
     dark = [c.verdict in "12" for c in calls if c.condition == "vacuum"]
     m = found["dark_current[prompt=tie-allowed]"]
     assert (m.value, m.n) == (sum(dark) / len(dark), 120)
-    assert (m.low, m.high) == pytest.approx(proportion_confint(sum(dark), 120, method="wilson"))
+    hits = {task: [c.verdict in "12" for c in calls if (c.condition, c.task) == ("vacuum", task)] for task in TASKS}
+    ends = share_interval([[sum(hit), len(hit) - sum(hit)] for hit in hits.values()], [1, 0])
+    assert (m.low, m.high) == (ends.low, ends.high)
+    assert m.method.endswith("delete-one-task jackknife of the log odds, t(9)")
+    wilson = m.detail["wilson"]
+    assert (wilson["low"], wilson["high"]) == pytest.approx(proportion_confint(sum(dark), 120, method="wilson"))
     assert m.detail["count"] == sum(m.detail["verdicts"][slot] for slot in "12")
     kinds = [found[f"dark_current[prompt=tie-allowed,variant={v}]"] for v in ("empty", "whitespace", "identical")]
     assert sum(k.detail["count"] for k in kinds) == sum(dark)
@@ -217,13 +229,13 @@ def test_trials_are_averaged_and_do_not_narrow_the_intervals(draw, planted):
     for name in ("dark_current[prompt=tie-allowed]", "sensitivity[delta=1,prompt=tie-allowed]"):
         assert again[name].n == 3 * first[name].n
         assert (again[name].value, again[name].low) == pytest.approx((first[name].value, first[name].low))
-        assert "different questions" in again[name].method
+        assert again[name].detail["wilson"] == first[name].detail["wilson"]
     name = "d_prime[delta=4,prompt=tie-allowed]"
     assert "delta method" in first[name].method
     assert (again[name].high - again[name].low) >= 0.9 * (first[name].high - first[name].low)
     name = "delta0.stable[condition=same_subset,prompt=tie-allowed]"
     assert again[name].n == 180
-    assert again[name].detail["dirichlet"] == pytest.approx(first[name].detail["dirichlet"])
+    assert (again[name].low, again[name].high) == pytest.approx((first[name].low, first[name].high))
     assert again["repeat.stability[]"].value == 1.0
     assert again["repeat.stability[]"].low < 1.0
 
@@ -236,10 +248,8 @@ def test_a_judge_that_always_chooses_slot_1_is_all_positional():
     assert found[f"delta0.slot_1_share{label}"].value == 1
     assert found[f"delta0.flip_rate{label}"].value == 1
     positional = found[f"delta0.positional{label}"]
-    # All resamples are 1: the bootstrap would have no width.
-    assert positional.detail["bootstrap"] is None
-    assert "Dirichlet" in positional.method
-    assert positional.low < 1
+    assert "Clopper-Pearson, each of 10 tasks one unit" in positional.method
+    assert positional.low == pytest.approx(0.025 ** (1 / 10))
     none = measured([replace(c, verdict="tie") for c in calls])
     assert none[f"delta0.flip_rate{label}"].state == "undefined: no pair was decided in both orders"
     assert none[f"delta0.slot_1_share{label}"].state == "undefined: no positional pairs"

@@ -12,7 +12,7 @@ from assaymark.metrology.datasheet import datasheet_measurements
 RUNS = 200
 
 
-def test_the_shift_of_the_criterion_is_recovered(draw, in_band, planted):
+def test_the_shift_of_the_criterion_is_recovered(draw, kept, planted):
     """Every strict answer is the base answer, turned into a tie with a chance of 0.4 where it was none."""
     judge = planted(ladder={1.0: (0.62, 0.25)})
     only = frozenset({"same_subset", "ladder"})
@@ -36,7 +36,7 @@ def test_the_shift_of_the_criterion_is_recovered(draw, in_band, planted):
         return [found[name].low <= truth <= found[name].high for name, truth in names.items()]
 
     held = [sum(one) for one in zip(*over_seeds(holds, range(RUNS)), strict=True)]
-    assert all(in_band(number, RUNS, 0.95) for number in held), held
+    assert all(kept(number, RUNS, 0.95) for number in held), held
 
 
 def test_stability_over_trials_is_recovered(draw, in_band, planted):

@@ -200,6 +200,10 @@ def kappa(a, b, value=0.41, ends=(0.3, 0.52)):
     return number("between.kappa", value, 1020, "common calls", ends, a=a, b=b)
 
 
+def kappa_content(a, b, value=0.52, ends=(0.4, 0.63)):
+    return number("between.kappa_content", value, 510, "common pairs", ends, a=a, b=b)
+
+
 CHIPS = (
     "vacuum: nearly clean (clean: at most 2 % of vacuum calls named a slot; nearly clean: at most 10 %; leaky: more)",
     "equal texts: position-led (position-led: at least twice as many positional as stable pairs)",

@@ -38,8 +38,12 @@ def made(name: str) -> dict[str, str]:
 
 @cache
 def compared() -> dict[str, str]:
-    kappas = (sheets.kappa("north-j", "quay-j"),)
-    return dict(render_comparison((sheets.strand(), sheets.quay(), sheets.north(), sheets.clean()), agreement=kappas))
+    judges = sheets.strand(), sheets.quay(), sheets.north(), sheets.clean()
+    return dict(render_comparison(judges, agreement=agreement()))
+
+
+def agreement():
+    return sheets.kappa("north-j", "quay-j"), sheets.kappa_content("north-j", "quay-j")
 
 
 def page(name: str) -> str:
@@ -128,7 +132,7 @@ def test_equal_datasheets_give_equal_bytes_whatever_the_order():
     peers = [sheets.north(), sheets.strand(), sheets.quay()]
     rng.shuffle(peers)
     assert render_datasheet(one, peers) == made("quay")
-    assert render_comparison([sheets.clean(), *peers], agreement=(sheets.kappa("north-j", "quay-j"),)) == compared()
+    assert render_comparison([sheets.clean(), *peers], agreement=agreement()) == compared()
 
 
 def test_a_long_datasheet_keeps_its_page_small_and_loses_nothing():
@@ -349,10 +353,13 @@ def test_the_comparison_has_values_intervals_and_kappas():
         in text
     )
     assert "≤ 0.5 (≤ 0.5 to 0.61) 0.83 (0.66 to 0.97) ≤ 0.5 (no interval) > 5 (3.50 to > 5)" in text
-    assert "north-j and quay-j 0.410 0.300 to 0.520 1,020 common calls" in text
+    assert (
+        "north-j and quay-j the text, orders averaged 0.520 0.400 to 0.630 510 common pairs made by hand "
+        "north-j and quay-j the slot, call by call 0.410 0.300 to 0.520 1,020 common calls" in text
+    )
     assert "not measured: strict arm was not run" in text
     without = words(render_comparison((sheets.quay(), sheets.north()))[COMPARISON])
-    assert "answer the same calls alike" not in without
+    assert "Do they prefer the same texts?" not in without
 
 
 def test_one_judge_without_numbers_does_not_hide_the_others():

@@ -36,7 +36,7 @@ BASELINES = (("equal weight", 0.05), ("60/40", 0.039), ("cash", 0.009))
 UNIVERSE = ("NVX", "ORL", "QAD", "SPY", "TLT")
 CAST = ("Alder", "Birch", "Cedar", "Dogwood", "Elm", "Fir", "Gorse", "Hazel")
 FAMILIES = ("North", "Strand", "Quay", "Ferro", "Moor", "North", "Strand", "Quay")
-# Points of each judge: first alone, three in one class, one that depends on who judges, last alone.
+# Points of each judge: the first alone, five that cannot be ranked, the last alone.
 SCORES: Mapping[str, tuple[float, ...]] = {
     "Alder": (70, 74, 79),
     "Birch": (58, 66, 71),
@@ -67,7 +67,7 @@ def made_season(
     """A season of invented agents and numbers.
 
     The first six are those of a known table, then one that a judge failed on, then one that nobody graded; more are
-    drawn at random. One judge gives a season without a panel: every order is withheld.
+    drawn at random. One judge gives a season without a panel: no order is supported.
     """
     rng = np.random.default_rng(seed)
     scoring = load_scoring("v0.3" if judges == 1 else "v0.4")

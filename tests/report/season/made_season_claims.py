@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
+from itertools import combinations
 
 from assaymark.claims.messages import ENGLISH, Catalogue, Said, catalogue, said
 from assaymark.claims.season_types import Place, SeasonVerdict, SeasonVerdicts
@@ -19,21 +19,17 @@ _TEXTS = {
 [made]
 band = "{agent}'s record is graded {band} by all {judges} judges."
 alone = "{agent} scores highest."
-last = "{agent} scores lowest."
-behind.one = "{low} scores behind {high}."
-behind.other = "{low} score behind {high}."
-tie = "{agents} are one class."
+behind = "{low} scores behind {high}."
 beats = "{agent} earned more than equal weight."
 floor = "Their totals lie within the noise floor of {points:.1f} points."
 unresolved = "Without an outcome, which could not be resolved."
 straddle = "The judges differ by {points:.0f} points."
 path = "The return is one path of {days} days, and the interval of the daily difference contains zero."
 kappa = "The judges agree at {kappa:.2f} on {items} records of a week, and the plan asks for {publish:.2f}."
-any_place = "Any position for {agent}."
-any_order = "Any order of {agents}."
+any_place = "A first rank for {agent}."
+any_order = "Any ranking of {agents}."
 any_beats = "That any agent invests better than equal weight."
-one_class = "one class, order withheld"
-depends = "depends on who judges"
+tier = "cannot be ranked"
 contested = "contested between two bands"
 drops = "first without any judge"
 none = "not graded"
@@ -43,21 +39,17 @@ meaning = "{field} as the season file has it."
 [made]
 band = "Alle {judges} Urteilenden bewerten die Akte von {agent} mit {band}."
 alone = "{agent} hat die höchste Gesamtpunktzahl."
-last = "{agent} hat die niedrigste Gesamtpunktzahl."
-behind.one = "{low} liegt hinter {high}."
-behind.other = "{low} liegen hinter {high}."
-tie = "{agents} bilden eine Klasse."
+behind = "{low} liegt hinter {high}."
 beats = "{agent} hat mehr verdient als die Gleichgewichtung."
 floor = "Ihre Gesamtpunktzahlen liegen innerhalb des Rauschens von {points:.1f} Punkten."
 unresolved = "Ohne Ergebnis, da keines feststellbar war."
 straddle = "Die Urteile liegen {points:.0f} Punkte auseinander."
 path = "Die Rendite ist ein einziger Verlauf von {days} Tagen; das Intervall der täglichen Differenz enthält null."
 kappa = "Die Urteile stimmen mit {kappa:.2f} über {items} Wochenakten überein; der Plan verlangt {publish:.2f}."
-any_place = "Jeder Platz für {agent}."
-any_order = "Jede Reihenfolge von {agents}."
+any_place = "Ein erster Rang für {agent}."
+any_order = "Eine Rangfolge von {agents}."
 any_beats = "Dass ein Agent besser anlegt als die Gleichgewichtung."
-one_class = "eine Klasse, Reihenfolge zurückgehalten"
-depends = "hängt davon ab, wer urteilt"
+tier = "nicht zu ordnen"
 contested = "zwischen zwei Stufen umstritten"
 drops = "Erster auch ohne jedes einzelne Urteil"
 none = "nicht bewertet"
@@ -97,12 +89,12 @@ def _verdict(
         statement=text.render(statement),
         subjects=subjects,
         dimension=AGGREGATE,
-        asserts_order=kind in ("cut", "above"),
+        asserts_order=kind in ("first", "above"),
     )
     verdict = Verdict(
         claim=claim,
         agreement_status="methodology" if level != "headline" else "publish",
-        stability_status="judge-dependent" if kind == "unplaced" else "tie-class" if kind == "tie" else "stable",
+        stability_status="tie-class" if level == "no-claim" else "stable",
         adversarial_status="not tested",
         publication_level=level,
         reasons=tuple(text.render(one) for one in reasons),
@@ -115,28 +107,28 @@ def _verdict(
 
 
 def decided(agents: Sequence[SeasonAgent], table: SeasonTable, judges: int, days: int) -> SeasonVerdicts:
+    """The best agent ranks first and the worst is below all others; what lies between cannot be ranked."""
     graded = [row.contestant for row in table.rows if row.total is not None]
     rest = [row.contestant for row in table.rows if row.total is None]
-    if judges == 1:
-        return _alone(graded, rest)
-    placed = [name for name in graded if name != "Elm"]
-    groups = [(placed[0],), tuple(sorted(placed[1:-1])), tuple(placed[-1:])] if len(placed) > 2 else [tuple(placed)]
-    groups = [group for group in groups if group]
-    found = [
-        _verdict("band", (placed[0],), "headline", said("made.band", agent=placed[0], band="strong", judges=judges))
-    ]
-    floor = (said("made.floor", points=6.2),)
-    for high, low in pairwise(groups):
-        first = said("made.behind", high=high, low=low, n=len(low))
-        found.append(_verdict("cut", (*high, *low), "qualified", first, reasons=floor, condition=floor))
-    found += [
-        _verdict("tie", group, "qualified", said("made.tie", agents=group), condition=floor)
-        for group in groups
-        if len(group) > 1
-    ]
-    if "Elm" in graded:
-        why, what = (said("made.straddle", points=25),), said("made.any_place", agent="Elm")
-        found.append(_verdict("unplaced", ("Elm",), "no-claim", what, reasons=why, withheld=what))
+    tiers = [tuple(sorted(graded))]
+    if judges > 1 and len(graded) > 2:
+        tiers = [(graded[0],), tuple(sorted(graded[1:-1])), (graded[-1],)]
+    found = []
+    if judges > 1:
+        first = said("made.band", agent=graded[0], band="strong", judges=judges)
+        found.append(_verdict("band", (graded[0],), "headline", first))
+    if len(tiers) > 1:
+        last = said("made.band", agent=graded[-1], band="weak", judges=judges)
+        found.append(_verdict("band", (graded[-1],), "qualified", last, condition=(said("made.unresolved"),)))
+    straddle, floor = (said("made.straddle", points=25),), (said("made.floor", points=6.2),)
+    for agent in sorted(graded):
+        top = len(tiers) > 1 and agent == graded[0]
+        what = said("made.any_place", agent=agent)
+        found.append(
+            _verdict("first", (agent,), "headline", said("made.alone", agent=agent), reasons=floor)
+            if top
+            else _verdict("first", (agent,), "no-claim", what, reasons=straddle, withheld=what)
+        )
     path = (said("made.path", days=days),)
     found += [
         _verdict(
@@ -145,32 +137,27 @@ def decided(agents: Sequence[SeasonAgent], table: SeasonTable, judges: int, days
         )
         for one in agents
     ]  # fmt: skip
-    return SeasonVerdicts(tuple(found), tuple(groups), (*_places(groups), *_unplaced(graded, rest)))
+    place = {name: at for at, tier in enumerate(tiers) for name in tier}
+    for one, two in combinations(sorted(graded), 2):
+        high, low = (one, two) if place[one] <= place[two] else (two, one)
+        behind, what = said("made.behind", high=high, low=low), said("made.any_order", agents=(one, two))
+        found.append(
+            _verdict("above", (high, low), "qualified", behind, reasons=floor, condition=floor)
+            if place[one] != place[two]
+            else _verdict("above", (high, low), "no-claim", what, reasons=straddle, withheld=what)
+        )
+    none = said("made.none")
+    nowhere = [Place(name, None, None, False, "no-claim", none) for name in rest]
+    return SeasonVerdicts(tuple(found), tuple(tiers), (*_places(tiers), *nowhere))
 
 
-def _places(groups: Sequence[tuple[str, ...]]) -> list[Place]:
+def _places(tiers: Sequence[tuple[str, ...]]) -> list[Place]:
     found, at = [], 1
-    for group in groups:
-        last = at + len(group) - 1
-        alone = len(group) == 1
-        level: Level = "headline" if alone and at == 1 else "qualified"
-        why = said("made.drops" if level == "headline" else "made.unresolved" if alone else "made.one_class")
-        found += [Place(name, at, last, alone, level, why) for name in group]
+    for tier in tiers:
+        last = at + len(tier) - 1
+        alone = len(tier) == 1 and len(tiers) > 1
+        level: Level = "headline" if alone and at == 1 else "qualified" if len(tiers) > 1 else "no-claim"
+        why = said("made.drops" if level == "headline" else "made.unresolved" if alone else "made.tier")
+        found += [Place(name, at, last, alone, level, why) for name in tier]
         at = last + 1
     return found
-
-
-def _unplaced(graded: Sequence[str], rest: Sequence[str]) -> list[Place]:
-    found = [Place("Elm", None, None, False, "no-claim", said("made.depends"))] if "Elm" in graded else []
-    return [*found, *(Place(name, None, None, False, "no-claim", said("made.none")) for name in rest)]
-
-
-def _alone(graded: Sequence[str], rest: Sequence[str]) -> SeasonVerdicts:
-    """One judge: everybody is one class."""
-    why = said("made.one_class")
-    places = [Place(name, 1, len(graded), False, "no-claim", why) for name in sorted(graded)]
-    what = said("made.tie", agents=tuple(sorted(graded)))
-    tie = _verdict(
-        "tie", tuple(sorted(graded)), "no-claim", what, reasons=(said("made.straddle", points=0),), withheld=what
-    )
-    return SeasonVerdicts((tie,), (tuple(sorted(graded)),), (*places, *_unplaced([], rest)))

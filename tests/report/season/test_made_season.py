@@ -28,7 +28,8 @@ def test_every_state_is_there():
     assert rows["Cedar"].efficiency is None
     assert rows["Gorse"].state == "graded by part of the panel"
     assert rows["Hazel"].state == "not graded"
-    assert run.decided.place("Elm").first is None
+    assert run.decided.place("Hazel").first is None
+    assert (run.decided.place("Elm").first, run.decided.place("Elm").last) == (2, 6)
     assert {one.verdict.publication_level for one in run.decided.verdicts} == {"headline", "qualified", "no-claim"}
 
 

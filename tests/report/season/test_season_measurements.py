@@ -43,9 +43,17 @@ def shown(html: str) -> dict[str, str]:
 
 def contrast(high: str, low: str) -> Measurement:
     return Measurement(
-        name="season.contrast", labels={"high": high, "low": low}, value=8.25, low=-1.5, high=18.0, level=0.95, n=8,
-        n_of="periods", method="paired", unit="points",
+        name="contrast", labels={"dimension": "aggregate", "high": high, "low": low}, value=8.25, low=-1.5, high=18.0,
+        level=0.95, n=8, n_of="common periods", method="paired", unit="points",
     )  # fmt: skip
+
+
+def with_order(run, high: str, low: str, level: str = "qualified"):
+    """A season in which one pair is decided."""
+    one = next(one for one in made.made_season().decided.verdicts if one.kind == "above")
+    claim = replace(one.verdict.claim, subjects=(high, low))
+    verdict = replace(one, verdict=replace(one.verdict, claim=claim, publication_level=level))
+    return replace(run, decided=replace(run.decided, verdicts=(verdict,)))
 
 
 @pytest.mark.parametrize("folder", ["", "de/"])
@@ -61,18 +69,44 @@ def test_every_measurement_has_one_row(folder):
 
 def test_a_row_reads_in_its_language():
     item = contrast("Fir", "Alder")
-    made_site = pages(replace(made.made_season(2, 3), measurements=(item,)))
+    run = with_order(replace(made.made_season(2, 3), measurements=(item,)), "Fir", "Alder")
+    made_site = pages(run)
     ((_, english),), ((_, german),) = (shown(made_site[f"{folder}measurements.html"]).items() for folder in ("", "de/"))
-    assert "higher Fir; lower Alder +8.2 points −1.5 to +18.0, 95 % 8 periods paired" in english
-    assert "höher Fir; niedriger Alder +8,2 Punkte −1,5 bis +18,0, 95 % 8 Zeiträume paired" in german
-    assert "a reading, not permission" in words(made_site["measurements.html"])
+    assert "higher Fir; lower Alder +8.2 points −1.5 to +18.0, 95 % 8 common periods paired" in english
+    assert "höher Fir; niedriger Alder +8,2 Punkte −1,5 bis +18,0, 95 % 8 gemeinsame Zeiträume paired" in german
+    assert "supports no claim by itself" in words(made_site["measurements.html"])
     assert '<span lang="en">paired</span>' in made_site["de/measurements.html"]
 
 
+def test_the_numbers_of_an_unsupported_pair_and_of_a_shared_rank_are_not_shown():
+    item = contrast("Fir", "Alder")
+    run = with_order(replace(made.made_season(2, 3), measurements=(item,)), "Fir", "Alder", "no-claim")
+    ((_, english),) = shown(pages(run)["measurements.html"]).items()
+    ((_, german),) = shown(pages(run)["de/measurements.html"]).items()
+    assert english == "Difference over periods Alder and Fir not shown: no supported order 8 common periods paired"
+    assert "Alder und Fir nicht gezeigt: keine belegte Rangfolge" in german
+    season = made.made_season()
+    rows = shown(site()["measurements.html"])
+    links = {row.id: row.anchor for row in measured_pages(season.measurements)["measurements.html"]}
+    for place in season.decided.places:
+        item = next(one for one in season.measurements if one.id == f"season.total[agent={place.agent}]")
+        hidden = "not shown: no single rank" in rows[links[item.id]]
+        assert hidden == (not place.shown and item.value is not None)
+
+
 def test_what_has_no_value_says_why():
-    item = replace(contrast("Fir", "Alder"), value=None, low=None, high=None, level=None, state="too few periods")
-    made_site = pages(replace(made.made_season(2, 3), measurements=(item,)))
-    assert "too few periods no interval" in words(made_site["measurements.html"])
+    item = replace(
+        contrast("Fir", "Alder"),
+        value=None,
+        low=None,
+        high=None,
+        level=None,
+        state="cannot be tested (3 common clusters that follow each other in time; 12 are needed)",
+    )
+    run = with_order(replace(made.made_season(2, 3), measurements=(item,)), "Fir", "Alder")
+    made_site = pages(run)
+    assert "cannot be tested: too few common periods no interval" in words(made_site["measurements.html"])
+    assert "nicht prüfbar: zu wenige gemeinsame Zeiträume" in words(made_site["de/measurements.html"])
 
 
 def test_neither_place_nor_link_tells_who_leads():

@@ -128,7 +128,7 @@ def test_equal_seasons_give_equal_bytes():
 
 
 @pytest.mark.parametrize("name", ["eight", "single", "many"])
-def test_a_total_is_printed_only_where_its_place_may_be_claimed(name):
+def test_a_total_is_printed_only_for_a_single_rank(name):
     run = SEASONS[name]()
     totals = {row.contestant: row.total for row in run.table.rows}
     found = dict(zip([place.agent for place in in_order(run)], rows_of(site(name)["index.html"]), strict=False))
@@ -136,16 +136,17 @@ def test_a_total_is_printed_only_where_its_place_may_be_claimed(name):
         total = totals[place.agent]
         if total is not None:
             assert (f"{total:.1f}" in found[place.agent]) == place.shown, place
-            assert ("withheld" in found[place.agent]) == (not place.shown)
+            assert ("not shown" in found[place.agent]) == (not place.shown)
         else:
             assert "not graded" in found[place.agent]
 
 
 def in_order(run: SeasonRun):
-    return sorted(run.decided.places, key=lambda one: (one.first is None, one.first or 0, one.agent))
+    tier = {agent: at for at, tier in enumerate(run.decided.tiers) for agent in tier}
+    return sorted(run.decided.places, key=lambda one: (tier.get(one.agent, 99), one.agent))
 
 
-def test_members_of_a_class_stand_by_name_whatever_their_totals_are():
+def test_agents_of_a_tier_are_sorted_by_name_whatever_their_totals_are():
     run = made.made_season()
     rows = {row.contestant: row for row in run.table.rows}
     swapped = [
@@ -155,13 +156,13 @@ def test_members_of_a_class_stand_by_name_whatever_their_totals_are():
     ]  # fmt: skip
     places = tuple(reversed(run.decided.places))
     other = replace(run, table=replace(run.table, rows=tuple(swapped)), decided=replace(run.decided, places=places))
-    order = ["Alder", "Birch", "Cedar", "Dogwood", "Gorse", "Fir", "Elm", "Hazel", "Equal weight", "60/40", "Cash"]
+    order = ["Alder", "Birch", "Cedar", "Dogwood", "Elm", "Gorse", "Fir", "Hazel", "Equal weight", "60/40", "Cash"]
     for season in (run, other):
         table = pages(season, ["en"])["index.html"].partition('class="board bl season"')[2].partition("</table>")[0]
         assert re.findall(r'<th scope="row">(?:<a [^>]*>)?([^<]+)', table) == order
 
 
-def test_what_may_not_be_said_is_named_and_cannot_be_copied():
+def test_what_is_not_supported_is_listed_and_cannot_be_copied():
     run = made.made_season()
     english = made.made_catalogue()
     kept = {one.verdict.publication_level for one in run.decided.verdicts}
@@ -180,27 +181,33 @@ def test_what_may_not_be_said_is_named_and_cannot_be_copied():
         assert "That any agent invests better than equal weight." in words(html)
 
 
-def test_a_withheld_pair_is_named_without_its_direction():
+def test_an_unsupported_pair_is_listed_without_its_direction():
     run = made.made_season(6, 6)
     pair = replace(run.decided.verdicts[-1], kind="above", withheld=said("made.any_order", agents=("Alder", "Fir")))
     claim = replace(pair.verdict.claim, subjects=("Fir", "Alder"), asserts_order=True)
     contrast = replace(
-        run.measurements[0], name="season.contrast", labels={"high": "Fir", "low": "Alder"}, value=8.25, low=None
+        run.measurements[0],
+        name="contrast",
+        labels={"dimension": "aggregate", "high": "Fir", "low": "Alder"},
+        value=8.25,
+        low=None,
     )
-    verdict = replace(pair.verdict, claim=claim, measurements=(contrast.id,))
+    verdict = replace(pair.verdict, claim=claim, measurements=(contrast.id,), publication_level="no-claim")
     decided = replace(run.decided, verdicts=(replace(pair, verdict=verdict),))
-    page = words(
-        pages(replace(run, decided=decided, measurements=(*run.measurements, contrast)), ["en"])["claims.html"]
-    )
-    assert "Any order of Alder and Fir." in page
+    made_pages = pages(replace(run, decided=decided, measurements=(*run.measurements, contrast)), ["en"])
+    page = words(made_pages["claims.html"])
+    assert "Any ranking of Alder and Fir." in page
     assert "Fir scores" not in page
     assert "8.2" not in page
-    assert "difference over periods (Alder and Fir) : withheld" in page
+    assert "difference over periods (Alder and Fir) : not shown" in page
+    rows = words(made_pages["measurements.html"])
+    assert "Difference over periods Alder and Fir not shown: no supported order" in rows
+    assert "8.2" not in rows
 
 
 def test_every_claim_is_counted_once_on_the_first_page():
     run = made.made_season(6, 6)
-    band = next(one for one in run.decided.verdicts if one.kind == "unplaced")
+    band = next(one for one in run.decided.verdicts if one.kind == "first" and one.withheld)
     many = tuple(
         replace(band, kind="band", withheld=said("made.any_place", agent=f"Agent {at}")) for at in range(60)
     )  # fmt: skip
@@ -213,10 +220,11 @@ def test_every_claim_is_counted_once_on_the_first_page():
         assert len(level.groups) <= 5
 
 
-def test_a_class_of_everybody_is_no_place():
+def test_one_tier_of_all_agents_leaves_every_rank_open():
+    run = SEASONS["single"]()
+    graded = sum(one.first is not None for one in run.decided.places)
     text = rows_of(site("single")["index.html"])[0]
-    assert text.startswith("withheld")
-    assert "1 to" not in text
+    assert text.startswith(f"1 to {graded} cannot be ranked")
 
 
 def test_every_state_has_its_word():

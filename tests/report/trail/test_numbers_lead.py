@@ -1,4 +1,4 @@
-"""Numbers on the first pages lead to their measurements: to the right row, and never where a number is withheld."""
+"""Numbers on the first pages lead to their measurements: to the right row, and never where none may be shown."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def row(name: str, page: str, anchor: str) -> tuple[str, str]:
 @pytest.mark.parametrize("page", FIRST)
 def test_a_number_leads_to_the_row_that_has_it(page):
     found = LINK.findall(pages("full")[page])
-    assert len(found) > 30
+    assert len(found) > (5 if page == "claim-map.html" else 30)
     for _, where, anchor, text in found:
         _, value = row("full", where, anchor)
         if page == "claim-map.html" and " points" in text:
@@ -55,11 +55,19 @@ def test_a_number_leads_to_the_row_that_has_it(page):
     [
         ("board", {"Level of an agent"}),
         ("agreement", {"Agreement, mean pairwise κ", "Agreement, Fleiss κ", "Redundancy of judges"}),
-        ("stability", {"Left-out family, rank correlation", "Outside judge, paired contrast"}),
-        ("controls", {"Control cell, the number of its rule", "Control cell, mean pairwise κ"}),
-        ("single", {"Two judges alone, rank correlation", "One judge alone, significant contrasts"}),
+        ("stability", {"Left-out family, rank correlation"}),
+        ("controls", {"Control cell, the number of its rule", "Control cell, κ with the honest records"}),
+        ("single", {"Two judges alone, rank correlation", "One judge alone, significant differences"}),
         ("panel", {"Invalid replies"}),
-        ("ranks", {"Resampled places of an agent"}),
+        (
+            "explanations",
+            {
+                "Extra points for agents of a judge’s own family",
+                "Autocorrelation of clusters in time, lag 1",
+                "Correlation of a dimension with the overall impression",
+            },
+        ),
+        ("ranks", {"Resampled ranks of an agent"}),
     ],
 )
 def test_each_section_leads_to_its_measurements(section, kinds):
@@ -70,7 +78,9 @@ def test_each_section_leads_to_its_measurements(section, kinds):
 
 def test_the_aside_leads_to_what_was_measured():
     aside = re.search(r"<aside.*?</aside>", pages("full")["index.html"], flags=re.S)[0]
-    assert {row("full", where, anchor)[0] for _, where, anchor, _ in LINK.findall(aside)} >= {"Detectable effect"}
+    assert {row("full", where, anchor)[0] for _, where, anchor, _ in LINK.findall(aside)} >= {
+        "Smallest detectable difference, for a leader"
+    }
 
 
 def test_a_claim_that_may_be_said_leads_to_its_card_and_a_withheld_one_has_no_place():
@@ -108,9 +118,8 @@ def test_on_the_board_only_agents_with_a_place_of_their_own_lead_anywhere():
     board = re.search(r'<section class="sec" id="board".*?</section>', pages("full")["index.html"], flags=re.S)[0]
     for line in re.findall(r"<tr>.*?</tr>", board, flags=re.S):
         if LINK.findall(line):
-            assert "withheld" not in line
-            assert "one class" not in line
-            assert "one of these" not in line
+            assert "not shown" not in line
+            assert "cannot be ranked" not in line
 
 
 def test_a_state_in_words_leads_nowhere():

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from assaymark.agents.composers.observation import Observation
+from assaymark.agents.composers.wording import listing
 from assaymark.records import Action
 
 
@@ -35,3 +36,9 @@ def paragraph(opening: str, *sentences: str) -> str:
     # The name of an instrument keeps its capital.
     lowered = first if first.startswith("Asset ") else first[:1].lower() + first[1:]
     return " ".join([opening, lowered, *told[1:]])
+
+
+def briefly(draft: Draft, opening: str) -> Draft:
+    """The same decision with its orders for a text: no amount, no number and no reason."""
+    said = [f"{one.kind} {one.instrument}" for one in draft.orders]
+    return replace(draft, text=paragraph(opening, f"Orders: {listing(said)}." if said else "No order is needed."))

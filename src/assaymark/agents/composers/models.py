@@ -10,10 +10,10 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
-from assaymark.agents.composers import equal_weight, minimum_variance, steward
+from assaymark.agents.composers import equal_weight, inverse_volatility, minimum_variance, steward
 from assaymark.agents.composers.daily import in_days, is_daily
 from assaymark.agents.composers.directional import CONTRARIAN, MOMENTUM, composer
-from assaymark.agents.composers.draft import Composer, Draft
+from assaymark.agents.composers.draft import Composer, Draft, briefly
 from assaymark.agents.composers.observation import Observation, observe
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.errors import InputError, ModelError
@@ -30,6 +30,7 @@ COMPOSERS: Final[Mapping[str, Composer]] = MappingProxyType(
         "reference/contrarian": composer(CONTRARIAN),
         "reference/minimum-variance": minimum_variance.compose,
         "reference/equal-weight": equal_weight.compose,
+        "reference/inverse-volatility": inverse_volatility.compose,
         "reference/steward": steward.compose,
     }
 )
@@ -42,14 +43,16 @@ Two of them with different seeds are exchangeable: a tie that is planted, whatev
 """
 
 _MIXTURE = ("reference/momentum", "reference/contrarian")
-_ARGUMENTS = ("style",)
+_ARGUMENTS = ("style", "brief")
 
 
 @dataclass(frozen=True, slots=True)
 class ReferenceAgent:
-    """A rule-based agent that answers like any model. The argument ``style`` names its opening words.
+    """A rule-based agent that answers like any model.
 
-    It is a `Model`: it reads the material back out of the rendered prompt and knows nothing else.
+    The argument ``style`` names its opening words; ``brief`` is the share of its texts, 0..1, that give its orders and
+    nothing else, drawn by seed and prompt. It is a `Model`: it reads the material back out of the rendered prompt and
+    knows nothing else.
     """
 
     name: str
@@ -69,7 +72,10 @@ class ReferenceAgent:
             seen, daily, volume = _seen(prompt)
         except InputError as exc:
             raise ModelError(f"{self.name} cannot read the prompt: {exc}", retryable=False) from None
-        draft = self._composer(prompt, call.seed)(seen, signature(str(call.args.get("style", ""))))
+        opening = signature(str(call.args.get("style", "")))
+        draft = self._composer(prompt, call.seed)(seen, opening)
+        if _drawn(f"brief|{call.seed}|{prompt}") < 256 * float(call.args.get("brief", 0.0)):
+            draft = briefly(draft, opening)
         if daily:
             draft = replace(draft, text=in_days(draft.text, volume=volume))
         return Reply(text=_answer(draft), model=self.name, fingerprint=f"{self.name}@{VERSION}")
@@ -77,8 +83,12 @@ class ReferenceAgent:
     def _composer(self, prompt: str, seed: int | None) -> Composer:
         if self.name != MIXED:
             return COMPOSERS[self.name]
-        drawn = hashlib.sha256(f"{seed}|{prompt}".encode("utf-8", "surrogatepass")).digest()[0]
-        return COMPOSERS[_MIXTURE[drawn % 2]]
+        return COMPOSERS[_MIXTURE[_drawn(f"{seed}|{prompt}") % 2]]
+
+
+def _drawn(name: str) -> int:
+    """A number in 0..255 that is fixed by a name."""
+    return hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[0]
 
 
 def reference_agents() -> dict[str, ReferenceAgent]:
@@ -103,6 +113,9 @@ def agent_argument_problems(model: str, args: Mapping[str, Any]) -> list[str]:
     ]
     if "style" in args and args["style"] not in SIGNATURES:
         found.append(f"argument style must be one of {', '.join(SIGNATURES)} (got {args['style']!r})")
+    share = args.get("brief", 0.0)
+    if not isinstance(share, int | float) or isinstance(share, bool) or not 0.0 <= share <= 1.0:
+        found.append(f"argument brief must be a share in 0..1 (got {share!r:.80})")
     return found
 
 

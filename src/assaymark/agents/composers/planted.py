@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
-from assaymark.agents.composers import directional, equal_weight, minimum_variance, steward
+from assaymark.agents.composers import directional, equal_weight, inverse_volatility, minimum_variance, steward
 from assaymark.prompting.styles import signature
 
 
@@ -62,6 +62,16 @@ WORDS: Final[Mapping[str, Planted]] = MappingProxyType(
                 _KEEPS,
             ),
         ),
+        "reference/inverse-volatility": Planted(
+            "Holds more of what is calm: weights in proportion to one over volatility.",
+            (
+                f"invests {_share(inverse_volatility.INVESTED)} of equity",
+                "an ordinary length, that of momentum and contrarian: weight, move and volatility of every holding",
+                "holds every limit against the book in its texts, and says what would be cut first",
+                "a confidence of 0.45, whatever the bars",
+                _KEEPS,
+            ),
+        ),
         "reference/steward": Planted(
             "Moves in small steps towards what is strong for its risk.",
             (
@@ -88,7 +98,8 @@ WORDS: Final[Mapping[str, Planted]] = MappingProxyType(
 def planted_words(model: str, args: Mapping[str, Any]) -> Planted | None:
     """What is planted in an agent of a study; None for a model that is no reference agent.
 
-    The argument ``style`` names a house style, by whose opening words a judge may know the agent.
+    The argument ``style`` names a house style, by whose opening words a judge may know the agent; ``brief`` is the
+    share of its texts that give its orders alone.
 
     >>> planted_words("reference/equal-weight", {"style": "dogwood"}).properties[-1]
     'its texts begin with “In brief,”, the words of the house style dogwood'
@@ -98,9 +109,8 @@ def planted_words(model: str, args: Mapping[str, Any]) -> Planted | None:
     found = WORDS.get(model)
     if found is None:
         return None
-    style = str(args.get("style", ""))
-    opening = signature(style)
-    if not opening:
-        return found
-    told = f"its texts begin with “{opening}”, the words of the house style {style}"
-    return Planted(found.rule, (*found.properties, told))
+    brief, style = float(args.get("brief", 0.0)), str(args.get("style", ""))
+    more = [f"gives its orders and no reason in {_share(brief)} of its texts"] if brief else []
+    if opening := signature(style):
+        more.append(f"its texts begin with “{opening}”, the words of the house style {style}")
+    return Planted(found.rule, (*found.properties, *more)) if more else found

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from assaymark.errors import InputError
 from assaymark.importers.wording import ShapeError, as_shape
-from assaymark.protocol import read_toml
+from assaymark.plan import read_toml
 from assaymark.records import Completeness
 
 Column = Annotated[str, Field(min_length=1)]

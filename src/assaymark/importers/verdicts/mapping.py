@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from assaymark.errors import InputError
 from assaymark.importers.verdicts.findings import Findings
 from assaymark.importers.wording import ShapeError, as_shape
-from assaymark.protocol import read_toml
+from assaymark.plan import read_toml
 from assaymark.records import SlotVerdict
 
 Column = Annotated[str, Field(min_length=1)]

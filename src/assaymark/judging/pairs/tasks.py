@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from assaymark.errors import InputError, Problem
 from assaymark.judging.pairs.marking import has_value, names, sentences
 from assaymark.judging.pairs.wording import FIXED_SENTENCES
-from assaymark.protocol import read_model
+from assaymark.plan import read_model
 
 LEAST_REQUIREMENTS = 5
 """A ladder has five steps, so a task needs at least as many requirements."""

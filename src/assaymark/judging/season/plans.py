@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from assaymark.encoding import canonical_json, sha256_text
 from assaymark.judging.shipped import shipped_names, shipped_text
-from assaymark.protocol import read_model
+from assaymark.plan import read_model
 
 Component = Literal["reasoning", "evidence", "process", "outcome"]
 PanelRule = Literal["single", "median"]

@@ -23,6 +23,18 @@ _NAMED = 5  # faulty rows that an error lists one by one
 _NONE = len(VERDICTS)
 
 
+def _content(first: int, second: int) -> int:
+    """The outcome by content of a pair: 0 for u, which stands in slot 1 in the first order, 1 for v."""
+    if max(first, second) >= OUTCOMES.index("invalid"):
+        return max(first, second)
+    ahead = (1, -1, 0)[first] - (1, -1, 0)[second]
+    return 0 if ahead > 0 else 1 if ahead < 0 else OUTCOMES.index("no preference")
+
+
+_ASKED = range(len(OUTCOMES) + 1)  # the last stands for a call that was not asked
+_CONTENT = np.array([[_content(first, second) for second in _ASKED] for first in _ASKED], dtype=np.int8)
+
+
 @dataclass(frozen=True, slots=True)
 class VerdictCounts:
     """What the verdicts of J judges come to in G tasks.
@@ -38,7 +50,10 @@ class VerdictCounts:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How two judges answered the same calls: ``tables`` [G, 4, 4] of outcomes (`OUTCOMES`), by task."""
+    """How two judges answered the same calls: ``tables`` [G, 4, 4] of outcomes (`OUTCOMES`), by task.
+
+    By content the first two outcomes are the contents u and v, and the units are pairs.
+    """
 
     first: int
     second: int
@@ -118,17 +133,24 @@ def agreement_arrays(
     task_codes: ArrayLike,
     *,
     tasks: int | None = None,
+    content: bool = False,
 ) -> tuple[Agreement, ...]:
     """How every two judges answered the calls they have in common, by task.
+
+    With ``content``, a judge's two answers to a pair are averaged over its orders: a content that is ahead is
+    preferred; where they cancel, or neither order has a preference, there is none. Pairs that a judge saw in one order
+    only are left out, and one unusable answer makes the pair invalid.
 
     Parameters
     ----------
     judge_codes, verdict_codes, task_codes : int arrays of shape (n,)
         One row per call.
     call_codes : int array of shape (n,)
-        Which question it was: pair, order and trial in one code.
+        Which question it was: pair and trial in one code, times two, plus the order.
     tasks : int, optional
         Number of tasks G; by default one more than the largest code.
+    content : bool
+        By content after averaging orders, instead of call by call.
 
     Returns
     -------
@@ -155,8 +177,9 @@ def agreement_arrays(
     judge, call, verdict, task = _codes("agreement_arrays", columns)
     judges, groups, kinds = _size(judge), max(_size(task), tasks or 0), len(OUTCOMES)
     if judges * _size(call) > _DENSE:
-        _, call = np.unique(call, return_inverse=True)
-    questions = _size(call)
+        _, unit = np.unique(call // 2, return_inverse=True)
+        call = unit * 2 + call % 2
+    questions = _size(call) + _size(call) % 2
     answers = np.full((judges, questions), kinds, dtype=np.int8)
     answers[judge, call] = OUTCOME_OF[verdict]
     task_of = np.zeros(questions, dtype=np.int64)
@@ -164,6 +187,8 @@ def agreement_arrays(
     faults = [*_twice(answers != kinds, judge * questions + call), *_moved(task_of[call] != task)]
     if faults:
         raise InputError("agreement_arrays", faults)
+    if content:
+        answers, task_of = _CONTENT[answers[:, ::2], answers[:, 1::2]], task_of[::2]
     found = []
     for a, b in combinations(range(judges), 2):
         common = np.flatnonzero((answers[a] != kinds) & (answers[b] != kinds))

@@ -15,7 +15,6 @@ from assaymark.metrology.checks import Ints
 from assaymark.metrology.datasheet.arrays import VerdictCounts
 from assaymark.metrology.datasheet.calls import CallTable
 from assaymark.metrology.datasheet.recorder import PAIRS, Recorder
-from assaymark.metrology.datasheet.shares import share_interval
 from assaymark.metrology.datasheet.verdicts import (
     CLASSES,
     NO_PREFERENCE,
@@ -71,7 +70,7 @@ def vacuum_measurements(table: CallTable, recorder: Recorder, prompt: str) -> It
         chosen = table.where(prompt=prompt, condition="graded_vacuum", variant=variant)
         if chosen.size:
             what = "calls on nearly identical texts that named a slot"
-            # The two orders of a pair go together, and there are few pairs: as if independent, 70 % would be covered.
+            # The two orders of a pair go together: as if independent, Wilson's interval would cover 70 %.
             pairs = int(np.unique(table.pair[chosen]).size)
             yield _preferences(table, recorder, "graded_vacuum", labels, chosen, what, pairs=pairs)
         else:
@@ -168,7 +167,7 @@ def _preferences(
     *,
     pairs: int | None = None,
 ) -> Measurement:
-    """Share of calls that named slot 1 or 2; the interval rests on calls, or on so many ``pairs``."""
+    """Share of calls that named slot 1 or 2, worth no more than its different questions, or than so many ``pairs``."""
     verdict = table.verdict[rows]
     return recorder.calls(
         name,
@@ -176,7 +175,6 @@ def _preferences(
         table.by_task(rows, verdict < 2),
         what,
         questions=table.questions(rows) if pairs is None else pairs,
-        unit="different questions" if pairs is None else "pairs, whose two orders go together",
         detail=_split(verdict),
     )
 
@@ -202,13 +200,10 @@ def _call_level(
     for name, verdict in named.items():
         hits = calls[:, verdict].sum(axis=1)
         detail: dict[str, JSON] = dict(verdicts)
-        by_pair = None
         if name == "delta0.raw" and pairs.sum():
             detail["of_pairs"] = decomposition_of(pairs.sum(axis=0)).raw_false_preference
-            # Pairs, unlike calls, are independent within a task; they say more about the width than five tasks can.
-            by_pair = share_interval(pairs, PREFERENCES, recorder.bootstrap, information=1 / trials)
         counts = np.stack([hits, calls.sum(axis=1) - hits], axis=1)
-        yield recorder.calls(name, labels, counts, words[name], questions=questions, detail=detail, by_task=by_pair)
+        yield recorder.calls(name, labels, counts, words[name], questions=questions, detail=detail)
 
 
 def _pair_level(

@@ -1,7 +1,8 @@
-"""Do two judges, or two trials of one, answer the same calls alike? Unweighted kappa and stability, by task."""
+"""Do two judges prefer the same texts and answer the same calls alike, and two trials of one? Kappa, by task."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -12,26 +13,27 @@ import numpy as np
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.datasheet.arrays import agreement_arrays
-from assaymark.metrology.datasheet.calls import BASE, CallTable, call_table, key_of
+from assaymark.metrology.datasheet.calls import BASE, CallTable, call_table
 from assaymark.metrology.datasheet.recorder import Recorder
 from assaymark.metrology.datasheet.shares import Ends, TaskBootstrap
 from assaymark.metrology.datasheet.verdicts import CODES, OUTCOME_OF, OUTCOMES
-from assaymark.quantiles import t_quantile
+from assaymark.metrology.jackknife import jackknife_estimate
 from assaymark.records import JSON, Measurement, PairCall
-
-FEW_TASKS: Final = 20
-"""Below this many tasks a percentile interval of kappa is too narrow, and a jackknife with Student's t stands in."""
 
 _USABLE: Final = 3  # outcomes 1, 2 and no preference
 
 
 @dataclass(frozen=True, slots=True)
 class KappaInterval:
-    """Cohen's kappa, or None where it is undefined, with its ends and method."""
+    """Cohen's kappa, or None where it is undefined, with its jackknife ends and their method.
+
+    ``bootstrap`` are the ends of a task-cluster bootstrap, or None.
+    """
 
     value: float | None
     ends: Ends | None
     method: str
+    bootstrap: Ends | None = None
 
 
 def between_kappa(
@@ -41,6 +43,7 @@ def between_kappa(
     level: float = 0.95,
     rng: np.random.Generator,
     prompt: str = BASE,
+    content: bool = False,
 ) -> Measurement:
     """How far two judges answer the same calls alike, beyond chance.
 
@@ -48,21 +51,27 @@ def between_kappa(
     answered under ``prompt`` with a usable reply; calls with an unusable one are counted in ``detail``. 1 is full
     agreement, 0 what chance gives these two judges. Both may agree and be wrong.
 
+    With ``content`` it is about the texts: each judge's two answers to a pair are averaged over the orders, and kappa
+    runs over the one text, the other, and no preference, which is also what two orders that cancel come to. Judges that
+    prefer the same slot agree call by call; only judges that prefer the same text agree by content.
+
     Parameters
     ----------
     a, b : sequences of PairCall
         The calls of one judge each.
     level : float
-        Coverage of the interval, which treats the calls of a task as one cluster.
+        Coverage of the interval, a delete-one-task jackknife on Student's t.
     rng : numpy Generator
-        Draws of tasks.
+        Draws of tasks for the bootstrap interval in ``detail``.
     prompt : str
         The arm to compare.
+    content : bool
+        By content after averaging orders, on pairs that both judges saw in both orders, instead of call by call.
 
     Returns
     -------
     Measurement
-        ``between.kappa`` with the labels a and b, in alphabetical order.
+        ``between.kappa``, or ``between.kappa_content``, with the labels a and b in alphabetical order.
 
     Raises
     ------
@@ -93,51 +102,56 @@ def between_kappa(
     if first.judge > second.judge:
         a, b = b, a
     chosen = [call for calls in (a, b) for call in calls if call.prompt == prompt]
-    names, tasks = ({name: k for k, name in enumerate(sorted(found))} for found in _names(chosen))
+    tasks = {task: k for k, task in enumerate(sorted({call.task for call in chosen}))}
+    pairs = {pair: k for k, pair in enumerate(sorted({(call.pair, call.trial) for call in chosen}))}
     judges = sorted((first.judge, second.judge))
     labels = {"a": judges[0], "b": judges[1]}
-    held = {call.judge for call in chosen}
-    (found,) = (
-        agreement_arrays(
+    tables = np.zeros((1, 4, 4), dtype=np.int64)
+    if len({call.judge for call in chosen}) == 2:
+        (found,) = agreement_arrays(
             [judges.index(call.judge) for call in chosen],
-            [names[key_of(call)] for call in chosen],
+            [2 * pairs[call.pair, call.trial] + (call.order == "vu") for call in chosen],
             [CODES[call.verdict] for call in chosen],
             [tasks[call.task] for call in chosen],
+            content=content,
         )
-        if len(held) == 2
-        else [None]
-    )
+        tables = found.tables
     inputs = "+".join(table.digest for table in sorted((first, second), key=lambda table: table.judge))
-    tables = np.zeros((1, 4, 4), dtype=np.int64) if found is None else found.tables
-    return kappa_measurement(tables, labels, TaskBootstrap(rng, level), inputs=inputs)
+    return kappa_measurement(tables, labels, TaskBootstrap(rng, level), inputs=inputs, content=content)
 
 
 def kappa_measurement(
-    tables: Ints, labels: dict[str, str], bootstrap: TaskBootstrap, *, inputs: str = ""
+    tables: Ints, labels: dict[str, str], bootstrap: TaskBootstrap, *, inputs: str = "", content: bool = False
 ) -> Measurement:
-    """``between.kappa`` from tables of outcomes by task [G, 4, 4], as `agreement_arrays` makes them."""
+    """``between.kappa`` from tables of outcomes by task [G, 4, 4], as `agreement_arrays` makes them.
+
+    With ``content`` it is ``between.kappa_content``, and the tables are of contents after averaging orders.
+    """
     usable = tables[:, :_USABLE, :_USABLE]
-    n, all_calls = int(usable.sum()), int(tables.sum())
-    detail: dict[str, JSON] = {
-        "common_calls": all_calls,
-        "invalid": all_calls - n,
-        "tasks": int(np.count_nonzero(usable.sum(axis=(1, 2)))),
-        "outcomes": list(OUTCOMES[:_USABLE]),
-        "table": usable.sum(axis=0).tolist(),
-    }
+    n, common = int(usable.sum()), int(tables.sum())
+    unit, where = ("pair", " in both orders") if content else ("call", "")
     found = kappa_interval(usable, bootstrap)
+    detail: dict[str, JSON] = {
+        f"common_{unit}s": common,
+        "invalid": common - n,
+        "tasks": int(np.count_nonzero(usable.sum(axis=(1, 2)))),
+        "outcomes": ["u", "v", *OUTCOMES[2:_USABLE]] if content else list(OUTCOMES[:_USABLE]),
+        "table": usable.sum(axis=0).tolist(),
+        "bootstrap": None if found.bootstrap is None else list(found.bootstrap),
+    }
     if not n:
-        state = f"not measured: no common call with a usable verdict of both ({all_calls} common calls)"
+        state = f"not measured: no common {unit}{where} with a usable verdict of both ({common} common {unit}s)"
     else:
-        state = "ok" if found.value is not None else "undefined: both judges gave one answer to every common call"
+        state = "ok" if found.value is not None else f"undefined: both judges gave one answer to every common {unit}"
     low, high = found.ends if found.ends is not None else (None, None)
+    base = "by content, orders averaged" if content else "by position, call by call"
     return Measurement(
-        name="between.kappa",
+        name="between.kappa_content" if content else "between.kappa",
         labels=labels,
         value=found.value,
         n=n,
-        n_of="common calls",
-        method=f"Cohen's kappa, unweighted, {found.method}" if found.value is not None else "none",
+        n_of=f"common {unit}s",
+        method=f"Cohen's kappa, unweighted, {base}, {found.method}" if found.value is not None else "none",
         state=state,
         low=low,
         high=high,
@@ -148,7 +162,7 @@ def kappa_measurement(
 
 
 def kappa_interval(tables: Ints, bootstrap: TaskBootstrap) -> KappaInterval:
-    """Unweighted kappa of tables by task [G, K, K]: bootstrap over 20 tasks or more, delete-one jackknife below.
+    """Unweighted kappa of tables by task [G, K, K] with its delete-one-task jackknife on Student's t, cut at -1 and 1.
 
     >>> tables = np.array([[[5, 1], [1, 5]], [[4, 2], [0, 6]], [[6, 0], [1, 5]]])
     >>> found = kappa_interval(tables, TaskBootstrap(np.random.default_rng(1)))
@@ -160,13 +174,20 @@ def kappa_interval(tables: Ints, bootstrap: TaskBootstrap) -> KappaInterval:
     sums = sums[sums.sum(axis=1) > 0]
     total = sums.sum(axis=0)
     value = float(cohen_kappas(total[:, None], size)[0])
-    if np.isnan(value):
+    if math.isnan(value):
         return KappaInterval(None, None, "undefined")
     tasks = sums.shape[0]
-    if tasks >= FEW_TASKS:
-        ends = bootstrap.ends(sums, lambda columns: cohen_kappas(columns, size))
-        return KappaInterval(value, ends, bootstrap.words(tasks) if ends else "no interval: resamples do not differ")
-    return _jackknife(sums, size, value, bootstrap.level)
+    if tasks < 2:
+        return KappaInterval(value, None, "no interval: one task, needs two")
+    second = bootstrap.ends(sums, lambda columns: cohen_kappas(columns, size))
+    without = cohen_kappas((total - sums).T, size)
+    if np.isnan(without).any():
+        return KappaInterval(value, None, "no interval: kappa is undefined without one of the tasks", second)
+    found = jackknife_estimate(value, without, level=bootstrap.level)
+    if found.low is None or found.high is None:
+        return KappaInterval(value, None, "no interval: the tasks do not differ", second)
+    ends = max(-1.0, found.low), min(1.0, found.high)
+    return KappaInterval(value, ends, f"delete-one-task jackknife, t({tasks - 1})", second)
 
 
 def cohen_kappas(columns: Floats, size: int) -> Floats:
@@ -238,24 +259,3 @@ def _kappa_over_trials(table: CallTable, row: Ints, outcome: Ints, bootstrap: Ta
         both = (a >= 0) & (b >= 0) & (a < _USABLE) & (b < _USABLE)
         np.add.at(tables, (task[both], a[both], b[both]), 1)
     return kappa_interval(tables + tables.transpose(0, 2, 1), bootstrap)
-
-
-def _jackknife(sums: Floats, size: int, value: float, level: float) -> KappaInterval:
-    """Delete-one-task interval with Student's t, cut at -1 and 1."""
-    tasks = sums.shape[0]
-    if tasks < 2:
-        return KappaInterval(value, None, "no interval: one task, needs two")
-    without = cohen_kappas((sums.sum(axis=0) - sums).T, size)
-    if np.isnan(without).any():
-        return KappaInterval(value, None, "no interval: kappa is undefined without one of the tasks")
-    spread = float(np.sqrt((tasks - 1) / tasks * np.square(without - without.mean()).sum()))
-    half = t_quantile(0.5 + level / 2, tasks - 1) * spread
-    if half == 0:
-        return KappaInterval(value, None, "no interval: the tasks do not differ")
-    ends = (max(-1.0, value - half), min(1.0, value + half))
-    return KappaInterval(value, ends, f"delete-one-task jackknife, t({tasks - 1})")
-
-
-def _names(calls: Sequence[PairCall]) -> tuple[set[str], set[str]]:
-    """The questions and tasks of some calls."""
-    return {key_of(call) for call in calls}, {call.task for call in calls}

@@ -33,11 +33,10 @@ def datasheet_measurements(
     computed, is a measurement whose state says so. A log with one presentation order gets everything except what needs
     both.
 
-    Shares of calls carry Wilson's interval, as in the source. It takes calls for independent, which the two orders of
-    a pair are not: raw false preference of a judge that decides by the text, or by the slot, is then covered by fewer
-    than 95 of 100 intervals. ``detail["by_task"]`` of these measurements holds the interval that keeps its level.
-    Shares of pairs carry that one directly (`share_interval`). Trials of a question are averaged into the shares and
-    do not narrow the intervals.
+    Shares carry intervals over tasks (`share_interval`), since the calls of a task depend on each other.
+    ``detail["wilson"]`` of a share of calls holds Wilson's, which the source prints: it takes calls for independent,
+    which not even the two orders of a pair are. Trials of a question are averaged into the shares and do not narrow the
+    intervals.
 
     Parameters
     ----------

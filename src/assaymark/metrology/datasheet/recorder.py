@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.datasheet.shares import ShareInterval, TaskBootstrap, share_interval
+from assaymark.metrology.datasheet.shares import TaskBootstrap, share_interval
 from assaymark.quantiles import wilson_ends
 from assaymark.records import JSON, Measurement
 
@@ -81,33 +81,30 @@ class Recorder:
         what: str,
         *,
         questions: int | None = None,
-        unit: str = "different questions",
         n_of: str = CALLS,
         detail: Mapping[str, JSON] | None = None,
-        by_task: ShareInterval | None = None,
     ) -> Measurement:
-        """A share of calls with Wilson's interval, from counts by task [G, 2] (calls that count, calls that do not).
+        """A share of calls with `share_interval`, from counts by task [G, 2] (calls that count, calls that do not).
 
-        ``questions`` is the number of different questions where trials repeat them, or of another ``unit`` whose calls
-        go together: the interval then rests on that number. Wilson's interval takes calls for independent; ``detail``
-        holds the interval that lets the calls of a task depend on each other (``by_task``), made from these counts or
-        given.
+        ``questions`` is the number of different questions where trials repeat them, or of pairs where their orders go
+        together: more than these the calls are not worth. ``detail`` holds Wilson's interval on that number, as the
+        source prints it; it takes calls for independent.
         """
         hits, n = int(counts[:, 0].sum()), int(counts.sum())
         if not n:
             return self.missing(name, labels, f"undefined: no {n_of}", n_of=n_of, detail=detail)
         size = n if questions is None else min(questions, n)
-        found = by_task or share_interval(counts, np.array([1.0, 0.0]), self.bootstrap, information=size / n)
-        repeated = "" if size == n else f" on {size} {unit}"
-        return self.number(
+        low, high = wilson_ends(hits / n, size, level=self.level)
+        wilson: JSON = {"low": low, "high": high, "n": size}
+        return self.classes(
             name,
             labels,
-            hits / n,
-            n=n,
+            counts,
+            np.array([1.0, 0.0]),
+            what,
+            information=size / n,
             n_of=n_of,
-            method=f"{what}, Wilson interval{repeated}",
-            ends=wilson_ends(hits / n, size, level=self.level),
-            detail={"count": hits, **(detail or {}), "by_task": _by_task(found), "effective_n": found.effective},
+            detail={"count": hits, **(detail or {}), "wilson": wilson},
         )
 
     def classes(
@@ -125,7 +122,7 @@ class Recorder:
         """A weighted share of pairs, from class counts by task [G, K], with `share_interval`."""
         total = counts.sum(axis=0)
         n = int(total.sum())
-        found = share_interval(counts, weights, self.bootstrap, information=information)
+        found = share_interval(counts, weights, level=self.level, information=information)
         return self.number(
             name,
             labels,
@@ -133,15 +130,6 @@ class Recorder:
             n=n,
             n_of=n_of,
             method=f"{what}, {found.method}",
-            ends=(found.low, found.high),
-            detail={
-                **(detail or {}),
-                "dirichlet": list(found.dirichlet),
-                "bootstrap": None if found.bootstrap is None else list(found.bootstrap),
-                "effective_n": found.effective,
-            },
+            ends=None if found.low is None or found.high is None else (found.low, found.high),
+            detail={**(detail or {}), "effective_n": found.effective},
         )
-
-
-def _by_task(found: ShareInterval) -> JSON:
-    return {"low": found.low, "high": found.high, "method": found.method}

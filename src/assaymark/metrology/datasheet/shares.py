@@ -1,10 +1,10 @@
-"""Intervals for shares of calls and of pairs that come in tasks.
+"""Intervals for shares of calls and of pairs that come in tasks, and for other statistics over tasks.
 
-Two intervals, because each fails where the other holds. The *task-cluster bootstrap* needs several tasks and enough
-pairs on both sides of a share: with 60 pairs in 10 tasks and a class of 2 %, a percentile interval holds the truth
-seven times in ten. The *Dirichlet-multinomial* assumes a form, but is right for rare classes and few tasks. Simulated
-with 5 to 80 tasks, with and without differences between tasks, the rule of `share_interval` held 91 to 98 % of truths
-at a stated 95 %.
+Calls of a task depend on each other: counted as independent, their intervals were 2.6 times too narrow on real logs.
+`share_interval` was tried on tasks whose shares are drawn from beta and Dirichlet distributions: 5, 12, 20 and 60 tasks
+of 2, 6, or 4 to 23 units, shares from .01 to .99, correlations within tasks from 0 to .6. Stated 95 % intervals held
+the truth in 93 to 100 % of runs, 98 % on average. With 40 units a task and rare shares that differ much between tasks
+it can be 90 %: then the few tasks that hold the share are missing altogether.
 """
 
 from __future__ import annotations
@@ -14,10 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.jackknife import jackknife_se
 from assaymark.metrology.resampling import SMALL_PRODUCT, Resamples, percentile_ends, resamples_of
 from assaymark.quantiles import t_quantile
 
@@ -36,19 +38,16 @@ share held the truth in 88 to 93 of 100 runs with 5 tasks, in 94 to 98 with 10."
 LEAST_PAIRS = 10
 """A share with fewer units than this on either side is too close to its edge for a bootstrap."""
 
-_POSTERIOR_DRAWS = 4_000
 _FLAT = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class ShareInterval:
-    """The interval to print, which one it is, both candidates, and how many independent units the data are worth."""
+    """Both ends or None, how they were found, and how many independent units the data are worth."""
 
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     method: str
-    dirichlet: Ends
-    bootstrap: Ends | None
     effective: float
 
 
@@ -119,57 +118,106 @@ def widened(level: float, tasks: int) -> float:
 
 
 def share_interval(
-    counts: Ints | Floats, weights: Floats, bootstrap: TaskBootstrap, *, information: float = 1.0
+    counts: Ints | Floats, weights: ArrayLike, *, level: float = 0.95, information: float = 1.0
 ) -> ShareInterval:
-    """Interval of a weighted share of units in classes, such as pairs of one class, from counts by task.
+    """Interval of a weighted share of units in classes, such as pairs of one class, that come in tasks.
 
-    The task-cluster bootstrap where there are at least 10 tasks and at least 10 units away from the commonest weight;
-    otherwise, and where all resamples agree, the Dirichlet-multinomial.
+    A delete-one-task jackknife of the log odds with Student's t on G-1 degrees of freedom, after half a unit was added
+    to either side of a share (1/K to each of K weights), and never inside the Clopper-Pearson interval of as many
+    independent units as that jackknife, or sampling alone, finds the data to be worth. Where all units fell into one
+    class nothing shows how the others come in tasks: each task then counts as one unit (Clopper-Pearson). One task has
+    no interval.
+
+    A share with weights of both signs is the difference of two shares. Its interval is the wider of the above, on the
+    scale of the weights, and of the intervals of the two shares put together by their squared distances (MOVER); the
+    first is too narrow where one of them is rare, the second where neither is. A sign that was not seen adds nothing.
 
     Parameters
     ----------
     counts : array of shape (G, K)
         Units of each class in each task.
     weights : float array of shape (K,)
-        What a unit of each class contributes, such as 1 for the class asked about and 0 for the others.
-    bootstrap : TaskBootstrap
-        Draws, level and random generator.
+        What a unit of each class contributes, such as 1 for the class asked about and 0 for the others. Not all equal.
+    level : float
+        Coverage aimed at.
     information : float
         Distinct units over units, where some were measured several times: repeats bring no new pairs.
 
     Returns
     -------
     ShareInterval
+        Never of zero width.
 
     Raises
     ------
     NotMeasurableError
         No units at all.
 
+    References
+    ----------
+    Clopper, C. J. and Pearson, E. S. (1934). The use of confidence or fiducial limits. Biometrika 26(4), 404-413.
+    Korn, E. L. and Graubard, B. I. (1998). Confidence intervals for proportions with small expected number of positive
+    counts estimated from survey data. Survey Methodology 24(2), 193-201.
+    Zou, G. Y. and Donner, A. (2008). Construction of confidence limits about effect measures: a general approach.
+    Statistics in Medicine 27(10), 1693-1702.
+
     Examples
     --------
     >>> counts = np.array([[1, 5], [0, 6], [2, 4], [0, 6], [1, 5]])
-    >>> found = share_interval(counts, np.array([1.0, 0.0]), TaskBootstrap(np.random.default_rng(1)))
+    >>> found = share_interval(counts, [1, 0])
     >>> f"{found.low:.3f} {found.high:.3f} {found.method}"
-    '0.046 0.287 Dirichlet-multinomial over 5 tasks, dispersion 1.01'
+    '0.037 0.406 delete-one-task jackknife of the log odds, t(4)'
     """
-    table = np.asarray(counts, dtype=np.float64)
-    table = table[table.sum(axis=1) > 0]
+    table, scale = np.asarray(counts, dtype=np.float64), np.asarray(weights, dtype=np.float64)
+    table = table[table.sum(axis=1) > 0] * information
     if not table.size:
         raise NotMeasurableError("a share of no units is undefined (n = 0)")
-    spread = dispersion(table * information)
-    groups, place = np.unique(weights, return_inverse=True)
-    grouped = np.stack([table[:, place == k].sum(axis=1) for k in range(groups.size)], axis=1)
-    dirichlet = _dirichlet_ends(grouped.sum(axis=0) * information / spread, groups, bootstrap)
-    boot = bootstrap.ends(grouped, lambda sums: (groups @ sums) / sums.sum(axis=0))
-    total = grouped.sum(axis=0)
-    away = (total.sum() - total.max()) * information
-    tasks = table.shape[0]
-    worth = float(total.sum()) * information / spread
-    if boot is not None and tasks >= ENOUGH_TASKS and away >= LEAST_PAIRS:
-        return ShareInterval(*boot, bootstrap.words(tasks), dirichlet, boot, worth)
-    method = f"Dirichlet-multinomial over {tasks} task{'' if tasks == 1 else 's'}, dispersion {spread:.2f}"
-    return ShareInterval(*dirichlet, method, dirichlet, boot, worth)
+    tasks, n = table.shape[0], float(table.sum())
+    worth = n / dispersion(table)
+    if tasks < 2:
+        return ShareInterval(None, None, "no interval: one task, needs two", worth)
+    total = table.sum(axis=0)
+    if np.ptp(scale[total > 0]) > 0:
+        method = f"delete-one-task jackknife of the log odds, t({tasks - 1})"
+    else:
+        method = f"Clopper-Pearson, each of {tasks} tasks one unit"
+    low, high = _ends(table, scale, level)
+    if scale.min() < 0 < scale.max():
+        (up, up_low, up_high), (down, down_low, down_high) = (
+            (float(part @ total) / n, *(_ends(table, part, level) if part @ total else (0.0, 0.0)))
+            for part in (np.maximum(scale, 0.0), np.maximum(-scale, 0.0))
+        )
+        low = max(float(scale.min()), min(low, up - down - math.hypot(up - up_low, down_high - down)))
+        high = min(float(scale.max()), max(high, up - down + math.hypot(up_high - up, down - down_low)))
+    return ShareInterval(low, high, method, worth)
+
+
+def _ends(counts: Floats, weights: Floats, level: float) -> Ends:
+    """Ends of a weighted share from counts by task [G, K] of two tasks or more; see `share_interval`."""
+    levels, place = np.unique(weights, return_inverse=True)
+    tasks, edge, width = counts.shape[0], float(levels[0]), float(np.ptp(levels))
+    unit = (levels - edge) / width
+    counts = counts @ (place[:, None] == np.arange(levels.size))
+    total = counts.sum(axis=0)
+    n = float(total.sum())
+    share = float(unit @ total) / n
+    tail = (1 - level) / 2
+    if np.count_nonzero(total) == 1:
+        reach = 1 - tail ** (1 / tasks)
+        return edge + width * share * (1 - reach), edge + width * (share + (1 - share) * reach)
+    without = total - counts
+    sizes = without.sum(axis=1)
+    # Half a unit on either side keeps the odds of rare shares, in all tasks and without one of them, away from 0.
+    odds = special.logit((unit @ total + unit.mean()) / (n + 1))
+    others = special.logit((without @ unit + unit.mean()) / (sizes + 1))
+    half = t_quantile(1 - tail, tasks - 1) * float(jackknife_se(odds, others))
+    low, high = special.expit([odds - half, odds + half]).tolist()
+    sampled = (float(np.square(unit) @ total) / n - share**2) / n
+    spread = max(sampled, float(jackknife_se(share, without @ unit / sizes)) ** 2)
+    hits, misses = (part * share * (1 - share) / spread for part in (share, 1 - share))
+    low = min(low, float(special.betaincinv(hits, misses + 1, tail)))
+    high = max(high, float(special.betaincinv(hits + 1, misses, 1 - tail)))
+    return edge + width * low, edge + width * high
 
 
 def dispersion(counts: Floats) -> float:
@@ -189,25 +237,3 @@ def dispersion(counts: Floats) -> float:
     expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
     excess = float((np.square(table - expected) / expected).sum())
     return float(max(1.0, excess / ((tasks - 1) * (classes - 1))))
-
-
-def _dirichlet_ends(counts: Floats, values: Floats, bootstrap: TaskBootstrap) -> Ends:
-    """Equal-tailed posterior ends of the weighted share, from counts by distinct weight; prior 1/K for each of K.
-
-    An end where nothing was seen beyond it is the edge itself.
-    """
-    if values.size == 1:
-        return float(values[0]), float(values[0])
-    tails = ((1 - bootstrap.level) / 2, (1 + bootstrap.level) / 2)
-    prior = counts + 1 / values.size
-    if values.size == 2:
-        found = special.betaincinv(prior[1], prior[0], tails)
-        low, high = (values[0] + (values[1] - values[0]) * found).tolist()
-    else:
-        drawn = bootstrap.rng.dirichlet(prior, size=_POSTERIOR_DRAWS) @ values
-        low, high = percentile_ends(drawn[None], None, bootstrap.level)[:, 0].tolist()
-    total = counts.sum()
-    return (
-        float(values[0]) if counts[0] == total else low,
-        float(values[-1]) if counts[-1] == total else high,
-    )

@@ -32,6 +32,7 @@ from assaymark.report.tables import Table
 DRAWN: Final = 12
 Cell = Callable[[Opened, int, float], list[svg.Element] | None]
 _CELL: Final = (150.0, 28.0)  # height of a small multiple, and of its head
+_BASES: Final = {"between.kappa_content": "the text, orders averaged", "between.kappa": "the slot, call by call"}
 _ROWS: Final[tuple[tuple[str, dict[str, str]], ...]] = (
     ("dark_current", {}),
     ("delta0.raw", {"condition": SAME}),
@@ -86,7 +87,8 @@ def comparison_view(sheets: Sequence[Opened], agreement: Sequence[Measurement] =
     notices = [_mixed(sheets)] if not all(comparable(sheets[0].sheet, s.sheet) for s in sheets) else []
     if len(sheets) > DRAWN:
         notices.append(f"Figures draw the first twelve judges by name; the tables hold all {len(sheets)}.")
-    kappas = {m.id: m for s in sheets for m in s.every("between.kappa")} | {m.id: m for m in agreement}
+    known_kappas = (m for s in sheets for name in _BASES for m in s.every(name))
+    kappas = {m.id: m for m in (*known_kappas, *agreement)}
     whole = any(not s.is_log for s in sheets)
     maps: tuple[Plot | Missing, ...] = (parts_plot(drawn, focus=False), scatter_plot(drawn, focus=False))
     return ComparisonView(
@@ -96,7 +98,7 @@ def comparison_view(sheets: Sequence[Opened], agreement: Sequence[Measurement] =
         maps=(axes_plot(drawn, focus=False), *maps) if whole else maps,
         grids=_grids(drawn) if whole else (),
         table=_table(sheets),
-        agreement=_agreement([kappas[key] for key in sorted(kappas)]),
+        agreement=_agreement(list(kappas.values())),
         non_claims=tuple(dict.fromkeys(prose(text, 400) for s in sheets for text in s.sheet.non_claims)),
     )
 
@@ -142,7 +144,7 @@ def _curves(sheets: Sequence[Opened]) -> Plot | Missing:
     return Plot(
         name="curves",
         title=title,
-        caption="Percent of calls that pick the better text, by requirements it is ahead. Wilson bars; dashes: 75 %.",
+        caption="Percent of calls that pick the better text, by requirements ahead. Bars: intervals; dashes: 75 %.",
         desc=told(judges),
         judges=judges,
         draw=lambda _, width: _grid(sheets, width, one),
@@ -258,17 +260,19 @@ def _unlinked(sheet: Opened, measurement: Measurement | None) -> str:
 
 
 def _agreement(found: Sequence[Measurement]) -> Table | None:
-    """Kappa of each pair of judges, by their names."""
+    """Kappa of each pair of judges, by their names: first by content, then by position."""
     if not found:
         return None
+    bases = list(_BASES)
     rows = [
         (
             f"{shown_name(m.labels.get('a', ''))} and {shown_name(m.labels.get('b', ''))}",
+            _BASES[m.name],
             value_words(m),
             interval_words(m) if m.value is not None else "none",
             n_words(m),
             clean(m.method, 160),
         )
-        for m in found
+        for m in sorted(found, key=lambda m: (m.labels.get("a", ""), m.labels.get("b", ""), bases.index(m.name)))
     ]
-    return Table(("Judges", "κ", "Interval", "n", "Method"), tuple(rows), frozenset({1, 2, 3}))
+    return Table(("Judges", "Agree on", "κ", "Interval", "n", "Method"), tuple(rows), frozenset({2, 3, 4}))

@@ -17,7 +17,7 @@ from assaymark.report.datasheet.wording import (
     value_words,
 )
 from assaymark.report.evidence import Filter
-from assaymark.report.formats import clean, count, number, percent, state_words
+from assaymark.report.formats import clean, count, number, percent, span, state_words
 from assaymark.report.tables import Table
 from assaymark.report.trail.refs import Ref, Rests
 
@@ -166,13 +166,13 @@ def _no_value(measurement: Measurement) -> tuple[str, str]:
 
 def _method(measurement: Measurement) -> str:
     text = clean(measurement.method, 220)
-    by_task = measurement.detail.get("by_task")
-    if not isinstance(by_task, Mapping):
+    wilson = measurement.detail.get("wilson")
+    if not isinstance(wilson, Mapping):
         return text
-    low, high = by_task.get("low"), by_task.get("high")
+    low, high = wilson.get("low"), wilson.get("high")
     if not isinstance(low, (int, float)) or not isinstance(high, (int, float)):
         return text
-    return f"{text}; over tasks {number(float(low), 3)} to {number(float(high), 3)}"
+    return f"{text}; Wilson over calls {span(float(low), float(high), 3)}"
 
 
 def _planted_words(measurement: Measurement, planted: Mapping[str, float]) -> str:

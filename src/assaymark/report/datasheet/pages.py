@@ -92,7 +92,8 @@ def render_comparison(
     sheets : sequence of Datasheet
         At least one, each judge once. Figures draw the first twelve by name; the tables hold all.
     agreement : sequence of Measurement
-        ``between.kappa`` of pairs of judges; those among the measurements of a sheet are shown as well.
+        ``between.kappa_content`` and ``between.kappa`` of pairs of judges; those among the measurements of a sheet are
+        shown as well.
     frame : Frame or None
         What stands around the pages of the run that the judges are part of; None for judges by themselves.
 

@@ -124,7 +124,7 @@ def near_plot(sheet: Opened, name: str = "near") -> Plot | Missing:
     return Plot(
         name=name,
         title=title,
-        caption="Share of calls that named one of two texts (filler: the padded one), with Wilson intervals.",
+        caption="Share of calls that named one of two texts (filler: the padded one), with intervals over tasks.",
         desc="; ".join(f"{row.title}: {row.text}" for row in rows),
         draw=lambda _, width: dots(rows, axis_of(rows, shares=True), width),
         table=Table(("Texts", "Share", "Interval", "n"), tuple(cells), frozenset({1, 2, 3})),

@@ -51,7 +51,7 @@ def curve_plot(sheets: Sequence[Opened], name: str = "curve") -> Plot | Missing:
     return Plot(
         name=name,
         title=title,
-        caption=f"Bars: Wilson intervals{of_whom}. Dashed line: the 75 % level that defines the threshold.",
+        caption=f"Bars: intervals over tasks{of_whom}. Dashed line: the 75 % level that defines the threshold.",
         desc=told(judges),
         judges=judges,
         draw=lambda _, width: curves(shown, width),

@@ -6,13 +6,12 @@ Colours are classes of the page's style sheet, so a figure follows dark mode, fo
 
 from assaymark.report.figures.bars import BarCell, BarRow, bar_table
 from assaymark.report.figures.forest import ForestRow, Gates, forest
-from assaymark.report.figures.heat import HeatCell, heat
+from assaymark.report.figures.heat import heat
 from assaymark.report.figures.intervals import DeltaRow, deltas
 from assaymark.report.figures.ranks import RankRow, binned, place_heads, rank_bars
 from assaymark.report.figures.scale import ScaleRow, scale_use
 from assaymark.report.figures.scan import scan_line
 from assaymark.report.figures.score import ScoreAxis, score_axis, score_head, score_strip
-from assaymark.report.figures.slope import Slope, SlopeEnd, slope
 from assaymark.report.figures.spread import SpreadRow, spreads
 
 __all__ = [
@@ -21,12 +20,9 @@ __all__ = [
     "DeltaRow",
     "ForestRow",
     "Gates",
-    "HeatCell",
     "RankRow",
     "ScaleRow",
     "ScoreAxis",
-    "Slope",
-    "SlopeEnd",
     "SpreadRow",
     "bar_table",
     "binned",
@@ -40,6 +36,5 @@ __all__ = [
     "score_axis",
     "score_head",
     "score_strip",
-    "slope",
     "spreads",
 ]

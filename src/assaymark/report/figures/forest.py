@@ -11,7 +11,7 @@ import svg
 
 from assaymark.records import AgreementStatus
 from assaymark.report.figures.canvas import NARROW, WIDE, Scale, frame, hatch, label, line, num, path, rect
-from assaymark.report.formats import MINUS, fit, number, shortened, span
+from assaymark.report.formats import AGREES, MINUS, fit, number, shortened, span
 
 _KIND: Final = {"publish": "mh", "methodology": "mq", "halt": "mn"}
 _ROW: Final = 36
@@ -22,7 +22,7 @@ _NOTE: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """The cut-offs below which agreement halts, and from which it publishes."""
+    """The cut-offs below which agreement is too little for any claim, and from which it is enough for a headline."""
 
     halt: float
     publish: float
@@ -39,7 +39,7 @@ class ForestRow:
     title: str
     value: float | None
     interval: tuple[float, float] | None
-    companion: tuple[float, float] | None
+    bootstrap: tuple[float, float] | None
     status: AgreementStatus | None
     state: str
     pooled: bool = False
@@ -54,14 +54,14 @@ class ForestRow:
 
 
 def forest(name: str, rows: Sequence[ForestRow], gates: Gates, title: str, desc: str) -> tuple[str, str]:
-    """The figure for a screen and for a phone. Thick bar: the plan's interval; thin line: t over clusters."""
+    """The figure for a screen and for a phone. Thick bar: the jackknife; thin line below: the bootstrap."""
     return _wide(f"{name}-w", rows, gates, title, desc), _narrow(f"{name}-n", rows, gates, title, desc)
 
 
 def _low_end(rows: Sequence[ForestRow]) -> float:
     ends = [0.0]
     for row in rows:
-        ends += [value for pair in (row.interval, row.companion) if pair for value in pair]
+        ends += [value for pair in (row.interval, row.bootstrap) if pair for value in pair]
         ends += [value for value in (row.value, row.gating, *row.within) if value is not None]
     return max(math.floor(min(ends) * 5) / 5, -1.0)
 
@@ -74,7 +74,7 @@ def _wide(name: str, rows: Sequence[ForestRow], gates: Gates, title: str, desc: 
         *_bands(name, scale, gates, _TOP, bottom),
         *_gate_heads(scale, gates),
     ]
-    heads = ("κ", "bootstrap", "t, clusters", "gate")
+    heads = ("κ", "jackknife", "bootstrap", "agreement")
     parts += [label(x, 44, text, "tk") for x, text in zip(_COLUMNS, heads, strict=True)]
     y = _TOP + _ROW / 2
     for row in rows:
@@ -100,7 +100,7 @@ def _narrow(name: str, rows: Sequence[ForestRow], gates: Gates, title: str, desc
         ]
         if row.by:
             y += _NOTE
-            parts.append(label(NARROW, y + 12, fit(f"{row.status}: {row.by}", NARROW, 12), "tk", "end"))
+            parts.append(label(NARROW, y + 12, fit(f"{_word(row)}: {row.by}", NARROW, 12), "tk", "end"))
         parts += [*_bands(name, scale, gates, y + 20, y + 42), *_mark(row, scale, y + 31, 6)]
         y += 54
     parts += _axis(scale, y - 4)
@@ -123,11 +123,10 @@ def _bands(name: str, scale: Scale, gates: Gates, top: float, bottom: float) -> 
 
 def _gate_heads(scale: Scale, gates: Gates, *, short: bool = False) -> list[svg.Element]:
     halt, publish = scale(gates.halt), scale(gates.publish)
-    middle = "method." if short else "methodology"
     return [
-        label((scale.left + halt) / 2, 24 if short else 30, "halt", "tk", "middle"),
-        label((halt + publish) / 2, 24 if short else 30, middle, "tk", "middle"),
-        label((publish + scale.right) / 2, 24 if short else 30, "publish", "tk", "middle"),
+        label((scale.left + halt) / 2, 24 if short else 30, AGREES["halt"], "tk", "middle"),
+        label((halt + publish) / 2, 24 if short else 30, AGREES["methodology"], "tk", "middle"),
+        label((publish + scale.right) / 2, 24 if short else 30, AGREES["publish"], "tk", "middle"),
         label(halt, 42 if short else 52, f"{gates.halt:g}", "tb", "middle"),
         label(publish, 42 if short else 52, f"{gates.publish:g}", "tb", "middle"),
     ]
@@ -147,8 +146,9 @@ def _mark(row: ForestRow, scale: Scale, y: float, size: float) -> list[svg.Eleme
         box = rect(scale.left + 4, y - 10, width - 8, 20, "void")
         return [box, label(middle, y + 4, fit(row.state, width - 20, 12), "tk halo", "middle")]
     parts: list[svg.Element] = []
-    if row.companion:
-        parts.append(line(scale(row.companion[0]), y, scale(row.companion[1]), y, f"{row.kind}l"))
+    if row.bootstrap:
+        below = y + size + 4
+        parts.append(line(scale(row.bootstrap[0]), below, scale(row.bootstrap[1]), below, f"{row.kind}l"))
     if row.interval:
         parts.append(line(scale(row.interval[0]), y, scale(row.interval[1]), y, f"{row.kind}b"))
     parts += [svg.Circle(cx=num(scale(kappa)), cy=num(y), r=3.5, class_=["open", "ring"]) for kappa in row.within]
@@ -177,7 +177,7 @@ def _point(row: ForestRow, x: float, y: float, size: float) -> list[svg.Element]
 def _numbers(row: ForestRow, y: float) -> list[svg.Element]:
     if row.value is None:
         return [label(_COLUMNS[0], y, "no number", "tk"), *_gate(row, y, "tb")]
-    texts = (number(row.value), _range(row.interval), _range(row.companion))
+    texts = (number(row.value), _range(row.interval), _range(row.bootstrap))
     parts: list[svg.Element] = [
         label(x, y, text, "tb" if row.pooled and not at else ("" if not at else "t2"))
         for at, (x, text) in enumerate(zip(_COLUMNS, texts, strict=False))
@@ -186,9 +186,13 @@ def _numbers(row: ForestRow, y: float) -> list[svg.Element]:
     return [*parts, *_gate(row, y, gate)]
 
 
+def _word(row: ForestRow) -> str:
+    return AGREES[row.status] if row.status else "not measured"
+
+
 def _gate(row: ForestRow, y: float, kind: str) -> list[svg.Element]:
     """The gate's word, and below it the kappa that decides where that is not the one of the row."""
-    word = row.status or "not measured"
+    word = _word(row)
     if not row.by:
         return [label(_COLUMNS[3], y, word, kind)]
     note = shortened((row.by,), WIDE - _COLUMNS[3], 12)[0]
@@ -203,4 +207,4 @@ def _short_numbers(row: ForestRow) -> str:
     if row.value is None:
         return "no number"
     shown = number(row.value) + (f" ({span(*row.interval)})" if row.interval else "")
-    return shown if row.status == "publish" or row.by else f"{shown} {row.status or ''}".rstrip()
+    return shown if row.status == "publish" or row.by else f"{shown} {_word(row)}"

@@ -43,7 +43,7 @@ def price_chart(name: str, closes: Sequence[float], ends: tuple[str, str], title
     points = [(round(across(at), 1), round(up(price), 1)) for at, price in enumerate(closes)]
     parts += [
         path(_moves(points), "curve"),
-        path(f"M{points[-1][0]:g} {points[-1][1]:g}h0", "holm"),
+        path(f"M{points[-1][0]:g} {points[-1][1]:g}h0", "now"),
         label(left, _HEIGHT - 6, ends[0], "tk"),
         label(NARROW - 8, _HEIGHT - 6, ends[1], "tk", "end"),
     ]

@@ -1,4 +1,4 @@
-"""How often each agent takes each place when the clusters are drawn again: small bars with their percent."""
+"""How often each agent takes each rank when the clusters are drawn again: small bars with their percent."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _BAR = 30.0
 
 @dataclass(frozen=True, slots=True)
 class RankRow:
-    """One agent: the share of resamples in which it takes each place, first place first, or None where withheld.
+    """One agent: the share of resamples in which it takes each rank, the first one first; None where not shown.
 
-    ``place`` is the permitted place, whose bar is filled as its ``level`` permits.
+    ``place`` is the supported rank, whose bar is filled as its ``level`` says.
     """
 
     title: str

@@ -16,7 +16,7 @@ _TOP, _BOTTOM = 34.0, 190.0
 def scan_line(
     name: str, points: Sequence[tuple[float, float]], chosen: float, terse: float, title: str, desc: str
 ) -> tuple[str, str]:
-    """The figure for half a screen and for a phone. ``points`` are (tokens, difference), by tokens.
+    """The figure for half a screen and for a phone. ``points`` are (words, difference), by words.
 
     A solid line marks the chosen split, a dashed one the length below which the plan calls a text terse.
     """
@@ -53,7 +53,7 @@ def _scan(
         text = count(round(across.low + share * (across.high - across.low)))
         middle = min(x, width - text_width(text, 12) / 2)
         parts += [line(x, _BOTTOM, x, _BOTTOM + 5, "axis"), label(middle, _BOTTOM + 19, text, "tk", "middle")]
-    parts.append(label(width - 12, _BOTTOM + 37, "tokens", "tk", "end"))
+    parts.append(label(width - 12, _BOTTOM + 37, "words", "tk", "end"))
     return frame(name, *words, (width, _BOTTOM + 42), parts, kind)
 
 

@@ -1,4 +1,4 @@
-"""The board's score marks: a bar with a square, a hatched box for a class, a dashed hatch for what is withheld."""
+"""The board's score marks: a bar with a square, a hatched box for a tier, a dashed hatch where there is no value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PAD = 18
 
 @dataclass(frozen=True, slots=True)
 class ScoreAxis:
-    """The common axis of all strips, made from permitted scores alone; ``ticks`` is empty when there are none."""
+    """The common axis of all strips, made from scores that may be shown; ``ticks`` is empty when there are none."""
 
     low: float
     high: float
@@ -62,14 +62,14 @@ def score_head(axis: ScoreAxis) -> str:
 def score_strip(
     name: str, axis: ScoreAxis, level: Level, point: float | None, bounds: tuple[float, float] | None
 ) -> str:
-    """One row's mark. No point and no bounds draw the withheld hatch, which has no axis."""
+    """One row's mark. No point and no bounds draw a hatch without an axis."""
     if bounds is None and point is None:
         mark: list[svg.Element] = [hatch(f"{name}-h"), rect(1, 5, STRIP - 2, 18, "void", f"url(#{name}-h)")]
         return row_mark(mark, STRIP, 28)
     scale = axis.scale
     parts: list[svg.Element] = [line(0, 14, STRIP, 14, "hair")]
     parts += [line(scale(tick), 10, scale(tick), 18, "hair") for tick in axis.ticks]
-    kind = "mh" if level == "headline" else "mq"
+    kind = {"headline": "mh", "qualified": "mq", "no-claim": "mn"}[level]
     if point is None and bounds is not None:
         low, high = scale(bounds[0]), scale(bounds[1])
         parts += [hatch(f"{name}-h", f"{kind}l"), rect(low, 5, high - low, 18, f"{kind}s box", f"url(#{name}-h)")]

@@ -1,11 +1,11 @@
-"""A benchmark in a notebook: what may be said, and its standings in groups."""
+"""A benchmark in a notebook: supported claims, and its leaderboards tier by tier."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from assaymark.display import MARKS, Folded, Grid, Heading, Note, Part, Said
-from assaymark.report.formats import NBSP, WITHHELD, clean, count
+from assaymark.report.formats import NBSP, NOT_SHOWN, clean, count
 from assaymark.report.levels import LEVELS, TALLY
 from assaymark.report.notebook.study import withheld_grid
 from assaymark.report.portbench.book import STAGES, BenchBook
@@ -15,9 +15,9 @@ from assaymark.report.portbench.stages import StageGroup, StageRow, StageTable, 
 
 
 def bench_parts(run: BenchRun) -> Iterator[Part]:
-    """What the first screen of the page says, and every leaderboard of the pipeline."""
+    """The first screen of the page, and every leaderboard of the pipeline."""
     book = BenchBook.of(run)
-    yield Heading(f"{clean(run.title or run.name, 120)}: what may be said")
+    yield Heading(f"{clean(run.title or run.name, 120)}: supported claims")
     yield Note(lede(book))
     levels = tally(run.verdicts)
     yield Note(" · ".join(f"{MARKS[level]} {count(levels[level])} {TALLY[level]}" for level in LEVELS))
@@ -30,21 +30,22 @@ def bench_parts(run: BenchRun) -> Iterator[Part]:
             yield Folded(view.title, (withheld_grid(view.groups),))
     first, *others = stage_tables(book) or (None,)
     if first is not None:
-        yield from _standings(first)
+        yield from _leaderboard(first)
     if others:
-        yield Folded("By profile", tuple(part for table in others if table is not None for part in _standings(table)))
+        yield Folded("By profile", tuple(part for table in others if table is not None for part in _leaderboard(table)))
 
 
-def _standings(table: StageTable) -> Iterator[Part]:
+def _leaderboard(table: StageTable) -> Iterator[Part]:
     yield Heading(table.title)
     if table.empty:
         yield Note(table.empty)
         return
-    heads = ("Model", "Place", *STAGES, "Score", "Interval", table.gate, "Verdict")
+    heads = ("Model", "Rank", *STAGES, "Score", "Interval", table.gate, "Verdict")
     yield Grid(heads, tuple(_row(group, row) for group in table.groups for row in group.rows))
 
 
 def _row(group: StageGroup, row: StageRow) -> tuple[str, ...]:
     cells = (f"{cell.value} {cell.half}".rstrip() for cell in row.cells)
     level = group.tag if group.level is None else f"{MARKS[group.level]}{NBSP}{group.tag}"
-    return row.model, group.places, *cells, row.point or WITHHELD, row.interval, row.gate.word, level
+    rank = (row.ranks or group.places).lower().removeprefix("rank ")
+    return row.model, rank, *cells, row.point or NOT_SHOWN, row.interval, row.gate.word, level

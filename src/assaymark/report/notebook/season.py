@@ -1,4 +1,4 @@
-"""A season in a notebook: what may be said, the table of its agents, and what their accounts did."""
+"""A season in a notebook: supported claims, the table of its agents, and their net asset values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from assaymark.claims.messages import Catalogue, english
 from assaymark.display import MARKS, Folded, Grid, Heading, Note, Part, Said
-from assaymark.report.formats import NBSP, WITHHELD, clean
+from assaymark.report.formats import NBSP, NOT_SHOWN, clean
 from assaymark.report.notebook.drawing import drawing
 from assaymark.report.notebook.study import withheld_grid
 from assaymark.report.season.inputs import SeasonRun
@@ -22,12 +22,12 @@ _DRAWN: Final = 6
 
 
 def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator[Part]:
-    """What the first page of the site says, and the account of each of the first six agents by name.
+    """The first page of the site, and the account of each of the first six agents by name.
 
     ``catalogue`` is the language; English without one.
     """
     book, words = SeasonLookup.of(run), ModelWords(catalogue or english())
-    yield Heading(f"{clean(run.title or run.name, 120)}: what may be said")
+    yield Heading(f"{clean(run.title or run.name, 120)}: supported claims")
     yield Note(" · ".join(f"{MARKS[level]} {n} {what}" for level, n, what in tally(book, words)))
     for view in said_levels(book, words):
         yield from (Said(view.level, one.quote, one.condition) for one in view.shown)
@@ -38,9 +38,9 @@ def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator
             yield Folded(view.title, (withheld_grid(groups),))
     table = board_view(book, words)
     yield Heading("The agents")
-    heads = ("Agent", "Place", "Total", "Judges", *table.columns, "Return", "Verdict")
+    heads = ("Agent", "Rank", "Total", "Judges", *table.columns, "Return", "Verdict")
     yield Grid(heads, tuple(map(_row, table.rows)))
-    yield from (Note(note) for note in table.notes)
+    yield from (Note(note) for note in filter(None, (table.unranked, *table.design, *table.notes)))
     if accounts := tuple(_accounts(book, words)):
         yield Folded("Net asset value of each agent", accounts)
 
@@ -48,7 +48,7 @@ def season_parts(run: SeasonRun, catalogue: Catalogue | None = None) -> Iterator
 def _row(row: BoardRow) -> tuple[str, ...]:
     cells = (cell.text for _, cell in row.cells)
     return (
-        row.agent, row.places or WITHHELD, row.total or WITHHELD, row.band, *cells, row.returned.text,
+        row.agent, row.places or NOT_SHOWN, row.total or NOT_SHOWN, row.band, *cells, row.returned.text,
         f"{MARKS[row.level]}{NBSP}{row.tag}",
     )  # fmt: skip
 

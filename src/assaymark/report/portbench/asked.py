@@ -12,7 +12,7 @@ from assaymark.report.paging import row_bytes
 from assaymark.report.portbench.book import BenchBook
 from assaymark.report.portbench.inputs import QUESTIONS, QuestionTrace
 from assaymark.report.portbench.said import BenchClaim, claim_of, said_words, withheld_words
-from assaymark.report.portbench.stages import GroupHead, StageCell, group_heads, stage_cell
+from assaymark.report.portbench.stages import GroupHead, StageCell, design_note, group_heads, stage_cell
 from assaymark.report.portbench.texts import block
 
 TEMPLATES: Final = {
@@ -37,16 +37,17 @@ _TEXT = 6_000
 
 @dataclass(frozen=True, slots=True)
 class QuestionRow:
-    """One model: a cell for each column, and in ``whole`` what may be said of its score over all of them."""
+    """One model: a cell for each column, and in ``whole`` its score over all of them as far as that is supported."""
 
     model: str
+    note: str
     cells: tuple[StageCell, ...]
     whole: str
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionTable:
-    """A column for each template, kind or regime; ``groups`` are rows with or without the head of a class."""
+    """A column for each template, kind or regime; ``groups`` are rows with or without the head of a tier."""
 
     id: str
     title: str
@@ -57,7 +58,7 @@ class QuestionTable:
 
 @dataclass(frozen=True, slots=True)
 class QuestionsView:
-    """The section: what may be said of questions against pipeline, the tables, and what has to be read with them."""
+    """The section: supported claims on questions against the pipeline, the tables, and their notes."""
 
     claims: tuple[BenchClaim, ...]
     tables: tuple[QuestionTable, ...]
@@ -121,10 +122,10 @@ def _table(book: BenchBook, name: str, condition: str, key: str) -> QuestionTabl
         title = f"By template, {_WORDS[condition]}"
     elif condition == DIFFERENCE:
         title = f"By {by}, {_WORDS[DIFFERENCE]}"
-    standing = next((one for one in book.run.standings if one.board.name == QUESTIONS), None)
+    board = next((one for one in book.run.leaderboards if one.board.name == QUESTIONS), None)
     heads: list[GroupHead | None] = [None]
-    if whole and condition == "full" and standing is not None and set(standing.models) == set(book.names):
-        heads = [*group_heads(book, standing)]
+    if whole and condition == "full" and board is not None and set(board.models) == set(book.names):
+        heads = [*group_heads(book, board)]
     groups = tuple(
         (
             head,
@@ -148,7 +149,8 @@ def _row(
     cells = [_signed(book, item) if condition == DIFFERENCE else stage_cell(book, item) for item in items]
     licensed = head is not None and head.licensed
     item = book.one("bench.question", **labels)
-    return QuestionRow(clean(model, 60), tuple(cells), book.to(item, _whole(item, licensed=licensed)))
+    note = "" if head is None else head.ranks.get(model, "")
+    return QuestionRow(clean(model, 60), note, tuple(cells), book.to(item, _whole(item, licensed=licensed)))
 
 
 def _signed(book: BenchBook, item: Measurement | None) -> StageCell:
@@ -162,11 +164,11 @@ def _signed(book: BenchBook, item: Measurement | None) -> StageCell:
 
 
 def _whole(item: Measurement | None, *, licensed: bool) -> str:
-    """The range over all questions; a point only where the position may be claimed."""
+    """The range over all questions; a point only where the rank is supported."""
     if item is None or item.value is None:
         return shown(item)
     if item.low is None or item.high is None:
-        return "single observation"
+        return "no interval"
     return interval(item.value, item.low, item.high) if licensed else span(item.low, item.high)
 
 
@@ -176,6 +178,8 @@ def _notes(book: BenchBook, items: Sequence[Measurement]) -> Iterator[str]:
     if sizes:
         each = number(sizes[0], 0) if sizes[0] == sizes[-1] else f"{number(sizes[0], 0)} to {number(sizes[-1], 0)}"
         yield f"{each} questions a cell. Intervals: {'; '.join(methods) or 'none can be given'}."
+    if note := design_note(book, QUESTIONS):
+        yield note
     total = sum(book.run.answers.values())
     lost = total - book.run.answers.get("ok", 0)
     if total:
@@ -184,12 +188,12 @@ def _notes(book: BenchBook, items: Sequence[Measurement]) -> Iterator[str]:
             + ("." if not lost else f"; the other {number(lost, 0)} are scored as the plan says, not left out.")
         )
     if not book.has_pipeline:
-        yield f"Nothing can be said of questions against the pipeline. {book.missing('pipeline')}"
+        yield f"Questions cannot be compared with the pipeline. {book.missing('pipeline')}"
     for verdict in book.of_kind("dissociation"):
         if verdict.publication_level == "no-claim":
-            yield f"{withheld_words(book, verdict)} Not to be said: {' '.join(map(said_words, verdict.reasons))}"
+            yield f"Not supported: {withheld_words(book, verdict)} {' '.join(map(said_words, verdict.reasons))}"
     if book.has_pipeline and not book.of_kind("dissociation"):
-        yield "Whether questions and pipeline order the models alike needs three models or more."
+        yield "Comparing the rankings of questions and pipeline needs three models or more."
 
 
 def question_views(book: BenchBook) -> tuple[QuestionView, ...]:

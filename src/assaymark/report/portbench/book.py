@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from assaymark.claims.boards import Standing
+from assaymark.claims.boards import Leaderboard
 from assaymark.records import Level, Measurement, Verdict, measurement_id
 from assaymark.report.formats import clean
 from assaymark.report.linked import leading
 from assaymark.report.portbench.inputs import ALL, QUESTIONS, BenchModel, BenchRun, ProfileView, WindowView
 
 ROUNDING: Final = 1e-9
-Kind = Literal["cut", "tie", "gates", "gate", "beats", "dissociation", "above", "other"]
-KINDS: Final[tuple[Kind, ...]] = ("cut", "tie", "gates", "gate", "beats", "dissociation", "above", "other")
+Kind = Literal["first", "gates", "gate", "beats", "dissociation", "above", "within", "other"]
+KINDS: Final[tuple[Kind, ...]] = ("first", "gates", "gate", "beats", "dissociation", "above", "within", "other")
 STAGES: Final[Mapping[str, tuple[str, str]]] = {
     "S1": ("outlook", "Market interpretation"),
     "S2": ("signals", "Signal generation"),
@@ -46,7 +46,7 @@ class BenchBook:
 
     @classmethod
     def of(cls, run: BenchRun) -> BenchBook:
-        """Index a run once. Models stand by name: no page is ordered by a value that no verdict permits."""
+        """Index a run once. Models are listed by name: no page is sorted by a value that no verdict supports."""
         by_name: dict[str, list[Measurement]] = {}
         for item in run.measurements:
             by_name.setdefault(item.name, []).append(item)
@@ -79,7 +79,7 @@ class BenchBook:
 
     @property
     def strictest(self) -> ProfileView | None:
-        """The profile that bears the smallest fall: the one whose limit tells most."""
+        """The profile with the smallest drawdown limit."""
         return min(self.run.profiles, key=lambda profile: profile.drawdown_tolerance, default=None)
 
     @property
@@ -115,17 +115,17 @@ class BenchBook:
         """Verdicts of some kinds, in the order of the run."""
         return tuple(verdict for verdict in self.run.verdicts if kind_of(verdict) in kinds)
 
-    def pair_level(self, standing: Standing, first: str, second: str) -> Level:
-        """At which level the order of two models may be said, whichever it is."""
+    def pair_level(self, board: str, first: str, second: str) -> Level:
+        """At which level the order of two models is supported, whichever it is."""
         found = [
-            self.verdicts.get(measurement_id("above", {"board": standing.board.name, "high": high, "low": low}))
+            self.verdicts.get(measurement_id("above", {"dimension": board, "high": high, "low": low}))
             for high, low in ((first, second), (second, first))
         ]
         levels = [verdict.publication_level for verdict in found if verdict is not None]
         return levels[0] if levels else "no-claim"
 
     def gate(self, model: str, profile: str) -> bool | None:
-        """Whether a model stays within a profile's limit under stress; None where no verdict says either."""
+        """Whether a model stays within a profile's limit under stress; None where neither is supported."""
         verdict = self.verdicts.get(measurement_id("gate", {"model": model, "profile": profile}))
         if verdict is None or verdict.publication_level == "no-claim":
             return None
@@ -146,21 +146,19 @@ class BenchBook:
         return f"{part}: “assaymark bench {command}” with the same plan and run folder {adds} to this page."
 
 
-def board_title(standing: Standing) -> str:
+def board_title(name: str) -> str:
     """How a page calls a leaderboard.
 
-    >>> from assaymark.claims.boards import Board
-    >>> board_title(Standing(Board("all", "CEPS", "pipeline"), (), {}, (), {}))
-    'All profiles'
+    >>> board_title("all"), board_title("balanced")
+    ('All profiles', 'Balanced profile')
     """
-    name = standing.board.name
     return {ALL: "All profiles", QUESTIONS: "Questions"}.get(name, f"{clean(name, 40).capitalize()} profile")
 
 
-def pipeline_boards(run: BenchRun) -> tuple[Standing, ...]:
+def pipeline_boards(run: BenchRun) -> tuple[Leaderboard, ...]:
     """The leaderboards of the pipeline: over all profiles, then one a profile."""
     known = {profile.name for profile in run.profiles} | {ALL}
-    return tuple(standing for standing in run.standings if standing.board.name in known)
+    return tuple(one for one in run.leaderboards if one.board.name in known)
 
 
 def profile_word(name: str) -> str:

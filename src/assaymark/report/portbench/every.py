@@ -1,20 +1,29 @@
-"""Every measurement of a benchmark as a row: by kind and name, never by value."""
+"""Every measurement of a benchmark as a row: by kind and name, never by value.
+
+A difference whose order is not supported, and a score of a model that shares its tier, are without their numbers.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
+from assaymark.claims.benchmark import SHARPE_CONTRAST
+from assaymark.claims.boards import LEVEL
+from assaymark.records import Measurement, measurement_id
 from assaymark.report.measured import MeasuredRow, rows_of
 from assaymark.report.portbench.book import BenchBook
+from assaymark.report.portbench.inputs import QUESTIONS
 from assaymark.report.trail.refs import Rests
 
 _TITLES: Final = {
     "bench.level": "Level on a leaderboard",
-    "bench.contrast": "Difference of two models",
+    "contrast": "Paired difference of two models",
+    "order.autocorrelation": "Autocorrelation of clusters in time, lag 1",
+    "order.detectable": "Smallest detectable difference, for a leader",
     "bench.stage": "Mean score of a stage",
-    "bench.ceiling": "Mean score of the answers themselves",
+    "bench.ceiling": "Mean score of true answers",
     "bench.adaptation": "Adaptation to the profile",
-    "bench.drawdown": "Deepest fall",
+    "bench.drawdown": "Maximum drawdown",
     "bench.sharpe": "Sharpe ratio",
     "bench.sharpe.contrast": "Sharpe ratio against equal weight",
     "bench.performance": "Performance",
@@ -28,4 +37,29 @@ _TITLES: Final = {
 
 def every_measurement(book: BenchBook, rests: Rests = lambda _: ()) -> tuple[MeasuredRow, ...]:
     """All measurements of a benchmark; ``rests`` gives the records that one was computed from."""
-    return rows_of(book.run.measurements, _TITLES, rests=rests)
+    ranked = {board.board.name: {tier[0] for tier in board.tiers if len(tier) == 1} for board in book.run.leaderboards}
+
+    def hidden(item: Measurement) -> str:
+        labels = item.labels
+        if item.name == "contrast":
+            level = book.pair_level(labels["dimension"], labels["high"], labels["low"])
+            return "" if level != "no-claim" else "not shown: no supported order"
+        if item.name == SHARPE_CONTRAST:
+            claim = book.verdicts.get(measurement_id("beats", labels))
+            supported = claim is not None and claim.publication_level != "no-claim"
+            return "" if supported or item.value is None else "not shown: the difference is not supported"
+        board = _board_of(item)
+        alone = board not in ranked or labels["model"] in ranked[board]
+        return "" if alone else "not shown: the model shares its tier"
+
+    return rows_of(book.run.measurements, _TITLES, rests=rests, hidden=hidden)
+
+
+def _board_of(item: Measurement) -> str | None:
+    """The leaderboard that a score of one model is the score of; None where it is of no leaderboard."""
+    if item.name == LEVEL:
+        return item.labels["board"]
+    if item.name == "bench.stage" and item.labels["stage"] == "CEPS":
+        return item.labels["profile"]
+    whole = item.name == "bench.question" and item.labels.keys() == {"model", "condition"}
+    return QUESTIONS if whole else None

@@ -4,15 +4,17 @@ Numbers come as measurements, by name and labels:
 
 ``bench.level`` (board, model)
     Mean score on a leaderboard, with its interval.
+``contrast`` (dimension, high, low), ``order.autocorrelation`` and ``order.detectable`` (dimension)
+    What orders on a leaderboard rest on; ``dimension`` is the board.
 ``bench.stage`` (model, profile, stage, windows)
     Mean score of S1 to S5; ``windows`` is all, normal or stress, ``profile`` a profile or `ALL`. Stage ``CEPS`` and
     ``PAS`` beside them.
 ``bench.ceiling`` (profile, stage)
-    The same of somebody who answers every stage with what was true.
+    The same of answers that are true at every stage.
 ``bench.adaptation`` (model)
     How much alignment differs between profiles.
 ``bench.drawdown`` (model, profile, window)
-    Deepest fall, a positive share; ``detail`` has ``tolerance``, ``stress`` and ``wanted``.
+    Maximum drawdown, a positive share; ``detail`` has ``tolerance``, ``stress`` and ``wanted``.
 ``bench.sharpe`` (model, profile, window), ``bench.sharpe.contrast`` (the same: against equal weight)
     With intervals over resampled histories.
 ``bench.performance`` (model, profile, window, figure)
@@ -39,7 +41,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from assaymark.claims.boards import Standing
+from assaymark.claims.boards import Leaderboard
 from assaymark.records import Measurement, Verdict
 
 ALL: Final = "all"
@@ -179,9 +181,9 @@ class BenchRun:
     """Everything the pages of a benchmark show.
 
     ``replies`` counts the replies of the pipeline by how they could be read, ``answers`` those of the questions.
-    ``standings`` has a leaderboard per profile, one over all profiles, and one of the questions, as far as they were
-    run. ``asked`` is every answer to a question, where ``questions`` are some of them whole. ``notes`` are sentences
-    about this run that a reader has to know. ``panel`` is the address of the pages on which judges graded the
+    ``leaderboards`` has one per profile, one over all profiles, and one of the questions, as far as they were run.
+    ``asked`` is every answer to a question, where ``questions`` are some of them whole. ``notes`` are sentences about
+    this run that a reader has to know. ``panel`` is the address of the pages on which judges graded the
     rationales, relative to the report.
     """
 
@@ -198,7 +200,7 @@ class BenchRun:
     models: tuple[BenchModel, ...]
     profiles: tuple[ProfileView, ...]
     windows: tuple[WindowView, ...]
-    standings: tuple[Standing, ...]
+    leaderboards: tuple[Leaderboard, ...]
     verdicts: tuple[Verdict, ...]
     measurements: tuple[Measurement, ...]
     paths: tuple[NavPath, ...] = ()

@@ -85,7 +85,7 @@ def render_benchmark(run: BenchRun, site: Site = ALONE) -> Mapping[str, str]:
     >>> run = BenchRun(name="b", title="", plan_hash="0" * 64, locked_at="2026-01-01", convention="paper",
     ...                market="synthetic", instruments=81, frequency="monthly", cost_bps=15, level=0.95,
     ...                models=(BenchModel(name="one", model="reference/x", family="x"),), profiles=(), windows=(),
-    ...                standings=(), verdicts=(), measurements=())
+    ...                leaderboards=(), verdicts=(), measurements=())
     >>> sorted(render_benchmark(run))
     ['claims.html', 'index.html', 'measurements.html']
     """

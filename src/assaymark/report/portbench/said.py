@@ -1,8 +1,8 @@
-"""What may be said: the three levels of the first screen, and one card for every verdict.
+"""Supported claims: the three levels of the first screen, and one card for every verdict.
 
-Sentences on the first screen are cuts, classes, counts of drawdown limits, what beats equal weight, and whether the
-questions order the models as the pipeline does. Pairs of models stand on the page of all claims. A withheld claim is
-named without its direction.
+The first screen has first ranks, counts of drawdown limits, comparisons with equal weight, and whether the questions
+rank the models as the pipeline does; pairs of models are on the page of all claims. A claim that is not supported is
+listed without its direction.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from assaymark.claims.boards import Standing
+from assaymark.claims.boards import Leaderboard
 from assaymark.records import Level, Verdict
 from assaymark.report.formats import NBSP, alpha, clean, count, counted, listing, p_value, prose
 from assaymark.report.levels import EMPTY, LEVELS, TAGS, TITLES
@@ -29,8 +29,8 @@ _ROOM: Final = 470
 """Pixels for the sentences of a level, so that all three levels start on the first screen."""
 
 _SCOPES: Final = {
-    "cut": "groups of models",
-    "tie": "a class of models",
+    "first": "a first rank",
+    "within": "a pair within the margin",
     "gates": "drawdown limit, counted",
     "gate": "drawdown limit",
     "beats": "against equal weight",
@@ -42,7 +42,7 @@ _SCOPES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class BenchClaim:
-    """One claim as a page shows it. ``quote`` is the licensed sentence, else None; ``copy`` its clipboard text.
+    """One claim as a page shows it. ``quote`` is the supported sentence, else None; ``copy`` its clipboard text.
 
     ``rests`` are measurements as (words, link); ``total`` says how many there are in all.
     """
@@ -68,7 +68,7 @@ class BenchClaim:
 
 @dataclass(frozen=True, slots=True)
 class SaidLevel:
-    """One level of the first screen; ``rest`` counts claims at this level that stand on the page of all claims."""
+    """One level of the first screen; ``rest`` counts the claims at this level that only the page of all claims has."""
 
     level: Level
     title: str
@@ -83,14 +83,14 @@ class SaidLevel:
 def said_levels(book: BenchBook) -> tuple[SaidLevel, ...]:
     """The three levels in order."""
     front = _front(book)
-    boards = {standing.board.name for standing in book.run.standings[1:]}
+    boards = {one.board.name for one in book.run.leaderboards[1:]}
     found = []
     for level in LEVELS:
         mine = [verdict for verdict in front if verdict.publication_level == level]
         every = sum(verdict.publication_level == level for verdict in book.run.verdicts)
         said = [claim_of(book, verdict) for verdict in mine] if level != "no-claim" else []
         first = _fitting(said)
-        if level == "qualified":  # the third level stands below it
+        if level == "qualified":  # the third level is below it
             first = min(first, sum(verdict.claim.dimension not in boards for verdict in mine))
         found.append(
             SaidLevel(
@@ -120,17 +120,17 @@ def _fitting(claims: Sequence[BenchClaim]) -> int:
 
 def _front(book: BenchBook) -> list[Verdict]:
     """The verdicts that are sentences of the first screen: the first board, the limits, equal weight, the others."""
-    boards = [standing.board.name for standing in book.run.standings]
+    boards = [one.board.name for one in book.run.leaderboards]
     counted_gates = {verdict.claim.dimension for verdict in book.of_kind("gates")}
     kept = [
         verdict
-        for verdict in book.of_kind("cut", "tie", "gates", "gate", "beats", "dissociation")
+        for verdict in book.of_kind("first", "gates", "gate", "beats", "dissociation")
         if kind_of(verdict) != "gate" or verdict.claim.dimension not in counted_gates
     ]
 
     def place(verdict: Verdict) -> tuple[int, int]:
         kind = kind_of(verdict)
-        if kind not in ("cut", "tie"):
+        if kind != "first":
             return 1, KINDS.index(kind)
         at = boards.index(verdict.claim.dimension) if verdict.claim.dimension in boards else len(boards)
         return (0, KINDS.index(kind)) if at == 0 else (2 + at, KINDS.index(kind))
@@ -170,34 +170,35 @@ def said_words(text: str) -> str:
 def every_claim(book: BenchBook, links: Mapping[str, str]) -> tuple[BenchClaim, ...]:
     """A card for every verdict: by board and kind, then by name; never by which of two models is higher.
 
-    ``links`` say where each measurement stands, by its id.
+    ``links`` has the row of each measurement, by its id.
     """
-    boards = [standing.board.name for standing in book.run.standings]
+    boards = [one.board.name for one in book.run.leaderboards]
 
     def place(verdict: Verdict) -> tuple[int, int, tuple[str, ...], str]:
         kind = kind_of(verdict)
         at = boards.index(verdict.claim.dimension) if verdict.claim.dimension in boards else len(boards)
-        names = () if kind == "cut" else tuple(sorted(verdict.claim.subjects))
-        return at, KINDS.index(kind), names, "" if kind in ("cut", "above") else verdict.claim.id
+        names = tuple(sorted(verdict.claim.subjects))
+        return at, KINDS.index(kind), names, "" if kind in ("above", "within") else verdict.claim.id
 
     return tuple(claim_of(book, verdict, links) for verdict in sorted(book.run.verdicts, key=place))
 
 
 def withheld_words(book: BenchBook, verdict: Verdict) -> str:
-    """What one withheld claim would have said, without its direction."""
+    """What a claim that is not supported is about, without its direction."""
     names = sorted(shown_names(verdict.claim.subjects))
     dimension = clean(verdict.claim.dimension, 60)
     match kind_of(verdict):
-        case "above" | "cut":
-            board = next((s.board for s in book.run.standings if s.board.name == verdict.claim.dimension), None)
+        case "above" | "first" | "within" as kind:
+            board = next((s.board for s in book.run.leaderboards if s.board.name == verdict.claim.dimension), None)
             where = clean(board.words, 120) if board else dimension
-            return f"Any order of {listing(names)} on {where}."
+            says = {"above": "Any ranking of {}", "first": "A first rank for {}", "within": "That {} score alike"}[kind]
+            return f"{says.format(listing(names))} on {where}."
         case "beats":
             return f"That {listing(names)} beats equal weight ({dimension})."
         case "gate" | "gates":
             return f"Whether {listing(names)} stay{'s' if len(names) == 1 else ''} within the limit ({dimension})."
         case "dissociation":
-            return "Whether questions and pipeline order the models alike."
+            return "Whether questions and pipeline rank the models alike."
         case _:
             return f"A claim about {listing(names) or 'the models'} ({dimension})."
 
@@ -206,31 +207,29 @@ def withheld_words(book: BenchBook, verdict: Verdict) -> str:
 
 
 def withheld_groups(book: BenchBook) -> tuple[WithheldGroup, ...]:
-    """The withheld claims of a run in a handful of lines, with the numbers that withhold them."""
+    """The claims of a run that are not supported in a handful of lines, with their numbers."""
     found = [_orders(book), _beats(book), *_gates(book), *_dissociation(book)]
     return tuple(group for group in found if group is not None)
 
 
 def _orders(book: BenchBook) -> WithheldGroup | None:
-    kept = [v for v in book.of_kind("above", "cut") if v.publication_level == "no-claim"]
+    kept = [v for v in book.of_kind("above", "first", "within") if v.publication_level == "no-claim"]
     if not kept:
         return None
-    parts = [words for standing in book.run.standings if (words := _open_pairs(standing))]
-    whole = all(len(standing.groups) == 1 for standing in book.run.standings)
-    text = "Any order of the models." if whole else "Any order inside a class."
-    why: Segments = ((f"Pairs without evidence after Holm: {'; '.join(parts)}. ", False),) if parts else ()
+    parts = [words for board in book.run.leaderboards if (words := _open_pairs(board))]
+    whole = all(len(board.tiers) == 1 for board in book.run.leaderboards)
+    text = "Any ranking of the models." if whole else "Any further ranking of the models."
+    why: Segments = ((f"Pairs that are not resolved: {'; '.join(parts)}. ", False),) if parts else ()
     return WithheldGroup(text, why, len(kept))
 
 
-def _open_pairs(standing: Standing) -> str:
-    """How many pairs of a board are within the noise, and the smallest p among them."""
-    noise = [order for order in standing.orders.values() if not order.significant]
-    if not noise:
+def _open_pairs(board: Leaderboard) -> str:
+    """How many pairs of a board are not resolved, and the smallest adjusted p among them."""
+    if not board.open_pairs:
         return ""
-    least = min(noise, key=lambda order: order.p)
     return (
-        f"{board_title(standing)}, {len(noise)} of {len(standing.orders)} "
-        f"(smallest {p_value(least.p)}, needed {alpha(round(least.alpha, 4))})"
+        f"{board_title(board.board.name)}, {board.open_pairs} of {board.pairs} "
+        f"(smallest adjusted {p_value(board.least)}, needed {alpha(round(board.alpha, 4))})"
     )
 
 
@@ -255,24 +254,22 @@ def _beats(book: BenchBook) -> WithheldGroup | None:
 
 
 def _sides(ends: Sequence[tuple[float, float]], total: int) -> list[str]:
-    """Where intervals lie: about zero, below it, above it before Holm; and how many there are none of.
+    """Where intervals lie, without the side of zero; and how many there are none of.
 
     >>> _sides([(-1, 1), (-2, -1)], 3)
-    ['1 has an interval that contains zero', '1 lies below it', '1 has no interval']
+    ['1 has an interval that contains zero', '1 is not shown to be above it', '1 has no interval']
     """
-    across = sum(low <= 0 <= high for low, high in ends)
-    below, above, none = sum(high < 0 for _, high in ends), sum(low > 0 for low, _ in ends), total - len(ends)
+    across, none = sum(low <= 0 <= high for low, high in ends), total - len(ends)
     said = (
         (across, "has an interval that contains zero", "have an interval that contains zero"),
-        (below, "lies below it", "lie below it"),
-        (above, "lies above it and does not stand after Holm", "lie above it and do not stand after Holm"),
+        (len(ends) - across, "is not shown to be above it", "are not shown to be above it"),
         (none, "has no interval", "have no interval"),
     )
     return [f"{count(size)} {one if size == 1 else many}" for size, one, many in said if size]
 
 
 def _gates(book: BenchBook) -> list[WithheldGroup]:
-    """Where not all stress windows were run, once a profile and reason."""
+    """Limits for which not all stress windows were run, once a profile and reason."""
     kept: dict[tuple[str, str], int] = {}
     for verdict in book.of_kind("gates", "gate"):
         if verdict.publication_level == "no-claim":
@@ -303,7 +300,7 @@ def _dissociation(book: BenchBook) -> list[WithheldGroup]:
 
 
 def _rests(book: BenchBook, verdict: Verdict, links: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The first measurements that a verdict rests on; two models stand by name."""
+    """The first measurements that a verdict rests on; two models in alphabetical order."""
     found = []
     for name in dict.fromkeys(verdict.measurements):
         if name in links:

@@ -1,12 +1,12 @@
-"""The leaderboards: five stages, the score with its interval, and the drawdown limit, in classes and not in ranks."""
+"""The leaderboards: five stages, the score with its interval, and the drawdown limit, tier by tier."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from assaymark.claims.boards import Standing
+from assaymark.claims.boards import Leaderboard
 from assaymark.records import Level, Measurement
 from assaymark.report.figures.score import ScoreAxis, score_axis, score_head
 from assaymark.report.formats import clean, count, counted, listing, number, ordinal_span, percent, plural, shown, span
@@ -37,9 +37,10 @@ class GateMark:
 
 @dataclass(frozen=True, slots=True)
 class StageRow:
-    """One model. ``point`` is its score where its position may be claimed, else empty."""
+    """One model: its score as ``point`` where its rank is supported; else ``ranks`` are those it can have."""
 
     model: str
+    ranks: str
     note: str
     cells: tuple[StageCell, ...]
     strip: str
@@ -50,7 +51,7 @@ class StageRow:
 
 @dataclass(frozen=True, slots=True)
 class StageGroup:
-    """A run of places: its words, the level at which its position may be said, and its models by name."""
+    """A tier: its ranks, the level at which it is set apart from the others, and its models by name."""
 
     places: str
     words: str
@@ -61,7 +62,10 @@ class StageGroup:
 
 @dataclass(frozen=True, slots=True)
 class GroupHead:
-    """A group of a leaderboard; ``licensed`` says whether a score of its own may stand for its only member."""
+    """A tier of a leaderboard; ``licensed`` says whether the score of its only member may be shown.
+
+    ``ranks`` are the ranks that each member can have, in words; empty where the tier says as much.
+    """
 
     members: tuple[str, ...]
     places: str
@@ -69,11 +73,15 @@ class GroupHead:
     level: Level | None
     tag: str
     licensed: bool
+    ranks: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class StageTable:
-    """One leaderboard; ``head`` are the ticks above the intervals, ``ceiling`` and ``best`` what the answers score."""
+    """One leaderboard; ``head`` are the ticks above the intervals, ``ceiling`` and ``best`` what the answers score.
+
+    ``note`` has what its differences can and cannot show: their test, dependence of neighbours, the detectable gap.
+    """
 
     id: str
     title: str
@@ -83,78 +91,106 @@ class StageTable:
     ceiling: tuple[StageCell, ...]
     best: str
     empty: str
+    note: str
 
 
 def stage_tables(book: BenchBook) -> tuple[StageTable, ...]:
     """A table for every leaderboard of the pipeline, the one over all profiles first."""
-    return tuple(_table(book, standing) for standing in pipeline_boards(book.run))
+    return tuple(_table(book, board) for board in pipeline_boards(book.run))
 
 
-def _table(book: BenchBook, standing: Standing) -> StageTable:
-    ends = [end for item in standing.levels.values() for end in (item.low, item.high) if end is not None]
-    ends += [item.value for item in standing.levels.values() if item.value is not None and not ends]
+def _table(book: BenchBook, board: Leaderboard) -> StageTable:
+    ends = [end for item in board.levels.values() for end in (item.low, item.high) if end is not None]
+    ends += [item.value for item in board.levels.values() if item.value is not None and not ends]
     axis = score_axis(ends)
-    profile = standing.board.name
+    profile = board.board.name
     ceiling = book.one("bench.ceiling", profile=profile, stage="CEPS")
     return StageTable(
         id=f"board-{[s.board.name for s in pipeline_boards(book.run)].index(profile) + 1}",
-        title=board_title(standing),
+        title=board_title(profile),
         gate="Stress limits" if profile == ALL else "Stress limit",
         head=score_head(axis),
-        groups=_groups(book, standing, axis),
+        groups=_groups(book, board, axis),
         ceiling=_ceiling(book, profile),
         best=book.to(ceiling, shown(ceiling)),
-        empty="" if standing.models else "No model has a score on this board.",
+        empty="" if board.models else "No model has a score on this board.",
+        note=design_note(book, profile),
     )
 
 
-def _groups(book: BenchBook, standing: Standing, axis: ScoreAxis) -> tuple[StageGroup, ...]:
+def design_note(book: BenchBook, board: str) -> str:
+    """How differences on a board are tested, whether neighbouring clusters depend, and the smallest detectable gap."""
+    tests = {item.method.partition("; ")[2].partition(",")[0] for item in book.every("contrast", dimension=board)}
+    said = [f"Differences: {listing(sorted(tests - {''}))}."] if tests - {""} else []
+    serial = book.one("order.autocorrelation", dimension=board)
+    if serial is not None and serial.value is not None:
+        lags = [number(lag) for lag in serial.detail["lags"]]
+        limit = f"flagged above {number(serial.detail['flag'])}"
+        if serial.detail["order"] == "consecutive":
+            said.append(f"Autocorrelation of clusters at lags 1 to {len(lags)}: {', '.join(lags)} (lag 1 {limit}).")
+        else:
+            effect = ", so every order is at most qualified" if serial.detail["flagged"] else ""
+            said.append(f"Autocorrelation of neighbouring clusters: {lags[0]} ({limit}{effect}).")
+    reach = book.one("order.detectable", dimension=board)
+    if reach is not None and reach.value is not None:
+        leader, pair = (number(float(reach.detail[name]), 3) for name in ("leader", "pair"))
+        power = percent(float(reach.detail["power"]))
+        said.append(f"Smallest detectable difference (power {power}): {leader} for a leader, {pair} for a single pair.")
+    return " ".join(said)
+
+
+def _groups(book: BenchBook, board: Leaderboard, axis: ScoreAxis) -> tuple[StageGroup, ...]:
     return tuple(
         StageGroup(
             places=head.places,
             words=head.words,
             level=head.level,
             tag=head.tag,
-            rows=tuple(_row(book, standing, name, axis, licensed=head.licensed) for name in head.members),
+            rows=tuple(_row(book, board, name, axis, head) for name in head.members),
         )
-        for head in group_heads(book, standing)
+        for head in group_heads(book, board)
     )
 
 
-def group_heads(book: BenchBook, standing: Standing) -> Iterator[GroupHead]:
-    """The groups of a leaderboard from high to low, models by name inside, each at the level of its position."""
+def group_heads(book: BenchBook, board: Leaderboard) -> Iterator[GroupHead]:
+    """The tiers of a leaderboard from the top, models by name inside, each at the level that sets it apart."""
     place = 1
-    alone = len(standing.models) == 1
-    for members in standing.groups:
-        others = [name for name in standing.models if name not in members]
-        levels = [book.pair_level(standing, one, two) for one, two in product(members, others)]
-        level = weakest([*levels, "qualified"] if len(members) > 1 and levels else levels)
-        places = ordinal_span(place, place + len(members) - 1)
-        words = "one class, order withheld" if len(members) > 1 else ""
+    alone = len(board.models) == 1
+    for members in board.tiers:
+        others = [name for name in board.models if name not in members]
+        level = weakest(book.pair_level(board.board.name, one, two) for one, two in product(members, others))
+        places = f"Rank {ordinal_span(place, place + len(members) - 1)}"
+        words = "cannot be ranked" if len(members) > 1 else ""
         if not others:
             places, words = _everybody(len(members))
         licensed = alone or (len(members) == 1 and level != "no-claim")
         names = tuple(sorted(members))
-        yield GroupHead(names, places, words, None if alone else level, TAGS[level], licensed)
+        ranks = {} if len(names) == 1 else {name: _rank_words(board, name) for name in names}
+        yield GroupHead(names, places, words, None if alone else level, TAGS[level], licensed, ranks)
         place += len(members)
 
 
+def _rank_words(board: Leaderboard, model: str) -> str:
+    return f"rank {ordinal_span(*board.ranks[model])} of {count(len(board.models))}"
+
+
 def _everybody(size: int) -> tuple[str, str]:
-    """The head of the only group."""
+    """The head of the only tier."""
     if size == 1:
-        return "One model", "nothing to stand above or below"
-    return f"All {count(size)}", "one class, any order withheld"
+        return "One model", "no other model to compare it with"
+    return f"All {count(size)}", "cannot be ranked"
 
 
-def _row(book: BenchBook, standing: Standing, model: str, axis: ScoreAxis, *, licensed: bool) -> StageRow:
-    item = standing.levels[model]
-    profile = standing.board.name
+def _row(book: BenchBook, board: Leaderboard, model: str, axis: ScoreAxis, head: GroupHead) -> StageRow:
+    item = board.levels[model]
+    profile = board.board.name
     known = next((one for one in book.models if one.name == model), None)
     mixed = not all(one.reference for one in book.models)
-    point = item.value if licensed else None
-    ends = "single observation" if item.low is None or item.high is None else span(item.low, item.high)
+    point = item.value if head.licensed else None
+    ends = "no interval" if item.low is None or item.high is None else span(item.low, item.high)
     return StageRow(
         model=clean(model, 60),
+        ranks=head.ranks.get(model, ""),
         note="reference model" if known is not None and known.reference and mixed else "",
         cells=tuple(stage_cell(book, book.one("bench.stage", **_labels(model, profile, stage))) for stage in STAGES),
         strip=interval_strip(axis, item.low, item.high, point),
@@ -205,14 +241,14 @@ def stage_note(book: BenchBook) -> str:
         of = f"Means of {items} {clean(stages[0].n_of, 30)} a model. "
     return (
         f"{of}A stronger tint is higher, from 0 to 1; ± is half of the {percent(book.run.level)} interval. "
-        "A point is drawn only where the position may be claimed. "
-        f"{_method(book)} A group ends where everybody in it differs significantly from everybody below it, after "
-        f"Holm. {_unread(book)}"
+        f"A point is drawn only where the rank is supported. {_method(book)} A tier ends where every model in it is "
+        "shown to score above every model below it; models inside a tier cannot be ranked, and the ranks that each can "
+        f"have follow from its supported pairs. {_unread(book)}"
     )
 
 
 def _method(book: BenchBook) -> str:
-    items = [item for standing in pipeline_boards(book.run) for item in standing.levels.values()]
+    items = [item for board in pipeline_boards(book.run) for item in board.levels.values()]
     methods = {clean(item.method, 160).rstrip(".") for item in items if item.low is not None}
     return f"Intervals: {listing(sorted(methods))}." if methods else "No interval can be given."
 

@@ -10,7 +10,7 @@ from assaymark.records import Measurement
 from assaymark.report.formats import clean
 from assaymark.report.measured import MeasuredRow
 from assaymark.report.season.lookup import SeasonLookup
-from assaymark.report.season.said import baseline_words, value_words
+from assaymark.report.season.said import baseline_words, state_words, value_words
 from assaymark.report.season.words import Words
 from assaymark.report.trail.refs import Ref
 
@@ -26,16 +26,26 @@ def worded_rows(book: SeasonLookup, rows: Sequence[MeasuredRow], words: Words, u
 
 def _row(book: SeasonLookup, row: MeasuredRow, item: Measurement, words: Words, up: str) -> MeasuredRow:
     title = words.term("measure", item.name.removeprefix("season."))
+    hidden = book.hidden(item)
+    pair = sorted(clean(item.labels[key], 80) for key in ("high", "low") if hidden and key in item.labels)
+    left_out = ("dimension", "high", "low") if pair else ("dimension",)
     about = "; ".join(
-        f"{words.term('measured.label', key)} {_label(key, item.labels[key], words)}" for key in sorted(item.labels)
+        [
+            *(
+                f"{words.term('measured.label', key)} {_label(key, item.labels[key], words)}"
+                for key in sorted(item.labels)
+                if key not in left_out
+            ),
+            *([words.catalogue.names(pair)] if pair else []),
+        ]
     )
     return replace(
         row,
         group=words.term("measured.group", row.group),
         title=title[:1].upper() + title[1:],
         about=about or words("measured.whole"),
-        value=_value(item, words),
-        interval=_interval(item, words),
+        value=words.term("state", hidden) if hidden else _value(item, words),
+        interval="" if hidden else _interval(item, words),
         n=f"{words.count(item.n)} {words.of(item.n, item.n_of)}".strip(),
         rests=tuple(Ref(ref.words, up + ref.href) for ref in _rests(book, item, words)),
     )
@@ -51,7 +61,7 @@ def _label(key: str, value: str, words: Words) -> str:
 
 def _value(item: Measurement, words: Words) -> str:
     if item.value is None:
-        return words.term("state", item.state)
+        return state_words(item, words)
     unit = words.term("measured.unit", item.unit) if item.unit not in ("", "share") else ""
     return f"{value_words(item, item.value, words)} {unit}".rstrip()
 

@@ -1,16 +1,19 @@
-"""The table of the first page: what each agent was given, and only those totals and places that may be claimed."""
+"""The table of the first page: grades, possible ranks, and the totals of agents whose rank is supported."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from assaymark.claims.season_types import Place
+from assaymark.claims.biases import FEW_CONSECUTIVE
+from assaymark.claims.season_types import Place, SeasonVerdicts
 from assaymark.judging.season.plans import ScoringPlan
 from assaymark.judging.season.table import SeasonRow
-from assaymark.records import Level
+from assaymark.metrology.moderated import FEWEST_CLUSTERS
+from assaymark.metrology.serial import FEWEST_CONSECUTIVE
+from assaymark.records import AGGREGATE, Level
 from assaymark.report.figures.canvas import Scale
 from assaymark.report.formats import clean
 from assaymark.report.linked import Linked
@@ -25,7 +28,7 @@ _BANDS: Final = ("weak", "mixed", "strong")
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A number, or in its place why there is none: ``withheld`` by a verdict, or a word for what is missing."""
+    """A number, or why there is none: ``withheld`` without a supported rank, or a word for what is missing."""
 
     text: str
     missing: bool = False
@@ -34,7 +37,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """One agent. ``places`` and ``total`` are empty where they are withheld; ``drawn`` says what ``strip`` draws."""
+    """One agent. ``places`` are the ranks that it can have; ``total`` is empty without a single one.
+
+    ``drawn`` describes ``strip`` in words.
+    """
 
     agent: str
     family: str
@@ -55,7 +61,11 @@ class BoardRow:
 
 @dataclass(frozen=True, slots=True)
 class BoardView:
-    """The table: the head of its drawn column, rows by place and then by name, baselines, and notes."""
+    """The table: the head of its drawn column, rows tier by tier, baselines, and notes.
+
+    ``unranked`` is why no agent can be ranked, where that follows from the number of periods. ``design`` are sentences
+    on the tests behind the ranks.
+    """
 
     head: str
     judges: str
@@ -63,10 +73,12 @@ class BoardView:
     rows: tuple[BoardRow, ...]
     baselines: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
+    unranked: str
+    design: tuple[str, ...]
 
 
 def board_view(book: SeasonLookup, words: Words) -> BoardView:
-    """The leaderboard. The order is that of the places; who has none stands at the end, by name."""
+    """The leaderboard, tier by tier and by name inside a tier; agents without a total are last."""
     run = book.run
     weak, mixed, strong = (words.term("claim.band", band) for band in _BANDS)
     agents = [place.agent for place in run.decided.places]
@@ -75,19 +87,55 @@ def board_view(book: SeasonLookup, words: Words) -> BoardView:
         head=band_head(run.scoring.bands, scale, (weak, mixed, strong)),
         judges=judges_line(book, words),
         columns=tuple(words(f"axis.{name}") for name in _columns(run.scoring)),
-        rows=tuple(_row(book, place, scale, words) for place in _in_order(run.decided.places)),
+        rows=tuple(_row(book, place, scale, words) for place in _in_order(run.decided)),
         baselines=tuple(
             (baseline_name(path.name, words), returned(book, path.name, words, baseline=True).text)
             for path in run.paths
             if path.baseline
         ),
         notes=tuple(filter(None, _notes(book, agents, words))),
+        unranked=_unranked(book, words),
+        design=tuple(_design(book, words)),
     )
 
 
-def _in_order(places: Sequence[Place]) -> list[Place]:
-    """By place; inside a class, and without a place, by name and nothing else."""
-    return sorted(places, key=lambda one: (one.first is None, one.first or 0, one.agent.casefold(), one.agent))
+def _in_order(decided: SeasonVerdicts) -> list[Place]:
+    """By tier; inside a tier, and without a total, by name and nothing else."""
+    tier = {agent: at for at, tier in enumerate(decided.tiers) for agent in tier}
+    last = len(decided.tiers)
+    return sorted(decided.places, key=lambda one: (tier.get(one.agent, last), one.agent.casefold(), one.agent))
+
+
+def _unranked(book: SeasonLookup, words: Words) -> str:
+    """That there are too few periods for any test, with the number that it takes."""
+    serial = book.one("order.autocorrelation", dimension=AGGREGATE)
+    pairs = [item for item in book.run.measurements if item.name == "contrast"]
+    if serial is None or not pairs or any(item.value is not None for item in pairs):
+        return ""
+    n = max(item.n for item in pairs)
+    if serial.detail["order"] == "consecutive":
+        return words("board.unranked", n=n, needed=FEWEST_CONSECUTIVE, sure=FEW_CONSECUTIVE)
+    return words("board.unranked_apart", n=n, needed=FEWEST_CLUSTERS)
+
+
+def _design(book: SeasonLookup, words: Words) -> Iterator[str]:
+    """How pairs are tested, how far periods depend on each other, and the smallest detectable difference."""
+    tested = [item for item in book.run.measurements if item.name == "contrast" and item.value is not None]
+    if tested:
+        name = tested[0].method.partition("; ")[2].partition(",")[0]
+        periods = [item.n for item in tested]
+        yield words("board.design.test", n=max(periods), test=words.term("board.test", name))
+    serial = book.one("order.autocorrelation", dimension=AGGREGATE)
+    if serial is not None and serial.value is not None:
+        lags = "; ".join(words.number(lag, 2) for lag in serial.detail["lags"])
+        key = "board.design.flagged" if serial.detail["flagged"] else "board.design.lags"
+        text = words(key, last=len(serial.detail["lags"]), lags=lags, limit=float(serial.detail["flag"]))
+        yield book.to(serial, text)
+    reach = book.one("order.detectable", dimension=AGGREGATE)
+    if reach is not None and reach.value is not None:
+        leader, pair = (float(reach.detail[name]) for name in ("leader", "pair"))
+        power = words.percent(float(reach.detail["power"]), 0)
+        yield book.to(reach, words("board.design.reach", power=power, leader=leader, pair=pair))
 
 
 def book_scale(book: SeasonLookup) -> Scale:
@@ -112,7 +160,7 @@ def _row(book: SeasonLookup, place: Place, scale: Scale, words: Words) -> BoardR
         link=book.pages[place.agent],
         graded=bool(grades),
         places=_places(place, words),
-        note=words("board.class") if place.first != place.last else "",
+        note=words("board.unresolved") if place.first != place.last else "",
         total=_total(book, place, row, words),
         band=band_words(row, words, shown=place.shown),
         strip=band_strip(book.run.scoring.bands, scale, place.level, points),
@@ -164,8 +212,8 @@ def _cells(
 
 
 def _places(place: Place, words: Words) -> str:
-    """First and last place; empty where nothing may be said of it, and one class of all is no place."""
-    if place.first is None or place.last is None or place.level == "no-claim":
+    """The ranks that an agent can have, of how many; empty without a total."""
+    if place.first is None or place.last is None:
         return ""
     return str(place.first) if place.first == place.last else words("places.range", first=place.first, last=place.last)
 
@@ -230,7 +278,7 @@ def _efficiency(book: SeasonLookup, place: Place, words: Words) -> Cell:
         return Cell(words("board.ungraded"), missing=True)
     if row.efficiency is None:
         return Cell(words.term("state", "no timing"), missing=True)
-    # It rests on the median, which depends on who judges where there is no place.
+    # It rests on the median.
     if place.first is None:
         return Cell("", withheld=True)
     return Cell(book.to(book.one("season.efficiency", agent=place.agent), str(whole(row.efficiency))))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Final
 
+from assaymark.claims.season_types import SeasonVerdicts
 from assaymark.judging.season.table import SeasonRow
 from assaymark.records import Measurement, measurement_id
 from assaymark.report.linked import leading
@@ -12,6 +15,24 @@ from assaymark.report.measured import MeasuredRow, measured_links
 from assaymark.report.season.every import measured_pages
 from assaymark.report.season.inputs import SeasonAgent, SeasonGradeView, SeasonPath, SeasonRun
 from assaymark.report.season.model_paths import agent_paths
+
+_TOTALS: Final = ("season.total", "season.without")
+
+
+def _hidden(decided: SeasonVerdicts, item: Measurement) -> str:
+    """The reason as the name of a state; empty where the value may be shown."""
+    if "high" in item.labels:
+        pair = frozenset((item.labels["high"], item.labels["low"]))
+        levels = (
+            one.verdict.publication_level
+            for one in decided.verdicts
+            if one.kind == "above" and frozenset(one.verdict.claim.subjects) == pair
+        )
+        return "" if next(levels, "no-claim") != "no-claim" else "not shown: no supported order"
+    if item.name in _TOTALS:
+        shown = any(one.shown for one in decided.places if one.agent == item.labels["agent"])
+        return "" if shown or item.value is None else "not shown: no single rank"
+    return ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +73,8 @@ class SeasonLookup:
         grades: dict[str, list[SeasonGradeView]] = {name: [] for name in agents}
         for grade in sorted(run.grades, key=lambda grade: order.get(grade.judge, len(order))):
             grades.setdefault(grade.agent, []).append(grade)
-        measured = measured_pages(run.measurements)
+        hidden = partial(_hidden, run.decided)
+        measured = measured_pages(run.measurements, hidden)
         return cls(
             run=run,
             agents=agents,
@@ -63,6 +85,10 @@ class SeasonLookup:
             measured=measured,
             links=measured_links(measured),
         )
+
+    def hidden(self, item: Measurement) -> str:
+        """Why a value is not shown: of a pair without a supported order, or a total without a single rank."""
+        return _hidden(self.run.decided, item)
 
     def one(self, name: str, **labels: str) -> Measurement | None:
         """The measurement of that name and those labels, None where it was not made."""

@@ -1,4 +1,4 @@
-"""The head of an agent's page: where it stands and with which permission, what it did, and how it was graded."""
+"""The head of an agent's page: the ranks that it can have, what it did, and how it was graded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROOM: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class HeadView:
-    """What stands above the first section. ``total`` is empty where it is withheld, or not there."""
+    """The head of the page. ``total`` is empty without a single rank, or without a total."""
 
     name: str
     level: Level
@@ -57,12 +57,13 @@ def head_view(book: ModelBook) -> HeadView:
 
 
 def _place(book: ModelBook, place: Place) -> str:
-    """First and last place of its class; one class of all, of which nothing may be said, is no place."""
-    if place.first is None or place.last is None or place.level == "no-claim":
+    """The ranks that it can have."""
+    if place.first is None or place.last is None:
         return book.say("head.no_place")
+    of = sum(one.first is not None for one in book.run.decided.places)
     if place.first == place.last:
-        return book.say("head.place", place=place.first)
-    return book.say("head.places", first=place.first, last=place.last)
+        return book.say("head.place", place=place.first, of=of)
+    return book.say("head.places", first=place.first, last=place.last, of=of)
 
 
 def _facts(book: ModelBook) -> str:

@@ -1,4 +1,4 @@
-"""What may be said about one agent, with its conditions, and what may not: the first thing on its page."""
+"""Supported claims about one agent with their conditions, and what is not supported: the top of its page."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from assaymark.report.levels import LEVELS
 from assaymark.report.season.model_book import ModelBook
 from assaymark.report.season.said import SaidClaim, said_claim, withheld_text
 
-_LEFT_OUT: Final = ("above",)
+_LEFT_OUT: Final = ("above", "within")
 _MOST: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class ModelLevel:
-    """The claims of one level about an agent; those that are withheld are named with the first of their reasons."""
+    """The claims of one level about an agent; unsupported ones are listed with the first of their reasons."""
 
     level: Level
     tag: str
@@ -27,7 +27,7 @@ class ModelLevel:
 
 
 def model_levels(book: ModelBook) -> tuple[ModelLevel, ...]:
-    """The levels at which there is a claim about an agent. Pairs stand on the page of all claims alone."""
+    """The levels at which there is a claim about an agent. Pairs are only on the page of all claims."""
     name = book.agent.name
     mine = [
         one for one in book.run.decided.verdicts if name in one.verdict.claim.subjects and one.kind not in _LEFT_OUT

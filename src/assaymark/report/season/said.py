@@ -1,7 +1,7 @@
-"""What may be said of a season, as its pages show it: three levels on the first screen, and a card for every verdict.
+"""Supported claims of a season: three levels on the first screen, and a card for every verdict.
 
-A withheld claim is named by its phrase and never by its sentence. What it rests on is listed without the values that
-would tell its direction.
+A claim that is not supported is listed by its phrase and never by its sentence, and without the values that would show
+its direction.
 """
 
 from __future__ import annotations
@@ -20,15 +20,18 @@ from assaymark.report.season.lookup import SeasonLookup
 from assaymark.report.season.words import Words
 from assaymark.report.withheld import WithheldGroup
 
-_FRONT: Final = ("cut", "unplaced", "tie", "beats", "band")
+_FRONT: Final = ("first", "beats", "band")
 _SHOWN, _GROUPS, _RESTS = 20, 5, 6
 _ROOM: Final = 330
 _SHARES: Final = (
     "season.return", "season.drawdown", "season.excess", "season.author_probe", "season.invalid", "season.ledger",
 )  # fmt: skip
-_SIGNED: Final = ("season.return", "season.excess", "season.contrast", "season.self_preference", "season.verbosity")
+_SIGNED: Final = (
+    "season.return", "season.excess", "season.self_preference", "season.verbosity",
+    "contrast", "lofo.contrast", "recusal.contrast", "length.contrast", "judges.contrast", "judge.own_family",
+)  # fmt: skip
 _DIGITS: Final = {
-    "season.kappa": 2, "season.alone": 2,
+    "season.kappa": 2, "season.alone": 2, "order.autocorrelation": 2, "panel.families": 0,
     "season.thrash": 0, "season.lookahead": 0, "season.decisions": 0, "datasheet.gate": 0,
 }  # fmt: skip
 _STATUS: Final = ("agreement", "stability", "adversarial")
@@ -36,7 +39,7 @@ _STATUS: Final = ("agreement", "stability", "adversarial")
 
 @dataclass(frozen=True, slots=True)
 class SaidClaim:
-    """A claim that may be said: its sentence in quotation marks, what to say with it, and its clipboard text."""
+    """A supported claim: its sentence in quotation marks, its condition, and its clipboard text."""
 
     level: Level
     quote: str
@@ -46,7 +49,7 @@ class SaidClaim:
 
 @dataclass(frozen=True, slots=True)
 class SaidLevel:
-    """One level of the first screen. ``more`` claims are folded, ``rest`` of them stand on the page of all claims."""
+    """One level of the first screen. ``more`` claims are folded; only the page of all claims has the ``rest``."""
 
     level: Level
     title: str
@@ -61,10 +64,10 @@ class SaidLevel:
 
 @dataclass(frozen=True, slots=True)
 class ClaimCard:
-    """One verdict with all that it rests on. ``claim`` is None where it is withheld, and then ``text`` names it.
+    """One verdict with all that it rests on. ``claim`` is None where it is not supported, and then ``text`` names it.
 
     ``status`` are the three fields of the verdict as (name, state, whether it decided); ``rests`` are measurements as
-    (what, value, link to its row), with the word for withheld where a value would tell what is.
+    (what, value, link to its row), with the word for "not shown" where a value would show what is not supported.
     """
 
     level: Level
@@ -85,7 +88,7 @@ def tally(book: SeasonLookup, words: Words) -> list[tuple[Level, str, str]]:
 
 
 def said_levels(book: SeasonLookup, words: Words) -> tuple[SaidLevel, ...]:
-    """The three levels in order: claims about single agents and whole groups; pairs stand on the page of all claims."""
+    """The three levels in order: claims about single agents; pairs are on the page of all claims."""
     order = {kind: at for at, kind in enumerate(_FRONT)}
     front = sorted((one for one in book.run.decided.verdicts if one.kind in order), key=lambda one: order[one.kind])
     seen = Counter(one.verdict.publication_level for one in book.run.decided.verdicts)
@@ -113,7 +116,7 @@ def said_levels(book: SeasonLookup, words: Words) -> tuple[SaidLevel, ...]:
 
 
 def _fitting(claims: Sequence[SaidClaim]) -> int:
-    """How many of the first claims fit above the fold, from about how tall each stands; one always does."""
+    """How many of the first claims fit above the fold, from about how tall each is; one always does."""
     heights = accumulate(
         21 + 27 * (1 + len(one.quote) // 52) + 21 * (len(one.condition) // 66 + 1) * bool(one.condition)
         for one in claims
@@ -122,7 +125,7 @@ def _fitting(claims: Sequence[SaidClaim]) -> int:
 
 
 def _groups(verdicts: Sequence[SeasonVerdict], words: Words) -> tuple[WithheldGroup, ...]:
-    """Withheld claims by what they are about, with the first of their reasons; those about one thing stand together."""
+    """Unsupported claims by what they are about, with the first of their reasons; equal ones are one line."""
     found: dict[tuple[str, str], int] = {}
     for one in verdicts:
         key = withheld_text(one, words), words.texts(one.reasons[:1])
@@ -131,14 +134,14 @@ def _groups(verdicts: Sequence[SeasonVerdict], words: Words) -> tuple[WithheldGr
 
 
 def withheld_text(one: SeasonVerdict, words: Words) -> str:
-    """What a claim that may not be made is about."""
+    """What an unsupported claim is about."""
     if one.withheld is not None:
         return words.text(one.withheld)
     return words("claims.about", agents=words.names(sorted(one.verdict.claim.subjects)))
 
 
 def said_claim(one: SeasonVerdict, words: Words) -> SaidClaim:
-    """A claim that may be said."""
+    """A supported claim."""
     quote, condition = words.text(one.statement), words.texts(one.condition)
     said = words("claims.copied", quote=words.quoted(quote), condition=condition, plan=clean(one.verdict.plan_hash))
     return SaidClaim(one.verdict.publication_level, quote, condition, " ".join(said.split()))
@@ -172,11 +175,11 @@ def _card(book: SeasonLookup, one: SeasonVerdict, words: Words) -> ClaimCard:
 
 
 def _rest(book: SeasonLookup, one: SeasonVerdict, item: Measurement, words: Words) -> tuple[str, str, str]:
-    """A measurement in words: what of whom, its value where nothing that is withheld can be read from it, its row."""
+    """A measurement in words: what of whom, its value where that shows nothing that is not supported, its row."""
     subjects = sorted(
         baseline_words(value, words) if key == "baseline" else clean(value, 60)
         for key, value in item.labels.items()
-        if key != "axis"
+        if key not in ("axis", "dimension")
     )
     what = words.term("measure", item.name.removeprefix("season."))
     named = f"{what} ({words.catalogue.names(subjects)})" if subjects else what
@@ -190,23 +193,30 @@ def baseline_words(name: str, words: Words) -> str:
 
 
 def _tellable(book: SeasonLookup, one: SeasonVerdict, item: Measurement) -> bool:
-    """Whether a value may stand beside its claim: no order that is withheld, and no total of one without its own."""
-    if item.name == "season.contrast":
-        return one.verdict.claim.asserts_order and one.verdict.publication_level != "no-claim"
-    if item.name == "season.total":
-        return book.run.decided.place(item.labels["agent"]).shown if item.labels.get("agent") in book.agents else False
-    return True
+    """Whether a value may be shown beside its claim: of no pair without a supported claim, and of no total of its own.
+
+    Totals of agents without a single rank stay out everywhere.
+    """
+    if "high" in item.labels:
+        return one.verdict.publication_level != "no-claim"
+    return not book.hidden(item)
 
 
 def measured(item: Measurement, words: Words) -> str:
     """A measurement as a value with its interval and n, or why there is none."""
     if item.value is None:
-        return words.term("state", item.state)
+        return state_words(item, words)
     text = value_words(item, item.value, words)
     if item.low is not None and item.high is not None:
         ends = words("places.range", first=value_words(item, item.low, words), last=value_words(item, item.high, words))
         text = f"{text} ({ends})"
     return words("measured.n", value=text, n=words.count(item.n), of=words.of(item.n, item.n_of))
+
+
+def state_words(item: Measurement, words: Words) -> str:
+    """Why a measurement has no value; a pair that cannot be tested with its periods."""
+    name, _, _ = item.state.partition(" (")
+    return words.term("state", name if name == "cannot be tested" else item.state)
 
 
 def value_words(item: Measurement, value: float, words: Words) -> str:

@@ -17,10 +17,11 @@ LEDGER: Final = "ledger/page-001.html"
 _NUMBERS: Final = ("evidence.share", "evidence.chance_corrected")
 _DECIDED: Final = ("agent.", "terse.share", "evidence.no_number_share", "forecast.mismatch")
 _PARTS: Final[Mapping[str, Part]] = {"anchor.": "anchors", "probe.": "outside"}
-_CELLS: Final = ("cell.score", "cell.kappa", "cell.gate", "cell.drop", "cell.halo")
+_CELLS: Final = ("cell.score", "cell.kappa", "cell.gate", "cell.drop", "cell.halo", "cell.agreement")
 _HONEST: Final = (
-    "kappa.", "redundancy", "score.", "contrast", "first.", "rank.", "lofo.", "single.", "panel.discoveries", "mde",
-    "cell.honest", "noise.", "style.", "contamination.", "judge.invalid_share",
+    "kappa.", "redundancy", "score.", "contrast", "recusal.", "length.", "judges.", "judge.own_family", "dimension.",
+    "order.", "rank.", "lofo.", "single.", "panel.discoveries", "cell.honest", "noise.", "style.", "contamination.",
+    "judge.invalid_share",
 )  # fmt: skip
 _ASKED: Final = "judge.invalid_share"
 

@@ -1,4 +1,4 @@
-"""How big a difference a judge notices: joined points with Wilson bars, the 75 % line, the foot of the threshold."""
+"""How big a difference a judge notices: joined points with intervals, the 75 % line, the foot of the threshold."""
 
 from __future__ import annotations
 

@@ -1,0 +1,386 @@
+"""Which orders of agents the scores support: one engine for studies, seasons and benchmarks.
+
+Every pair has p-values: of its own contrast, of the one in which judges stand aside for agents of their own family, and
+of the one at equal length. The order procedure runs on them three times. On the contrast alone, to name what a bias
+stops. On the larger of the first two: what it publishes may be claimed at all. On the largest of all: what it publishes
+may be a headline. An order then has to survive leaving out each judge family.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from assaymark.claims.evidence import Contrast, Index
+from assaymark.claims.rules import Rules
+from assaymark.metrology import holm
+from assaymark.metrology.checks import Bools, Floats
+from assaymark.metrology.multiplicity import LEVEL_SLACK, publish_orders, shaffer_pooled
+from assaymark.metrology.orders import stability_state
+from assaymark.metrology.rank_intervals import rank_intervals, tiers
+from assaymark.records import AGGREGATE, Measurement, PairState, StabilityFinding, StabilityState
+
+SHORTEST: Final = 0.03
+"""Doublings of length (2 %) up to which length explains nothing that is looked for."""
+
+Pass = Literal["plain", "gated", "headline"]
+_PASSES: Final[tuple[Pass, ...]] = ("plain", "gated", "headline")
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One pair on one scale as the procedure sees it, in the direction of the panel.
+
+    ``p`` has the p-value of every test, ``floor`` that of the recusal contrast (None where no judge has an interest),
+    ``length`` that at equal length (None where lengths play no part), ``others`` that with judges as a sample.
+    ``disinterested`` is False where every judge shares its family with one of the two. ``equivalence`` is the p-value
+    of "no further apart than the plan's margin", ``near`` those of other margins by their name. ``unresolved`` says in
+    a word why the difference is no order whatever its p-value, such as a noise floor; empty where nothing does.
+    """
+
+    high: str
+    low: str
+    testable: bool
+    p: Mapping[str, float]
+    floor: float | None = None
+    length: float | None = None
+    others: float | None = None
+    disinterested: bool = True
+    equivalence: float = 1.0
+    near: Mapping[str, float] = field(default_factory=dict)
+    unresolved: str = ""
+
+    def within(self, margin: float) -> float:
+        """The p-value of "no further apart than a margin"."""
+        return self.near.get(f"{margin:g}", self.equivalence)
+
+    def value(self, test: str, which: Pass, *, any_judges: bool) -> float:
+        """The p-value that one run of the procedure takes."""
+        if not self.testable or self.unresolved:
+            return 1.0
+        found = self.p.get(test, 1.0)
+        if which == "plain":
+            return found
+        if self.floor is not None and self.disinterested:
+            found = max(found, self.floor)
+        if which == "gated":
+            return found
+        found = max(found, self.length or 0.0) if self.disinterested else 1.0
+        return max(found, 1.0 if self.others is None else self.others) if any_judges else found
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What was found about one pair on one scale.
+
+    ``stable`` says whether the order survives each drop; ``within`` whether the two are shown to be no further apart
+    than the margin. The p-values are adjusted in the three runs.
+    """
+
+    row: Row
+    plain: float
+    gated: float
+    headline: float
+    published: frozenset[Pass]
+    stability: StabilityFinding
+    within: bool
+    p_within: float
+
+    @property
+    def ordered(self) -> bool:
+        """Whether the order is published and survives every drop."""
+        return "gated" in self.published and self.stability.state == "stable"
+
+    @property
+    def state(self) -> PairState:
+        """The pair in one word."""
+        if not self.row.testable:
+            return "cannot-be-tested"
+        if self.ordered:
+            return "ordered-by-less-than-the-margin" if self.within else "ordered"
+        return "within-the-margin" if self.within else "not-resolved"
+
+
+@dataclass(frozen=True, eq=False)
+class Orders:
+    """Every pair on every scale under one set of rules, and who ranks first."""
+
+    agents: tuple[str, ...]
+    pairs: Mapping[tuple[str, frozenset[str]], Standing]
+    leaders: Mapping[tuple[str, str], str | None]
+    alpha: float
+    alpha_dimensions: float
+
+    def level(self, dimension: str) -> float:
+        """What adjusted p-values on a scale are compared with."""
+        return self.alpha if dimension == AGGREGATE else self.alpha_dimensions
+
+    def pair(self, dimension: str, one: str, other: str) -> Standing:
+        """The standing of a pair, whichever of the two is named first."""
+        return self.pairs[dimension, frozenset((one, other))]
+
+    def of(self, dimension: str, agent: str) -> list[Standing]:
+        """The pairs of one agent."""
+        return [self.pair(dimension, agent, other) for other in self.agents if other != agent]
+
+    def leader(self, dimension: str, which: str = "gated") -> str | None:
+        """Who is first in one run."""
+        return self.leaders.get((dimension, which))
+
+
+_STATES: Final[Mapping[str, StabilityState]] = {
+    "stable": "stable", "rests on": "rests-on", "reversed without": "reversed-without",
+    "not measurable": "not-measurable",
+}  # fmt: skip
+
+
+def orders_of(known: Index, rules: Rules) -> Orders:
+    """The orders that these measurements support under ``rules``."""
+    key: Hashable = ("orders", rules.order)
+    if key not in known.memo:
+        known.memo[key] = _decided(known, rules)
+    found: Orders = known.memo[key]
+    return found
+
+
+def rows_of(known: Index) -> Mapping[str, tuple[Row, ...]]:
+    """Every pair on every tested scale, in the order of the agents' names."""
+    if known.rows is not None:
+        return known.rows
+    if "rows" not in known.memo:
+        pairs = list(combinations(known.agents, 2))
+        known.memo["rows"] = {
+            scale: tuple(row_of(known, known.contrast(scale, *pair)) for pair in pairs)
+            for scale in (AGGREGATE, *known.dimensions)
+            if scale in known.compared
+        }
+    found: Mapping[str, tuple[Row, ...]] = known.memo["rows"]
+    return found
+
+
+def row_of(known: Index, contrast: Contrast) -> Row:
+    """One pair from its contrast and the contrasts that test what may explain it."""
+    labels, detail = contrast.measurement.labels, contrast.measurement.detail
+    recusal, length, others = (known.get(f"{name}.contrast", **labels) for name in ("recusal", "length", "judges"))
+    disinterested = recusal is None or recusal.value is not None
+    main, aside = _near(contrast.measurement), _near(recusal)
+    near = {name: max(p, aside.get(name, 1.0)) if recusal is not None else p for name, p in main.items()}
+    return Row(
+        high=contrast.high,
+        low=contrast.low,
+        testable=contrast.measurement.value is not None,
+        p={name: float(value) for name, value in detail.items() if _is_p(name) and value is not None},
+        floor=None if recusal is None or recusal.value is None else _p_in_direction(recusal),
+        length=None if length is None else length_floor(length),
+        others=None if others is None else (_p_in_direction(others) if others.value is not None else 1.0),
+        disinterested=disinterested,
+        equivalence=near.pop("", 1.0),
+        near=near,
+        unresolved=str(detail.get("unresolved", "")),
+    )
+
+
+def _near(item: Measurement | None) -> dict[str, float]:
+    """The p-values of equivalence by the name of their margin; the plan's has none."""
+    if item is None or "p_equivalence" not in item.detail:
+        return {}
+    other = item.detail.get("p_equivalence_at", {})
+    return {"": float(item.detail["p_equivalence"])} | {name: float(p) for name, p in other.items()}
+
+
+def length_floor(item: Measurement) -> float:
+    """The p-value that a headline has to pass at equal length: 0 where length alone counts and is the same."""
+    alone = item.detail.get("covariates", ["log2"]) == ["log2"]
+    if alone and abs(float(item.detail.get("gap", 0.0))) < SHORTEST - 1e-9:
+        return 0.0
+    return _p_in_direction(item)
+
+
+def _p_in_direction(item: Measurement) -> float:
+    """The p-value of a contrast, 1 where it does not point the claim's way."""
+    return float(item.detail["p"]) if item.value is not None and item.value > 0 else 1.0
+
+
+def _is_p(name: str) -> bool:
+    return name == "p" or (name.startswith("p_") and name not in ("p_equivalence", "p_equivalence_at", "p_specific"))
+
+
+# --- deciding -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What one run of the procedure decides: adjusted p-values by scale, what is published, and who is first."""
+
+    adjusted: Mapping[str, Floats]
+    published: Mapping[str, Bools]
+    first: Mapping[str, str | None]
+    alpha: float
+    alpha_dimensions: float
+
+
+def _decided(known: Index, rules: Rules) -> Orders:
+    rows = {scale: found for scale, found in rows_of(known).items() if rules.claims_scale(scale)}
+    decide = _by_source if rules.source else _by_procedure
+    runs: dict[Pass, _Run] = {which: decide(known.agents, rows, rules, which) for which in _PASSES}
+    close = holm(np.array([row.within(rules.margin) for row in rows[AGGREGATE]])) if rows.get(AGGREGATE) else np.ones(0)
+    pairs = {
+        (scale, frozenset((row.high, row.low))): Standing(
+            row=row,
+            plain=float(runs["plain"].adjusted[scale][k]),
+            gated=float(runs["gated"].adjusted[scale][k]),
+            headline=float(runs["headline"].adjusted[scale][k]),
+            published=frozenset(which for which, run in runs.items() if run.published[scale][k]),
+            stability=StabilityFinding(state="not-measurable"),
+            p_within=float(close[k]) if scale == AGGREGATE else 1.0,
+            within=scale == AGGREGATE and bool(close[k] <= rules.alpha + LEVEL_SLACK),
+        )
+        for scale, found in rows.items()
+        for k, row in enumerate(found)
+    }
+    leaders: dict[tuple[str, str], str | None] = {
+        (scale, which): run.first[scale] for which, run in runs.items() for scale in rows
+    }
+    gated = runs["gated"]
+    found = Orders(known.agents, pairs, leaders, gated.alpha, gated.alpha_dimensions)
+    return _with_stability(found, known, rules)
+
+
+def _by_procedure(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: Rules, which: Pass) -> _Run:
+    """Leader first, Shaffer's steps, dimensions behind the aggregate."""
+    p = {
+        scale: np.array([row.value(rules.test, which, any_judges=rules.any_judges) for row in found])
+        for scale, found in rows.items()
+    }
+    ahead = {scale: _signs(found) for scale, found in rows.items()}
+    names = [scale for scale in rows if scale != AGGREGATE]
+    # With one dimension the aggregate is that dimension, and nothing is shared.
+    share = rules.share if AGGREGATE in rows and len(names) > 1 else 1.0
+    alpha = share * rules.alpha
+    adjusted: dict[str, Floats] = {}
+    published: dict[str, Bools] = {}
+    first: dict[str, str | None] = {}
+    rest = rules.alpha
+    if AGGREGATE in rows:
+        found = publish_orders(ahead[AGGREGATE], p[AGGREGATE], alpha)
+        adjusted[AGGREGATE], published[AGGREGATE] = found.p_adjusted, found.published
+        first[AGGREGATE] = agents[int(found.first)] if found.first >= 0 else None
+        rest = rules.alpha if found.published.all() else rules.alpha - alpha
+    if len(names) == 1 and AGGREGATE in rows:
+        (only,) = names
+        adjusted[only], published[only] = adjusted[AGGREGATE], published[AGGREGATE] & (ahead[only] == ahead[AGGREGATE])
+        first[only] = first[AGGREGATE] if published[only].any() else None
+    elif names:
+        for scale, values in shaffer_pooled({scale: p[scale] for scale in names}, len(agents)).items():
+            adjusted[scale] = values
+            published[scale] = (values <= rest + LEVEL_SLACK) & (rest > 0) & (ahead[scale] != 0)
+            first[scale] = _wins_all(agents, rows[scale], published[scale])
+    return _Run(adjusted, published, first, alpha, rest)
+
+
+def _wins_all(agents: Sequence[str], rows: Sequence[Row], published: Bools) -> str | None:
+    """The agent whose pairs are all published with it ahead."""
+    wins = Counter(row.high for row, said in zip(rows, published.tolist(), strict=True) if said)
+    return next((agent for agent in agents if len(agents) > 1 and wins[agent] == len(agents) - 1), None)
+
+
+def _signs(rows: Sequence[Row]) -> Floats:
+    """For each pair in the order of the names: +1 where the first agent is ahead, -1 the second, 0 without a test."""
+    return np.array([0.0 if not row.testable else 1.0 if row.high < row.low else -1.0 for row in rows])
+
+
+def _by_source(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rules: Rules, which: Pass) -> _Run:
+    """ValueBlindBench's own rule (section 3.9): Holm over all pairs, the aggregate and the dimensions apart."""
+    del which
+    alpha = rules.alpha / 2 if AGGREGATE in rows and len(rows) > 1 else rules.alpha
+    raw = {scale: np.array([row.p.get(rules.test, 1.0) for row in found]) for scale, found in rows.items() if found}
+    adjusted = {AGGREGATE: holm(raw[AGGREGATE])} if AGGREGATE in raw else {}
+    names = [scale for scale in raw if scale != AGGREGATE]
+    if names:
+        pooled = holm(np.concatenate([raw[scale] for scale in names]))
+        adjusted |= dict(zip(names, np.split(pooled, len(names)), strict=True))
+    published = {
+        scale: (values <= alpha + LEVEL_SLACK) & np.array([row.testable for row in rows[scale]])
+        for scale, values in adjusted.items()
+    }
+    first = {
+        scale: next((one for one in agents if _leads_alone(one, rows[scale], rules.test, alpha)), None)
+        for scale in rows
+    }
+    return _Run(adjusted, published, first, alpha, alpha)
+
+
+def _leads_alone(agent: str, rows: Sequence[Row], test: str, alpha: float) -> bool:
+    """Whether an agent is above every other one after Holm over its own contrasts."""
+    mine = [row for row in rows if agent in (row.high, row.low)]
+    p = holm(np.array([row.p.get(test, 1.0) if row.high == agent else 1.0 for row in mine] or [1.0]))
+    return bool(mine) and bool((p <= alpha + LEVEL_SLACK).all())
+
+
+def _with_stability(found: Orders, known: Index, rules: Rules) -> Orders:
+    """The same with what leaving out each judge family does to every pair that some run publishes."""
+    pairs = dict(found.pairs)
+    if not rules.judged:
+        kept = StabilityFinding(state="stable")
+        return replace(found, pairs={key: replace(one, stability=kept) for key, one in pairs.items()})
+    leading = {(scale, agent) for (scale, _), agent in found.leaders.items()}
+    for key, one in found.pairs.items():
+        if one.published or any((key[0], agent) in leading for agent in key[1]):
+            pairs[key] = replace(one, stability=_stability(known, key[0], one, rules, adjusted=True))
+    for which in ("gated", "plain"):
+        leader = found.leader(AGGREGATE, which)
+        if leader is None:
+            continue
+        mine = [key for key in pairs if key[0] == AGGREGATE and leader in key[1]]
+        alone = {key: _stability(known, AGGREGATE, pairs[key], rules, adjusted=False) for key in mine}
+        # A leader's pairs need no correction among themselves, as long as all of them survive.
+        if all(state.state == "stable" for state in alone.values()):
+            pairs |= {
+                key: replace(pairs[key], stability=state)
+                for key, state in alone.items()
+                if which == "gated" or "gated" not in pairs[key].published  # its leader leads none
+            }
+    return replace(found, pairs=pairs)
+
+
+def _stability(known: Index, scale: str, one: Standing, rules: Rules, *, adjusted: bool) -> StabilityFinding:
+    """What each drop does to a pair; under the source's rule its sign alone decides."""
+    if not known.families:
+        return StabilityFinding(state="not-measurable")
+    drops: dict[str, Any] = {}
+    for family in known.families:
+        item = known.drops.get((scale, family, frozenset((one.row.high, one.row.low))))
+        value = None if item is None or item.value is None else item.value
+        if value is not None and item is not None and item.labels["high"] != one.row.high:
+            value = -value
+        p = 0.0 if rules.source or item is None else float(item.detail.get("p", 1.0))
+        more = () if rules.source or not adjusted or item is None else (float(item.detail.get("p_adjusted", 1.0)),)
+        drops[family] = (value, p, *more)
+    state, families = stability_state(1.0, drops, alpha=rules.alpha)
+    return StabilityFinding(state=_STATES[state], families=families)
+
+
+# --- what follows from the pairs that may be claimed ------------------------------------------------------------------
+
+
+def tiers_of(agents: Sequence[str], claimed: Iterable[Pair]) -> tuple[tuple[str, ...], ...]:
+    """Agents from high to low, cut where every agent above is claimed to be above every agent below.
+
+    Between two cuts lies a tier: agents that cannot be ranked, in alphabetical order.
+    """
+    names = sorted(agents)
+    found = tiers([(names.index(high), names.index(low)) for high, low in claimed], len(names))
+    return tuple(tuple(names[k] for k in group) for group in found)
+
+
+def ranks_of(agents: Sequence[str], claimed: Iterable[Pair]) -> dict[str, tuple[int, int]]:
+    """The ranks that each agent can have, all of them together true at the level of the orders they follow from."""
+    names = sorted(agents)
+    found = rank_intervals([(names.index(high), names.index(low)) for high, low in claimed], len(names))
+    return dict(zip(names, found, strict=True))

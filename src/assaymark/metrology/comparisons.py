@@ -1,0 +1,281 @@
+"""Scores arranged for comparing agents: one cell for each cycle, agent and judge, and the gaps that follow from them.
+
+Every test of an order starts here. A score is the mean over judges; where some judges have no grade of a record their
+severity is taken out first. Two agents are compared within the cycles that both decided, and every cluster of cycles
+counts once, because clusters are what a claim generalises over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from assaymark.metrology.checks import Bools, Floats, Ints
+from assaymark.metrology.cluster_values import panel_fit
+from assaymark.metrology.contrasts import settle
+from assaymark.metrology.moderated import pairs_of
+from assaymark.metrology.sums import ScoreSums
+from assaymark.metrology.table import ScoreTable
+from assaymark.plan import ClusterOrder
+from assaymark.protocol import Study
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """Mean paired differences of one set of judges, first agent minus second.
+
+    ``means`` [G, P, S] by cluster, pair (in the order of `pairs_of`) and scale, NaN where the two share no cycle;
+    ``cycles`` [G, P] how many cycles each mean is of; ``levels`` [G, K, S] the agents' own cluster means.
+    """
+
+    means: Floats
+    cycles: Ints
+    levels: Floats
+
+    @property
+    def clusters(self) -> Ints:
+        """Common clusters of every pair [P]."""
+        return np.asarray((self.cycles > 0).sum(axis=0))
+
+    @property
+    def difference(self) -> Floats:
+        """Gap of every pair on every scale [P, S]: each cluster counts once. NaN without a common cluster."""
+        return settle(_mean(self.means))
+
+    @property
+    def variance(self) -> Floats:
+        """Variance of the clusters' differences [P, S], 0 where fewer than two clusters are common."""
+        centred = np.where(np.isnan(self.means), 0.0, self.means - _mean(self.means))
+        spare = np.maximum(self.clusters - 1, 1)
+        return np.asarray(np.square(centred).sum(axis=0) / spare[:, None])
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """What every judge gave every agent in every cycle, with what is needed to compare the agents.
+
+    Attributes
+    ----------
+    names : scales: the aggregate, then the dimensions
+    agents, judges : names
+    families : family of each judge
+    agent_families : family of each agent, or None where the table does not say
+    clusters : names, in the order of time where `order` is "consecutive"
+    cluster : int array [C], index of each cycle's cluster, ascending
+    weight : int array [C], how many cycles a row stands for (sums of large tables have one row for many)
+    cells : float array [C, K, J, S], NaN where a judge has no score of an agent in a cycle
+    lengths : float array [C, K, Q] of what else may explain a score (the plan's `claims.length`: log2 words and other
+        counts of the texts), or None where the plan asks for none or the table does not have it
+    order : whether clusters may be exchanged, or follow each other in time
+    families_known : whether the table gives the judges' families
+    in_parts : whether only sums of the table were kept, which do not say what needs single records
+    judged : False for scores that are computed, which stand in the place of one judge's
+    """
+
+    names: tuple[str, ...]
+    agents: tuple[str, ...]
+    judges: tuple[str, ...]
+    families: tuple[str, ...]
+    agent_families: Mapping[str, str] | None
+    clusters: tuple[str, ...]
+    cluster: Ints
+    weight: Ints
+    cells: Floats
+    lengths: Floats | None
+    order: ClusterOrder = "exchangeable"
+    families_known: bool = True
+    in_parts: bool = False
+    judged: bool = True
+
+    @classmethod
+    def of_table(
+        cls, table: ScoreTable, study: Study, style: Mapping[str, Mapping[str, float]] | None = None
+    ) -> Comparisons:
+        """The first replicates of a score table, also those that some judges have no grade of.
+
+        ``style`` has the plan's covariates beside length, by name and trajectory.
+        """
+        grades = table.grades
+        a, c = len(table.agents), len(table.cycles)
+        values = np.concatenate([(grades.values @ table.weights)[..., None], grades.values], axis=2)
+        place = grades.cycle * a + grades.agent
+        covariates = _covariates(table, study.claims.covariates, style)
+        lengths = None
+        if covariates is not None:
+            lengths = _by_place(covariates, place, a * c).reshape(c, a, -1)
+        cluster = np.zeros(c, dtype=np.int64)
+        cluster[grades.cycle] = grades.cluster
+        present = np.unique(grades.cycle)
+        cells = _by_place(values, place, a * c).reshape(c, a, *values.shape[1:])
+        return cls(
+            names=table.names,
+            agents=table.agents,
+            judges=table.judges,
+            families=table.families,
+            agent_families=table.agent_families,
+            clusters=table.clusters,
+            cluster=cluster[present],
+            weight=np.ones(present.size, dtype=np.int64),
+            cells=cells[present],
+            lengths=None if lengths is None else lengths[present],
+            families_known=table.families_known,
+        )._in_order(study)
+
+    @classmethod
+    def of_sums(cls, sums: ScoreSums, study: Study) -> Comparisons:
+        """Sums of a large table: within a line-up every cycle has the same agents, so its mean cell stands for all."""
+        counts = sums.decisions.astype(np.float64)[:, :, None, None]
+        scores = sums.scores / np.where(counts > 0, counts, np.nan)
+        layout = sums.layout
+        return cls(
+            names=("aggregate", *layout.dimensions),
+            agents=sums.agents,
+            judges=layout.judges,
+            families=layout.families,
+            agent_families=sums.agent_families,
+            clusters=sums.clusters,
+            cluster=sums.places,
+            weight=sums.cycles,
+            cells=np.concatenate([(scores @ layout.share)[..., None], scores], axis=3),
+            lengths=None,
+            in_parts=True,
+        )._in_order(study)
+
+    def _in_order(self, study: Study) -> Comparisons:
+        """The same with the plan's order of clusters; in time order where they follow each other."""
+        order = study.inference.order_of(self.clusters)
+        ranked = sorted(range(len(self.clusters)), key=lambda g: natural(self.clusters[g]))
+        place = np.empty(len(ranked), dtype=np.int64)
+        place[ranked] = np.arange(len(ranked))
+        cluster = place[self.cluster]
+        rows = np.argsort(cluster, kind="stable")  # jackknives over time number the clusters as they come
+        return replace(
+            self,
+            clusters=tuple(self.clusters[g] for g in ranked),
+            cluster=cluster[rows],
+            weight=self.weight[rows],
+            cells=self.cells[rows],
+            lengths=None if self.lengths is None else self.lengths[rows],
+            order=order,
+        )
+
+    @property
+    def consecutive(self) -> bool:
+        """Whether the clusters follow each other in time."""
+        return self.order == "consecutive"
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Every pair of agents, by their indices."""
+        first, second = pairs_of(len(self.agents))
+        return list(zip(first.tolist(), second.tolist(), strict=True))
+
+    @cached_property
+    def own(self) -> Bools:
+        """Which judges share a family with which agents [J, K]; none where families are not known."""
+        known = self.agent_families or {}
+        same = [[known.get(agent) == family for agent in self.agents] for family in self.families]
+        return np.array(same, dtype=bool).reshape(len(self.judges), len(self.agents))
+
+    @cached_property
+    def drops(self) -> dict[str, list[int]]:
+        """The judges that stay when each family is left out; empty with one family."""
+        families = dict.fromkeys(self.families)
+        return {one: [j for j, f in enumerate(self.families) if f != one] for one in families if len(families) > 1}
+
+    @cached_property
+    def missing(self) -> bool:
+        """Whether some record lacks a grade of some judge."""
+        there = ~np.isnan(self.cells[..., 0])
+        return bool((there.any(axis=2) & ~there.all(axis=2)).any())
+
+    @cached_property
+    def judge_means(self) -> Floats:
+        """Cluster means [S, G, J, K] of every judge and agent, NaN where a judge has no score of an agent."""
+        found = self._by_cluster(self.cells)
+        return np.asarray(found.transpose(3, 0, 2, 1))
+
+    def gaps(self, judges: Sequence[int] | None = None) -> Gaps:
+        """Paired differences as these judges see them (default: all)."""
+        chosen = list(range(len(self.judges))) if judges is None else list(judges)
+        scores, part = self._scores(self.cells[:, :, chosen])
+        first, second = pairs_of(len(self.agents))
+        g, size = len(self.clusters), first.size
+        gap = scores[:, first] - scores[:, second]
+        gap[part[:, first] != part[:, second]] = np.nan
+        there = ~np.isnan(gap[..., 0])
+        weight = np.where(there, self.weight[:, None], 0)
+        cycles = np.zeros((g, size), dtype=np.int64)
+        np.add.at(cycles, self.cluster, weight)
+        sums = np.zeros((g, size, gap.shape[2]))
+        np.add.at(sums, self.cluster, np.where(there[..., None], gap, 0.0) * weight[..., None])
+        with np.errstate(invalid="ignore"):
+            means = sums / np.where(cycles > 0, cycles, np.nan)[..., None]
+        return Gaps(means, cycles, self._by_cluster(scores))
+
+    @cached_property
+    def panel(self) -> Floats:
+        """Panel score [C, K, S] of every agent in every cycle."""
+        return self._scores(self.cells)[0]
+
+    def _scores(self, cells: Floats) -> tuple[Floats, Ints]:
+        """Scores [C, K, S] over some judges, and the linked part of each cell within its cluster [C, K]."""
+        c, k, judges, scales = cells.shape
+        codes = np.repeat(self.cluster, k)
+        fits = [panel_fit(cells[..., s].reshape(-1, judges), codes, len(self.clusters)) for s in range(scales)]
+        return np.stack([scores for scores, _ in fits], axis=1).reshape(c, k, scales), fits[0][1].reshape(c, k)
+
+    def _by_cluster(self, values: Floats) -> Floats:
+        """Means [G, ...] over the cycles of each cluster of values [C, ...], NaN where there are none."""
+        there = ~np.isnan(values)
+        weight = np.where(there, self.weight.reshape(-1, *[1] * (values.ndim - 1)), 0.0)
+        counts, sums = (np.zeros((len(self.clusters), *values.shape[1:])) for _ in range(2))
+        np.add.at(counts, self.cluster, weight)
+        np.add.at(sums, self.cluster, np.where(there, values, 0.0) * weight)
+        with np.errstate(invalid="ignore"):
+            return sums / np.where(counts > 0, counts, np.nan)
+
+
+def _covariates(
+    table: ScoreTable, names: Sequence[str], style: Mapping[str, Mapping[str, float]] | None
+) -> Floats | None:
+    """The plan's covariates [N, Q] of all graded records, or None where one of them is not known."""
+    grades, columns = table.grades, []
+    for name in names:
+        if name == "log2" and grades.lengths is not None:
+            columns.append(np.log2(np.maximum(grades.lengths.astype(np.float64), 1.0)))
+        elif style is not None and name in style:
+            columns.append(np.array([style[name][key] for key in grades.trajectories], dtype=np.float64))
+        else:
+            return None
+    return np.stack(columns, axis=1) if columns else None
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """A key by which week 9 comes before week 10."""
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", name) if part]
+
+
+def _mean(values: Floats) -> Floats:
+    """Means over the first axis of what is there, NaN where nothing is."""
+    there = ~np.isnan(values)
+    counts = there.sum(axis=0)
+    return np.asarray(np.where(there, values, 0.0).sum(axis=0) / np.where(counts > 0, counts, np.nan))
+
+
+def _by_place(values: Floats, place: Ints, places: int) -> Floats:
+    """Means [places, ...] of the rows of values [N, ...] by their place, of what is there; NaN where nothing is."""
+    if np.unique(place).size == place.size:
+        found = np.full((places, *values.shape[1:]), np.nan)
+        found[place] = values
+        return found
+    there = ~np.isnan(values)
+    counts, sums = (np.zeros((places, *values.shape[1:])) for _ in range(2))
+    np.add.at(counts, place, there)
+    np.add.at(sums, place, np.where(there, values, 0.0))
+    with np.errstate(invalid="ignore"):
+        return sums / np.where(counts > 0, counts, np.nan)

@@ -1,0 +1,329 @@
+"""Which design finds a difference for the least money: more judges, trials, cycles or clusters (a D-study)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from assaymark.errors import NotMeasurableError
+from assaymark.metrology import checks
+from assaymark.metrology.checks import Bools, Floats
+from assaymark.metrology.detectable import noncentral_tail
+from assaymark.metrology.human_anchor import FEWEST_LABELLED, FEWEST_LABELLED_CLUSTERS, anchor_needed
+from assaymark.quantiles import t_quantile
+
+PARTS = ("agent_cluster", "residual", "judge_agent", "judge_agent_cluster", "disagreement", "trial")
+"""Variance components of a score that a contrast of two agents contains, in squared score points."""
+
+_ASSUMED_R = 0.6
+"""Correlation of people's and judges' differences within a cluster, before labels exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class DStudy:
+    """The cheapest design with the wanted power; see `dstudy`.
+
+    Attributes
+    ----------
+    G, C, J, T : int
+        Clusters, cycles in each, judges, and trials of each judge.
+    cost : float
+        Of the whole study, in the unit of the prices.
+    power : float
+        Chance to find the effect.
+    variance, df : float
+        Variance of the contrast, in squared score points, and its degrees of freedom.
+    labelled : int or None
+        Cycles that people grade; None where people have no price.
+    per_cost : mapping of "J", "T", "C", "G" to float or None
+        By how much the variance changes for one more unit of money spent on judges, trials, cycles or clusters:
+        the most negative is the next best buy. None where more of it costs nothing.
+    """
+
+    G: int
+    C: int
+    J: int
+    T: int
+    cost: float
+    power: float
+    variance: float
+    df: float
+    labelled: int | None
+    per_cost: Mapping[str, float | None]
+
+
+def dstudy_variance(v: Mapping[str, float], G: int, C: int, J: int, T: int, *, random: bool = True) -> float:
+    """Variance of a contrast of two agents in a design of so many clusters, cycles, judges and trials.
+
+    ``2 (ac/G + res/(GC) + ja/J + jac/(JG) + dis/(JGC) + trial/(JTGC))``: more clusters help everything but the judges'
+    likings of agents (ja), which only more judges average out.
+
+    Parameters
+    ----------
+    v : mapping of `PARTS` to float
+        Variance components: agent x cluster, residual (agent x cycle), judge x agent, judge x agent x cluster,
+        disagreement (judge x trajectory) and trial.
+    G, C, J, T : int
+        Clusters, cycles in each, judges, and trials of each judge.
+    random : bool
+        False: for these judges only, so that their likings of agents are no error.
+
+    Returns
+    -------
+    float
+        In squared score points.
+
+    Raises
+    ------
+    InputError
+        Other components than `PARTS`, one that is negative or not finite, or counts that are not whole numbers from 1.
+
+    References
+    ----------
+    Brennan, R. L. (2001). Generalizability Theory. Springer, chapter 4.
+
+    Examples
+    --------
+    >>> v = dict.fromkeys(PARTS, 0.04) | {"residual": 0.3, "disagreement": 0.3}
+    >>> round(dstudy_variance(v, 12, 5, 3, 2), 4)
+    0.0491
+    """
+    source = "dstudy_variance"
+    parts = _components(source, v)
+    for name, value in (("G", G), ("C", C), ("J", J), ("T", T)):
+        checks.whole(source, name, value, least=1)
+    judge, cluster, error = _effects(parts, C, T, random)
+    return float(judge / J + cluster / G + error / (J * G))
+
+
+def generalizability(
+    agent: float, v: Mapping[str, float], G: int, C: int, J: int, T: int, *, random: bool = True
+) -> float:
+    """Generalizability coefficient of agent means: the share of their variance that is the agents' own.
+
+    ``agent / (agent + V/2)``, V from `dstudy_variance`. It says how well a design tells *these* agents apart on
+    average: near 1 where agents differ by much more than the error of a mean, 0 where they do not differ.
+
+    Parameters
+    ----------
+    agent : float
+        Variance component of agents, in squared score points, from 0.
+    v, G, C, J, T, random
+        As for `dstudy_variance`.
+
+    Returns
+    -------
+    float
+        In 0..1.
+
+    Raises
+    ------
+    NotMeasurableError
+        Neither agents nor errors have a variance.
+    InputError
+        As for `dstudy_variance`, or ``agent`` negative or not finite.
+
+    References
+    ----------
+    Brennan, R. L. (2001). Generalizability Theory. Springer, chapter 4.
+
+    Examples
+    --------
+    >>> v = dict.fromkeys(PARTS, 0.04) | {"residual": 0.3, "disagreement": 0.3}
+    >>> round(generalizability(0.1, v, 12, 5, 3, 2), 3)
+    0.803
+    """
+    if not (math.isfinite(agent) and agent >= 0):
+        checks.fail("generalizability", "agent", f"must be a finite number from 0 (got {agent!r})")
+    total = agent + dstudy_variance(v, G, C, J, T, random=random) / 2
+    if total == 0:
+        raise NotMeasurableError("the generalizability coefficient is undefined: agents and errors have no variance")
+    return agent / total
+
+
+def dstudy(
+    v: Mapping[str, float],
+    effect: float,
+    cost: Mapping[str, float],
+    agents: int,
+    *,
+    random: bool = True,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    most_clusters: int = 200,
+    most_cycles: int = 50,
+) -> DStudy | None:
+    """Cheapest design that finds a difference of a given size, of 2 to 8 judges with 1 to 3 trials.
+
+    Every number of clusters and of cycles in each is tried. A study costs ``G C K (record + J T call)``, and with a
+    price of people the grades of the cycles that `anchor_needed` asks for (all agents of a cycle; judges' values in the
+    place of people's, r = 0.6). Power is the upper tail of the noncentral t. Its degrees of freedom are Satterthwaite's
+    from the expected mean squares, J - 1 where judges' likings make more than half of the variance, and at most G - 1,
+    as in `random_judges`.
+
+    Parameters
+    ----------
+    v : mapping of `PARTS` to float
+        Variance components, as for `dstudy_variance`.
+    effect : float
+        True difference to be found, in score points, above 0.
+    cost : mapping with "record", "call" and optionally "human"
+        Price of an agent's record in one cycle, of one call of a judge, and of one grade by a person.
+    agents : int
+        Number of agents K, from 2.
+    random : bool
+        False: the claim is about these judges only; G - 1 degrees of freedom.
+    alpha, power : float
+        Two-sided level, of which one side counts, and the chance to find the effect.
+    most_clusters, most_cycles : int
+        Most clusters that there are, and most cycles in each.
+
+    Returns
+    -------
+    DStudy or None
+        None where no such design reaches the power.
+
+    Raises
+    ------
+    InputError
+        An argument outside its range.
+
+    References
+    ----------
+    Brennan, R. L. (2001). Generalizability Theory. Springer, chapter 4.
+    Satterthwaite, F. E. (1946). An approximate distribution of estimates of variance components. Biometrics
+    Bulletin 2(6), 110-114.
+
+    Examples
+    --------
+    >>> v = dict.fromkeys(PARTS, 0.04) | {"residual": 0.3, "disagreement": 0.3}
+    >>> found = dstudy(v, 0.5, {"record": 1.0, "call": 0.2}, 4)
+    >>> found.G, found.C, found.J, found.T, round(found.power, 2)
+    (40, 1, 8, 1, 0.8)
+    """
+    source = "dstudy"
+    parts = _components(source, v)
+    prices = {"human": 0.0, **cost}
+    if set(prices) != {"record", "call", "human"} or not all(math.isfinite(x) and x >= 0 for x in prices.values()):
+        checks.fail(source, "cost", f"must have finite prices from 0 of record, call and perhaps human (got {cost!r})")
+    if not (math.isfinite(effect) and effect > 0):
+        checks.fail(source, "effect", f"must be a finite number above 0 (got {effect!r})")
+    k = checks.whole(source, "agents", agents, least=2)
+    checks.probability(source, "alpha", alpha)
+    checks.probability(source, "power", power)
+    sizes = [
+        np.arange(2.0, checks.whole(source, "most_clusters", most_clusters, least=2) + 1),
+        np.arange(1.0, checks.whole(source, "most_cycles", most_cycles, least=1) + 1),
+        np.arange(2.0, 9.0),
+        np.arange(1.0, 4.0),
+    ]
+    g, c, j, t = (axis.ravel() for axis in np.meshgrid(*sizes, indexing="ij"))
+    judge, cluster, error = _effects(parts, c, t, random)
+    variance = judge / j + cluster / g + error / (j * g)
+    df = g - 1
+    if random:
+        rows, columns = error + g * judge, error + j * cluster  # expected mean squares of judges and clusters
+        squares = rows**2 / (j - 1) + columns**2 / (g - 1) + error**2 / ((j - 1) * (g - 1))
+        free = (variance * j * g) ** 2 / np.where(squares > 0, squares, 1.0)
+        df = np.minimum(df, np.where((judge / j > variance / 2) | (squares == 0), j - 1, free))
+    total = g * c * k * (prices["record"] + j * t * prices["call"])
+    possible = _may_reach(effect, variance, df, alpha, power)
+    between = 2 * (parts["agent_cluster"] + parts["judge_agent_cluster"] / j)
+    within = 2 * (parts["residual"] + (parts["disagreement"] + parts["trial"] / t) / j)
+    if prices["human"]:
+        possible &= (g >= FEWEST_LABELLED_CLUSTERS) & (g * c >= FEWEST_LABELLED)
+        possible &= _may_reach(effect, between / g + within / (g * c), g - 1, alpha, power)
+        total = total + FEWEST_LABELLED * k * prices["human"]
+    best: tuple[float, int, float, int | None] | None = None
+    # From the least that a design can cost upwards, until no other can be cheaper; of equal ones the sharpest first.
+    for i in np.flatnonzero(possible)[np.lexsort((variance[possible], total[possible]))].tolist():
+        if best is not None and total[i] >= best[0]:
+            break
+        reached = _power(effect, float(variance[i]), float(df[i]), alpha)
+        if reached < power:
+            continue
+        labelled, spent = None, float(total[i])
+        if prices["human"]:
+            cycles, clusters = int(g[i] * c[i]), int(g[i])
+            spreads = math.sqrt(within[i]), math.sqrt(between[i])
+            labelled = anchor_needed(
+                effect, spreads[0], _ASSUMED_R, cycles, clusters, sd_cluster=spreads[1], alpha=alpha, power=power
+            )
+            if labelled is None:
+                continue
+            labelled = max(labelled, FEWEST_LABELLED)
+            spent += (labelled - FEWEST_LABELLED) * k * prices["human"]
+        if best is None or spent < best[0]:
+            best = (spent, i, reached, labelled)
+    if best is None:
+        return None
+    spent, i, reached, labelled = best
+    size = {"G": int(g[i]), "C": int(c[i]), "J": int(j[i]), "T": int(t[i])}
+    return DStudy(
+        **size,
+        cost=spent,
+        power=reached,
+        variance=float(variance[i]),
+        df=float(df[i]),
+        labelled=labelled,
+        per_cost=_per_cost(parts, k, prices, random, **size),
+    )
+
+
+def _components(source: str, v: Mapping[str, float]) -> dict[str, float]:
+    """The components, if they are those that are needed."""
+    if set(v) != set(PARTS) or not all(math.isfinite(x) and x >= 0 for x in v.values()):
+        checks.fail(source, "v", f"must have finite variances from 0 of {', '.join(PARTS)} (got {dict(v)!r})")
+    return dict(v)
+
+
+def _effects(
+    parts: Mapping[str, float], cycles: Floats | float, trials: Floats | float, random: bool
+) -> tuple[float, Floats | float, Floats | float]:
+    """Variance of a contrast between judges, between clusters, and of one judge in one cluster."""
+    cluster = 2 * (parts["agent_cluster"] + parts["residual"] / cycles)
+    error = 2 * (parts["judge_agent_cluster"] + (parts["disagreement"] + parts["trial"] / trials) / cycles)
+    return 2 * parts["judge_agent"] if random else 0.0, cluster, error
+
+
+def _may_reach(effect: float, variance: Floats, df: Floats, alpha: float, power: float) -> Bools:
+    """False where a design cannot have the power; that of the others may still fall short a little.
+
+    Johnson and Welch's normal approximation of the noncentral t asks for at most 10 % / df too much.
+    """
+    z = special.ndtri([1 - alpha / 2, power])
+    with np.errstate(divide="ignore"):
+        shift = effect / np.sqrt(variance)
+    found = shift >= 0.88 * z.sum()
+    df = np.maximum(df[found], 1.0)
+    critical = special.stdtrit(df, 1 - alpha / 2)
+    needed = critical * (1 - 1 / (4 * df)) + z[1] * np.sqrt(1 + critical**2 / (2 * df))
+    found[found] = shift[found] >= (1 - 0.12 / df) * needed
+    return np.asarray(found)
+
+
+def _power(effect: float, variance: float, df: float, alpha: float) -> float:
+    if variance == 0:
+        return 1.0
+    return noncentral_tail(t_quantile(1 - alpha / 2, df), df, effect / math.sqrt(variance))
+
+
+def _per_cost(
+    parts: Mapping[str, float], agents: int, prices: Mapping[str, float], random: bool, G: int, C: int, J: int, T: int
+) -> dict[str, float | None]:
+    """Derivative of the variance by money spent on each part of the design (people's grades aside)."""
+    judge = 2 * parts["judge_agent"] / J if random else 0.0
+    trial = 2 * parts["trial"] / (J * T * G * C)
+    reading = 2 * parts["disagreement"] / (J * G * C) + trial
+    liking = judge + 2 * parts["judge_agent_cluster"] / (J * G)
+    cycle = 2 * parts["residual"] / (G * C) + reading
+    cluster = cycle + 2 * (parts["agent_cluster"] + parts["judge_agent_cluster"] / J) / G
+    calls = G * C * agents * J * T * prices["call"]
+    whole = G * C * agents * prices["record"] + calls
+    # Each part falls as 1/size and its cost grows with the size, which cancels.
+    slopes = {"J": (liking + reading, calls), "T": (trial, calls), "C": (cycle, whole), "G": (cluster, whole)}
+    return {name: -part / spent if spent else None for name, (part, spent) in slopes.items()}

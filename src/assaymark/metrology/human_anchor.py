@@ -1,0 +1,544 @@
+"""People as the anchor: what they would have said of a contrast, with judges used only to make the answer sharper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from assaymark.metrology import checks
+from assaymark.metrology.agreement import round_half_up
+from assaymark.metrology.checks import Bools, Floats, Ints
+from assaymark.metrology.detectable import noncentral_tail
+from assaymark.metrology.effects import group_sums
+from assaymark.metrology.intervals import wilson
+from assaymark.metrology.jackknife import (
+    ONE_CLUSTER,
+    Estimate,
+    cluster_codes,
+    cluster_mean,
+    jackknife_estimate,
+    leave_out,
+    neighbour_blocks,
+    scores_of,
+    undefined,
+)
+from assaymark.quantiles import t_quantile
+
+Status = Literal["confirms", "contradicts", "undecided", "not tested"]
+
+FEWEST_LABELLED = 20
+"""Labelled cycles below which a contrast of people is not tested: it would hardly ever be decided."""
+
+FEWEST_LABELLED_CLUSTERS = 5
+"""Clusters that the labelled cycles must come from."""
+
+LEAST_RESPONSE = 0.9
+"""Share of the drawn records that must be graded: those that people passed over are not like the others."""
+
+_NO_SPREAD = 1e-12
+_SLACK = 1e-9  # of cutoffs, in favour of the record
+_CONSTANT = "undefined: a rater is constant"
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorContrast(Estimate):
+    """The contrast of two agents that people would have given; see `anchor_contrast`.
+
+    With too few labels ``state`` says so, the estimates are None and only the counts are given.
+
+    Attributes
+    ----------
+    cycles, clusters : int
+        Cycles in which judges scored both agents, and the clusters they come from.
+    labelled, labelled_clusters : int
+        Of these, with a human grade: the smaller number of the two agents.
+    lam : float or None
+        How far the judges are used: 0 is people alone, 1 corrects the judges' contrast by what people add.
+    human_only, judge_only : Estimate or None
+        The contrast by people alone on the labelled cycles, and by judges alone on all of them.
+    rectifier : float or None
+        What people see beyond the judges, in score points: with its sign turned, how far judges favour the first agent.
+    saving : float or None
+        Share of the variance of ``human_only`` that the judges save, and so of labels; below 0 where they cost some.
+        None where people alone leave no variance.
+    """
+
+    cycles: int
+    labelled: int
+    clusters: int
+    labelled_clusters: int
+    lam: float | None = None
+    human_only: Estimate | None = None
+    judge_only: Estimate | None = None
+    rectifier: float | None = None
+    saving: float | None = None
+
+
+class Rate(NamedTuple):
+    """``hits`` of ``n`` with Wilson's interval; no ends where n is 0."""
+
+    hits: int
+    n: int
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeAgainstHumans:
+    """One judge beside the mean human grade of the same records; see `judge_against_humans`.
+
+    Attributes
+    ----------
+    kappa, icc_a1 : Estimate
+        Quadratic-weighted kappa of the rounded grades, and intraclass correlation (absolute agreement of one rater).
+        Without an estimate where there is one cluster, or a rater is constant, in all records or without a cluster.
+    bias : Estimate
+        Judge minus people, in score points.
+    tpr, tnr : Rate
+        Of the records that people pass, those that the judge passes; of those that they fail, those that it fails.
+    bias_by_family : mapping of family to Estimate, or None
+        ``bias`` on the records of each agent family; None where families were not given.
+    """
+
+    kappa: Estimate
+    icc_a1: Estimate
+    bias: Estimate
+    tpr: Rate
+    tnr: Rate
+    bias_by_family: Mapping[Any, Estimate] | None
+
+
+def anchor_contrast(
+    F: ArrayLike,
+    H: ArrayLike,
+    cluster: Sequence[Any] | NDArray[Any],
+    a: int,
+    b: int,
+    *,
+    pi: ArrayLike | None = None,
+    lam: float | None = None,
+    level: float = 0.95,
+    consecutive: bool = False,
+) -> AnchorContrast:
+    """Contrast of two agents that human graders would have given, from grades of a random sample of the cycles.
+
+    Prediction-powered inference (PPI++): the mean of an agent is ``lam`` times the judges' mean on all cycles, plus
+    the mean of ``human - lam judges`` on the labelled ones. Whatever bias the judges share cancels; where they are
+    noisy copies of people the interval is narrower than that of people alone. ``lam`` is the slope of human grades on
+    judge scores over the labelled cells of all agents, within cycles and agents, cut to 0..1. Errors are the
+    delete-one-cluster jackknife with the slope estimated again, on Student's t with one less than the clusters that
+    have labels.
+
+    Valid only where the labelled cycles are a random sample of the cycles that judges scored, as `anchor_response`
+    and the stored draw must show.
+
+    Parameters
+    ----------
+    F : float array [N, K]
+        Panel mean of each cycle and agent; None or NaN where there is none. Cycles without both agents are left out.
+    H : float array [N, K]
+        Mean human grade, on the same scale; None or NaN where a cell is not labelled.
+    cluster : sequence of N names or whole numbers
+        The cluster of each cycle.
+    a, b : int
+        The agents.
+    pi : float array [N], optional
+        Probability that each cycle had to be drawn, above 0; equal where left out.
+    lam : float, optional
+        Fixes lambda, in 0..1.
+    level : float
+        Coverage of the intervals.
+    consecutive : bool
+        The clusters follow each other in time: the jackknife leaves out blocks of neighbours.
+
+    Returns
+    -------
+    AnchorContrast
+        ``p_up`` is the one-sided p of "people put a above b". ``state`` is "too few labels: ..." below 20 labelled
+        cycles or 5 clusters of them.
+
+    Raises
+    ------
+    InputError
+        Shapes that do not go together, infinite values, agents that do not exist, probabilities outside 0..1.
+
+    References
+    ----------
+    Angelopoulos, A. N., Duchi, J. C. and Zrnic, T. (2023). PPI++: Efficient prediction-powered inference.
+    arXiv:2311.01453, equation 2 and section 6.
+
+    Examples
+    --------
+    Judges favour the first agent by half a point; every other cycle is graded by people.
+
+    >>> rng = np.random.default_rng(3)
+    >>> people = rng.normal([3.4, 3.0], 0.6, (60, 2))
+    >>> judges = people + rng.normal([0.5, 0.0], 0.2, (60, 2))
+    >>> people[1::2] = np.nan
+    >>> found = anchor_contrast(judges, people, np.repeat(np.arange(12), 5), 0, 1)
+    >>> f"judges {found.judge_only.estimate:.2f}, people {found.estimate:.2f} [{found.low:.2f}, {found.high:.2f}]"
+    'judges 0.85, people 0.35 [0.00, 0.70]'
+    """
+    source = "anchor_contrast"
+    judges, people = scores_of(source, "F", F, 2), scores_of(source, "H", H, 2)
+    if judges.shape != people.shape:
+        checks.fail(source, "H", f"must have the shape of F {judges.shape} (got {people.shape})")
+    n, agents = judges.shape
+    pair = [checks.whole(source, name, agent, least=0) for name, agent in (("a", a), ("b", b))]
+    if max(pair) >= agents:
+        checks.fail(source, "a, b", f"must be two of the agents 0..{agents - 1} (got {a} and {b})")
+    if a == b:
+        checks.fail(source, "b", f"must be another agent than a (got {b} twice)")
+    weight = np.ones(n)
+    if pi is not None:
+        chance = checks.finite(source, "pi", pi)
+        if chance.shape != (n,) or (chance <= 0).any() or (chance > 1).any():
+            checks.fail(source, "pi", f"must be one probability above 0 for each of the {n} cycles")
+        weight = 1 / chance
+    if lam is not None:
+        checks.probability(source, "lam", lam, inclusive=True)
+    checks.probability(source, "level", level)
+    codes = cluster_codes(source, cluster, n)
+    both = ~np.isnan(judges[:, pair]).any(axis=1)
+    judges, people, weight = judges[both], people[both], weight[both]
+    codes = np.unique(codes[both], return_inverse=True)[1].astype(np.int64)
+    clusters = int(codes.max(initial=-1)) + 1
+    cells = ~np.isnan(judges) & ~np.isnan(people)
+    shown = cells[:, pair]
+    labelled, of_clusters = int(shown.sum(axis=0).min()), _most_clusters(shown, codes, clusters)
+    counts: dict[str, Any] = {"cycles": codes.size, "labelled": labelled, "clusters": clusters}
+    counts["labelled_clusters"] = of_clusters
+    few = f"{labelled} cycles in {of_clusters} clusters, needs {FEWEST_LABELLED} in {FEWEST_LABELLED_CLUSTERS}"
+    enough = labelled >= FEWEST_LABELLED and of_clusters >= FEWEST_LABELLED_CLUSTERS
+    if enough and consecutive:
+        codes = neighbour_blocks(clusters)[codes]
+        clusters = int(codes.max()) + 1
+        of_clusters = _most_clusters(shown, codes, clusters)
+        few, enough = f"all {labelled} cycles in one block of neighbours", of_clusters > 1
+    if not enough:
+        return AnchorContrast(**asdict(undefined(f"too few labels: {few}")), **counts)
+    shares = np.where(shown, weight[:, None], 0.0)
+    judged, graded = judges[:, pair], np.where(shown, people[:, pair], 0.0)
+    sums = np.concatenate([np.ones((codes.size, 1)), judged, shares, shares * graded, shares * judged], axis=1)
+    total = leave_out(group_sums(sums, codes, clusters))
+    gap = (total[:, 1] - total[:, 2]) / total[:, 0]  # of judges on all cycles; then of people and judges on labelled
+    human, sampled = ((total[:, k] / total[:, 3:5]) @ [1.0, -1.0] for k in (slice(5, 7), slice(7, 9)))
+    slope = np.array([lam]) if lam is not None else _slopes(judges, people, weight, cells, codes, clusters)
+    theta = human + slope * (gap - sampled)
+    found, alone = (jackknife_estimate(x[0], x[1:], level=level, df=of_clusters - 1) for x in (theta, human))
+    saving = 1 - (found.se / alone.se) ** 2 if found.se is not None and alone.state == "ok" and alone.se else None
+    return AnchorContrast(
+        **asdict(found),
+        **counts,
+        lam=float(slope[0]),
+        human_only=alone,
+        judge_only=jackknife_estimate(gap[0], gap[1:], level=level),
+        rectifier=float(human[0] - sampled[0]),
+        saving=saving,
+    )
+
+
+def anchor_status(
+    anchor: Estimate | Mapping[str, Any], judge_estimate: float, p_holm: float, *, alpha: float = 0.05
+) -> Status:
+    """What people say of an order that the judges see.
+
+    Parameters
+    ----------
+    anchor : AnchorContrast, or mapping with ``estimate`` and ``high``
+        People's contrast, in the direction in which the judges' contrast is positive. An estimate of None: not tested.
+    judge_estimate : float
+        The judges' contrast, above 0.
+    p_holm : float
+        One-sided p of ``anchor``, after Holm over all claims that are put to people.
+    alpha : float
+        Two-sided level; the one-sided p is compared with half of it.
+
+    Returns
+    -------
+    "confirms", "contradicts", "undecided" or "not tested"
+        *Contradicts* where the upper limit is below 0, or below half of the judges' contrast. *Undecided* is not "not
+        tested": people looked, and could not tell.
+
+    Raises
+    ------
+    InputError
+        ``judge_estimate`` not above 0, or a probability outside 0..1.
+
+    Examples
+    --------
+    >>> anchor_status({"estimate": 0.4, "high": 0.7}, 0.5, 0.01)
+    'confirms'
+    >>> anchor_status({"estimate": 0.05, "high": 0.2}, 0.5, 0.3)
+    'contradicts'
+    """
+    checks.probability("anchor_status", "p_holm", p_holm, inclusive=True)
+    checks.probability("anchor_status", "alpha", alpha)
+    if not judge_estimate > 0:
+        checks.fail("anchor_status", "judge_estimate", f"must be above 0: turn the contrast (got {judge_estimate!r})")
+    record = anchor if isinstance(anchor, Mapping) else {"estimate": anchor.estimate, "high": anchor.high}
+    estimate, high = record["estimate"], record["high"]
+    if estimate is None:
+        return "not tested"
+    if p_holm <= alpha / 2 + _SLACK and estimate > 0:
+        return "confirms"
+    # Half of a positive contrast is above 0, so that this covers limits below 0 as well.
+    if high is not None and high < judge_estimate / 2 - _SLACK:
+        return "contradicts"
+    return "undecided"
+
+
+def anchor_response(drawn: int, graded: int) -> str:
+    """Whether enough of the drawn records were graded for the labels to be a random sample.
+
+    Parameters
+    ----------
+    drawn, graded : int
+        Records in the draw, and those of them with a human grade.
+
+    Returns
+    -------
+    str
+        "ok" from 90 % on, or "not tested: ..." with the reason.
+
+    Raises
+    ------
+    InputError
+        Not whole numbers with 0 <= graded <= drawn.
+
+    Examples
+    --------
+    >>> anchor_response(40, 36), anchor_response(40, 35)
+    ('ok', 'not tested: 35 of 40 drawn records were graded, needs 90%')
+    """
+    checks.whole("anchor_response", "drawn", drawn, least=0)
+    if checks.whole("anchor_response", "graded", graded, least=0) > drawn:
+        checks.fail("anchor_response", "graded", f"must not exceed drawn = {drawn} (got {graded})")
+    if drawn and graded >= LEAST_RESPONSE * drawn - _SLACK:
+        return "ok"
+    return f"not tested: {graded} of {drawn} drawn records were graded, needs {LEAST_RESPONSE:.0%}"
+
+
+def anchor_needed(
+    effect: float,
+    sd_human: float,
+    r: float,
+    cycles: int,
+    clusters: int,
+    *,
+    sd_cluster: float = 0.0,
+    alpha: float = 0.05,
+    power: float = 0.8,
+) -> int | None:
+    """Labelled cycles that people need to confirm a contrast of a given size.
+
+    The smallest n with the wanted power under the noncentral t on min(n, clusters) - 1 degrees of freedom, where the
+    variance is ``sd_cluster^2 / clusters + sd_human^2 ((1 - r^2) / n + r^2 / cycles)``. `anchor_contrast` tests from
+    20 labelled cycles in 5 clusters on, however large the effect.
+
+    Parameters
+    ----------
+    effect : float
+        The contrast to be found, in score points, above 0.
+    sd_human : float
+        Standard deviation, within clusters, of people's difference of the two agents in one cycle.
+    r : float
+        Correlation of that difference with the judges'. Before labels exist 0.6 is a usual assumption.
+    cycles, clusters : int
+        Cycles that judges score, and the clusters they come from.
+    sd_cluster : float
+        Standard deviation of the true difference between clusters.
+    alpha, power : float
+        Two-sided level, of which one side counts, and the chance to find the effect.
+
+    Returns
+    -------
+    int or None
+        None where labelling every cycle is not enough: more clusters are needed.
+
+    Raises
+    ------
+    InputError
+        An argument outside its range.
+
+    References
+    ----------
+    Angelopoulos, A. N., Duchi, J. C. and Zrnic, T. (2023). PPI++: Efficient prediction-powered inference.
+    arXiv:2311.01453.
+
+    Examples
+    --------
+    >>> anchor_needed(0.5, 1.0, 0.6, 120, 12), anchor_needed(0.1, 1.0, 0.6, 120, 12)
+    (28, None)
+    """
+    source = "anchor_needed"
+    for name, value in (("effect", effect), ("sd_human", sd_human), ("sd_cluster", sd_cluster)):
+        if not (math.isfinite(value) and value >= 0) or (name == "effect" and value == 0):
+            least = "above" if name == "effect" else "at least"
+            checks.fail(source, name, f"must be a finite number {least} 0 (got {value!r})")
+    if not -1 <= r <= 1:
+        checks.fail(source, "r", f"must be a correlation (got {r!r})")
+    most = checks.whole(source, "cycles", cycles, least=1)
+    groups = checks.whole(source, "clusters", clusters, least=1)
+    checks.probability(source, "alpha", alpha)
+    checks.probability(source, "power", power)
+
+    def reaches(n: int) -> bool:
+        df = min(n, groups) - 1
+        variance = sd_cluster**2 / groups + sd_human**2 * ((1 - r * r) / n + r * r / most)
+        if variance == 0:
+            return True
+        return noncentral_tail(t_quantile(1 - alpha / 2, df), df, effect / math.sqrt(variance)) >= power
+
+    if min(most, groups) < 2 or not reaches(most):
+        return None
+    below, found = 1, most  # more labels never lose power
+    while found - below > 1:
+        middle = (below + found) // 2
+        below, found = (below, middle) if reaches(middle) else (middle, found)
+    return found
+
+
+def judge_against_humans(
+    judge: ArrayLike,
+    human: ArrayLike,
+    cluster: Sequence[Any] | NDArray[Any],
+    *,
+    agent_family: Sequence[Any] | NDArray[Any] | None = None,
+    pass_mark: float = 3.5,
+    level: float = 0.95,
+    consecutive: bool = False,
+) -> JudgeAgainstHumans:
+    """How one judge compares with people on the records that both graded.
+
+    Two human graders put in as ``judge`` and ``human`` give the ceiling: a judge is not as good as a person unless its
+    interval reaches what people reach among themselves. Reported, and not for gating: people are an instrument too.
+
+    Parameters
+    ----------
+    judge, human : float array [n]
+        Scores of the judge, and mean grades of people, of the same records and on the same scale.
+    cluster : sequence of n names or whole numbers
+        The cluster of each record.
+    agent_family : sequence of n names or whole numbers, optional
+        Maker of the agent of each record.
+    pass_mark : float
+        A score from which a record passes.
+    level : float
+        Coverage of the intervals: delete-one-cluster jackknife on Student's t, and Wilson's for the two rates.
+    consecutive : bool
+        The clusters follow each other in time: the jackknife leaves out blocks of neighbours.
+
+    Returns
+    -------
+    JudgeAgainstHumans
+
+    Raises
+    ------
+    InputError
+        Empty, not finite, or lengths that differ.
+
+    References
+    ----------
+    McGraw, K. O. and Wong, S. P. (1996). Forming inferences about some intraclass correlation coefficients.
+    Psychological Methods 1(1), 30-46.
+    Cohen, J. (1968). Weighted kappa. Psychological Bulletin 70(4), 213-220.
+
+    Examples
+    --------
+    >>> judge, people = [4, 2, 5, 3, 4, 1, 5, 3, 2, 4], [3.5, 2, 4.5, 2.5, 4, 1, 4, 3, 2, 3]
+    >>> found = judge_against_humans(judge, people, ["a", "a", "b", "b", "c", "c", "d", "d", "e", "e"])
+    >>> f"{found.kappa.estimate:.2f} {found.icc_a1.estimate:.2f} {found.bias.estimate:+.2f}"
+    '0.93 0.91 +0.35'
+    >>> found.tpr[:2], found.tnr[:2]
+    ((4, 4), (5, 6))
+    """
+    source = "judge_against_humans"
+    x, y = checks.finite(source, "judge", judge), checks.finite(source, "human", human)
+    if x.size != y.size:
+        checks.fail(source, "human", f"must be as long as judge (got {y.size} and {x.size})")
+    codes = cluster_codes(source, cluster, x.size)
+    checks.probability(source, "level", level)
+    if not math.isfinite(pass_mark):
+        checks.fail(source, "pass_mark", f"must be finite (got {pass_mark!r})")
+    if consecutive:
+        codes = neighbour_blocks(int(codes.max()) + 1)[codes]
+    rounded = (np.asarray(round_half_up(x)), np.asarray(round_half_up(y)))
+    passes, good = x >= pass_mark - _SLACK, y >= pass_mark - _SLACK
+    by_family = None
+    if agent_family is not None:
+        names, family = checks.labels(source, "agent_family", agent_family, x.size)
+        rows = [family == k for k in range(len(names))]
+        by_family = {name: _bias(x[row] - y[row], codes[row], level) for name, row in zip(names, rows, strict=True)}
+    return JudgeAgainstHumans(
+        kappa=_agreement(*rounded, codes, of_sample=False, level=level),
+        icc_a1=_agreement(x, y, codes, of_sample=True, level=level),
+        bias=_bias(x - y, codes, level),
+        tpr=_rate(passes[good], level),
+        tnr=_rate(~passes[~good], level),
+        bias_by_family=by_family,
+    )
+
+
+def _most_clusters(pair: Bools, codes: Ints, clusters: int) -> int:
+    """Clusters with labels of the agent [n, 2] that has them in fewer."""
+    return min(np.unique(codes[column]).size for column in pair.T) if clusters else 0
+
+
+def _slopes(judges: Floats, people: Floats, weight: Floats, cells: Bools, codes: Ints, clusters: int) -> Floats:
+    """Lambda on all clusters and without each [1 + G], from scores [N, K] in labelled cells."""
+    size = cells.sum(axis=1, keepdims=True)
+    shares = np.where(cells, weight[:, None], 0.0)
+
+    def slopes(by_cycle: bool) -> Floats:
+        x, y = (np.where(cells, scores, 0.0) for scores in (judges, people))
+        for values in (x, y):
+            values -= values.sum(axis=1, keepdims=True) / np.maximum(size, 1) if by_cycle else values.sum() / size.sum()
+        parts = np.stack([cells, shares, shares * x, shares * y, shares * x * x, shares * x * y])
+        sums = leave_out(np.stack([group_sums(part, codes, clusters) for part in parts], axis=1))
+        n, w, sx, sy, xx, xy = sums.transpose(1, 0, 2)
+        w = np.where(n > 0.5, w, np.inf)  # an agent whose labels are all left out has no mean
+        spread, shared = (xx - sx * sx / w).sum(axis=1), (xy - sx * sy / w).sum(axis=1)
+        flat = spread <= _NO_SPREAD
+        return np.where(flat, 0.0, np.clip(shared / np.where(flat, 1.0, spread), 0.0, 1.0))
+
+    # Where a labelled cycle has a single agent, cycle means would take its whole score away.
+    single = leave_out(group_sums((size == 1).astype(np.float64), codes, clusters))[:, 0] > 0.5
+    found = slopes(by_cycle=not single[0])
+    return np.where(single == single[0], found, slopes(by_cycle=True)) if (single != single[0]).any() else found
+
+
+def _agreement(x: Floats, y: Floats, codes: Ints, *, of_sample: bool, level: float) -> Estimate:
+    """Quadratic-weighted kappa of two raters, or (``of_sample``) their ICC(A,1), from moments of each cluster.
+
+    Both are twice the covariance over the squared difference of two grades of different records; the ICC does without
+    the pairs that are one record.
+    """
+    middle = (x.mean() + y.mean()) / 2  # numbers around 0 keep their digits when squared
+    x, y = x - middle, y - middle
+    parts = np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=1)
+    n, sx, sy, xx, yy, xy = leave_out(group_sums(parts, codes, int(codes.max()) + 1)).T
+    constant = np.minimum(xx - sx * sx / n, yy - sy * sy / n) <= _NO_SPREAD * np.maximum(xx, yy)
+    if constant[0]:
+        return undefined(_CONSTANT)
+    if n.size == 1:
+        return undefined(ONE_CLUSTER)
+    if constant.any():
+        return undefined(f"{_CONSTANT} (without one of the clusters)")
+    apart = xx + yy - 2 * sx * sy / n - of_sample * (xx + yy - 2 * xy) / n
+    values = 2 * (xy - sx * sy / n) / apart
+    return jackknife_estimate(float(values[0]), values[1:], level=level)
+
+
+def _bias(differences: Floats, codes: Ints, level: float) -> Estimate:
+    return cluster_mean(differences, np.unique(codes, return_inverse=True)[1].astype(np.int64), level=level)
+
+
+def _rate(hits: Bools, level: float) -> Rate:
+    n, found = hits.size, int(hits.sum())
+    return Rate(found, n, *(wilson(found, n, level=level) if n else (None, None)))

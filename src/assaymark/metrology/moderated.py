@@ -1,0 +1,372 @@
+"""Paired contrasts of agents over clusters, all pairs at once: their gaps, and one t test that serves every size."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from assaymark.metrology import checks
+from assaymark.metrology.checks import Bools, Floats, Ints
+from assaymark.metrology.contrasts import settle
+
+PairState = Literal["tested", "cannot be tested"]
+
+FEWEST_CLUSTERS = 3
+"""With fewer common clusters a pair cannot be tested: its p is 1 and it keeps its place in every count."""
+
+FLAT_VARIANCE = 1e-18
+"""A variance up to this is float noise and counts as 0."""
+
+_BORROWED_FULLY = 5  # degrees of freedom from which on the pairs' mean variance counts for less and less
+
+
+@dataclass(frozen=True, slots=True)
+class ModeratedContrasts:
+    """Every pair of K agents tested by the moderated cluster t; arrays [..., pairs] in the order of `pairs_of`.
+
+    Where a pair has fewer than three clusters, p is 1 and ``df``, ``se`` and ``prior_df`` are NaN. Where the
+    differences do not vary and nothing can be borrowed, ``se`` is 0 and ``df`` NaN.
+
+    Attributes
+    ----------
+    gap : float array [..., pairs]
+        Mean difference, first agent minus second; float noise around zero is 0.
+    clusters : int array [pairs]
+        Common clusters.
+    tested : bool array [pairs]
+        Whether they are enough.
+    p, df, se : float array [..., pairs]
+        Two-sided p, degrees of freedom (own and borrowed) and standard error.
+    prior_df : float array [..., pairs]
+        Degrees of freedom borrowed from the other pairs.
+    mean_variance : float array [...]
+        Mean variance S of the tested pairs, in squared score points; 0 where no pair can be tested.
+    epsilon : (float array [...], float array [...]) or None
+        Greenhouse-Geisser and Huynh-Feldt measures of how equal the variances of the pairs are, in 0..1. None where
+        nothing is borrowed: fewer than three agents or complete clusters, or ``borrow=False``.
+    prior_df_estimate : float array [...]
+        How many degrees of freedom the mean variance is worth; infinite where the variances look equal, 0 where nothing
+        is borrowed.
+    """
+
+    gap: Floats
+    clusters: Ints
+    tested: Bools
+    p: Floats
+    df: Floats
+    se: Floats
+    prior_df: Floats
+    mean_variance: Floats
+    epsilon: tuple[Floats, Floats] | None
+    prior_df_estimate: Floats
+
+
+@cache
+def pairs_of(agents: int) -> tuple[Ints, Ints]:
+    """First and second agent of every pair: (0, 1), (0, 2), ..., (1, 2), ...
+
+    >>> [axis.tolist() for axis in pairs_of(3)]
+    [[0, 0, 1], [1, 2, 2]]
+    """
+    first, second = np.triu_indices(agents, 1)
+    first.setflags(write=False)
+    second.setflags(write=False)
+    return first, second
+
+
+def agents_of(source: str, name: str, pairs: int) -> int:
+    """How many agents have so many pairs."""
+    agents = (1 + math.isqrt(1 + 8 * pairs)) // 2
+    if agents * (agents - 1) // 2 != pairs:
+        checks.fail(source, name, f"must have one entry for each of the K(K-1)/2 pairs of K agents (got {pairs})")
+    return agents
+
+
+def table_of(source: str, name: str, values: ArrayLike, axes: str = "clusters by agents") -> Floats:
+    """A table of numbers as floats, NaN where absent; at least one row and one column."""
+    try:
+        table = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        checks.fail(source, name, "must be a table of numbers, None where absent")
+    if table.ndim != 2 or not table.size:
+        checks.fail(source, name, f"must be {axes}, at least one of each (got shape {table.shape})")
+    if np.isinf(table).any():
+        checks.fail(source, name, "must hold finite numbers, None where absent")
+    return table
+
+
+def moderated_contrasts(
+    gaps: ArrayLike, variances: ArrayLike, counts: ArrayLike, effects: ArrayLike | None, *, borrow: bool = True
+) -> ModeratedContrasts:
+    """Test every pair of agents by a cluster t whose variance is moderated towards the mean of all pairs.
+
+    A pair's variance over few clusters is a poor estimate. With n clusters it has n - 1 degrees of freedom; here it
+    borrows more from the other pairs' mean variance, as many as the method of moments finds (Smyth 2004, section
+    6.2), less where the agents' variances look unequal (Huynh-Feldt epsilon), and fewer and fewer above six clusters.
+    It is never taken below its own, so an erratic agent or a pair of clones gains nothing from the others. With two
+    agents, or three clusters, it is the plain t test of the cluster means.
+
+    It works on sums, so that any contrasts of agents that are means over clusters are tested alike: plain paired
+    differences, contrasts of a fit without conflicted judges, contrasts at equal length. For a contrast that has a
+    jackknife error se over n clusters, the variance is n se^2.
+
+    Parameters
+    ----------
+    gaps : float array [..., pairs]
+        Contrast of each pair, first agent minus second, in the order of `pairs_of` (all K(K-1)/2 pairs). Leading axes
+        are independent studies of one design.
+    variances : float array [..., pairs]
+        Variance of the cluster values of each contrast (divisor n - 1): n times its squared standard error.
+    counts : int array [pairs]
+        Clusters of each contrast. Below 3 the pair cannot be tested, and its gap and variance may be NaN.
+    effects : float array [..., clusters, K], or None
+        The agents' cluster means or fitted effects, NaN where an agent has none, from which the inequality of the
+        variances is judged: on the agents that occur in a tested pair, and the clusters that hold all of them. Only
+        differences within a cluster count. None: nothing is borrowed.
+    borrow : bool
+        False: the plain cluster t of each pair.
+
+    Returns
+    -------
+    ModeratedContrasts
+
+    Raises
+    ------
+    InputError
+        Shapes that do not go together; a tested pair whose gap or variance is not finite, or whose variance is
+        negative; leading axes with effects missing.
+
+    References
+    ----------
+    Smyth, G. K. (2004). Linear models and empirical Bayes methods for assessing differential expression. Statistical
+    Applications in Genetics and Molecular Biology 3(1), 3.
+    Huynh, H. and Feldt, L. S. (1976). Estimation of the Box correction for degrees of freedom from sample data.
+    Journal of Educational Statistics 1(1), 69-82.
+
+    Examples
+    --------
+    >>> scores = np.array([[4.1, 3.5, 3.4], [4.4, 3.6, 3.9], [3.6, 3.4, 3.2], [4.2, 3.7, 3.9], [3.9, 3.2, 3.6]])
+    >>> gaps = scores[:, [0, 0, 1]] - scores[:, [1, 2, 2]]
+    >>> found = moderated_contrasts(gaps.mean(axis=0), gaps.var(axis=0, ddof=1), [5, 5, 5], scores)
+    >>> found.p.round(4).tolist(), found.df.round(2).tolist()
+    ([0.0029, 0.0028, 0.3474], [5.0, 5.0, 5.0])
+    """
+    source = "moderated_contrasts"
+    gap, variance = np.asarray(gaps, dtype=np.float64), np.asarray(variances, dtype=np.float64)
+    count = np.asarray(counts)
+    agents = agents_of(source, "counts", count.size)
+    if count.ndim != 1 or (count.size and count.dtype.kind not in "iu"):
+        checks.fail(source, "counts", f"must be whole numbers [pairs] (got {count.dtype}, shape {count.shape})")
+    if gap.shape != variance.shape or gap.shape[-1:] != count.shape:
+        shapes = f"{gap.shape}, {variance.shape} and {count.shape}"
+        checks.fail(source, "gaps", f"gaps, variances and counts need one entry for each pair (got shapes {shapes})")
+    tested = count >= FEWEST_CLUSTERS
+    sound = np.isfinite(gap) & np.isfinite(variance) & (variance >= 0)
+    if not sound[..., tested].all():
+        checks.fail(source, "gaps", "a pair with 3 clusters or more needs a finite gap and a finite variance from 0")
+    table = None
+    if effects is not None:
+        table = np.asarray(effects, dtype=np.float64)
+        if table.ndim != gap.ndim + 1 or table.shape[:-2] != gap.shape[:-1] or table.shape[-1] != agents:
+            checks.fail(source, "effects", f"must be [..., clusters, {agents}] beside the gaps (got {table.shape})")
+    return moderate(gap, variance, count, table, borrow=borrow)
+
+
+def table_contrasts(tables: ArrayLike, *, borrow: bool = True) -> ModeratedContrasts:
+    """`moderated_contrasts` of the paired differences in tables of cluster means, many studies at once.
+
+    Parameters
+    ----------
+    tables : float array [..., G, K]
+        Cluster means per agent. In a single table [G, K] NaN says that an agent is absent, and a pair is compared on
+        its common clusters. Leading axes are independent studies, whose tables must be complete: a simulation tests
+        thousands of them in one call, at a few microseconds each.
+    borrow : bool
+        False: the plain cluster t of each pair.
+
+    Returns
+    -------
+    ModeratedContrasts
+
+    Raises
+    ------
+    InputError
+        Fewer than two axes, no cluster or agent, an infinite value, or many studies with cells missing.
+
+    Examples
+    --------
+    >>> studies = np.random.default_rng(1).normal(3, 0.2, (1000, 6, 4))  # four equal agents, six clusters
+    >>> float((table_contrasts(studies).p <= 0.05).mean().round(2))
+    0.05
+    """
+    values = np.asarray(tables, dtype=np.float64)
+    if values.ndim < 2 or not min(values.shape[-2:]) or np.isinf(values).any():
+        checks.fail("table_contrasts", "tables", f"must be finite values [..., clusters, agents] (got {values.shape})")
+    gaps, variances, counts = difference_moments(pair_differences(values))
+    return moderate(gaps, variances, counts, values, borrow=borrow)
+
+
+def pair_differences(tables: Floats) -> Floats:
+    """First agent minus second of every pair [..., G, pairs], NaN where one of them is absent."""
+    first, second = pairs_of(tables.shape[-1])
+    return np.asarray(tables[..., first] - tables[..., second])
+
+
+def difference_moments(differences: Floats) -> tuple[Floats, Floats, Ints]:
+    """Mean, sample variance (0 below two clusters) and number of the cluster values [..., G, pairs] of each pair."""
+    holes = np.isnan(differences)
+    if holes.any():
+        if differences.ndim > 2:
+            checks.fail("table_contrasts", "tables", "many studies at once need complete tables")
+        counts = np.count_nonzero(~holes, axis=0)
+        with np.errstate(invalid="ignore"):  # a pair without a common cluster has no mean
+            gaps = np.where(holes, 0.0, differences).sum(axis=0) / counts
+        rest = np.where(holes, 0.0, differences - gaps)
+    else:
+        counts = np.full(differences.shape[-1], differences.shape[-2])
+        gaps = differences.mean(axis=-2)
+        rest = differences - gaps[..., None, :]
+    return gaps, np.square(rest).sum(axis=-2) / np.maximum(counts - 1, 1), counts
+
+
+def moderate(
+    gaps: Floats, variances: Floats, counts: Ints, effects: Floats | None, *, borrow: bool = True
+) -> ModeratedContrasts:
+    """`moderated_contrasts` of good input."""
+    tested = counts >= FEWEST_CLUSTERS
+    n = counts[tested].astype(np.float64)
+    nu = n - 1
+    gap, variance = settle(gaps), variances[..., tested]
+    variance = np.where(variance <= FLAT_VARIANCE, 0.0, variance)
+    lead = gap.shape[:-1]
+    mean = variance.mean(axis=-1) if n.size else np.zeros(lead)
+    table = _complete(effects, tested) if borrow and effects is not None else None
+    epsilon, estimate, prior = None, np.zeros(lead), np.zeros_like(variance)
+    if table is not None:
+        epsilon = _sphericity(table)
+        agents = table.shape[-1]
+        estimate = _prior_df(variance, nu, agents)
+        freedom = np.maximum(0.0, epsilon[1] * (agents - 1) - 1.5)
+        ramp = np.minimum(1.0, (n - FEWEST_CLUSTERS) / 2) * np.minimum(1.0, (_BORROWED_FULLY / nu) ** 2)
+        prior = np.minimum(estimate[..., None], freedom[..., None] * (nu * ramp / 2))
+    df = nu + prior
+    variance = np.maximum(variance, (prior * mean[..., None] + nu * variance) / df)
+    error = np.sqrt(variance / n)
+    p = t_p(gap[..., tested], error, df, n)
+    df = np.where(error == 0, np.nan, df)
+    if not tested.all():
+        p, df, error, prior = (_spread(values, tested, gap.shape) for values in (p, df, error, prior))
+        p[..., ~tested] = 1.0
+    return ModeratedContrasts(gap, counts, tested, p, df, error, prior, np.asarray(mean), epsilon, estimate)
+
+
+def t_p(gap: Floats, error: Floats, df: Floats, clusters: Floats) -> Floats:
+    """Two-sided p of Student's t; by the common sign alone where nothing varies."""
+    flat = error == 0
+    p = 2 * special.stdtr(df, -np.abs(gap) / np.where(flat, 1.0, error))
+    return np.where(flat, np.where(gap == 0, 1.0, 2.0 ** (1 - clusters)), p) if flat.any() else np.asarray(p)
+
+
+def trigamma_inverse(y: ArrayLike) -> Floats:
+    """Where the trigamma function takes the value ``y``: Newton's method on its reciprocal (Smyth 2004, appendix).
+
+    Parameters
+    ----------
+    y : float array
+        Positive values.
+
+    Returns
+    -------
+    float array of the same shape
+
+    Raises
+    ------
+    InputError
+        Not finite, or not positive.
+
+    Examples
+    --------
+    >>> trigamma_inverse([1.6449340668, 0.001]).round(4).tolist()
+    [1.0, 1000.4999]
+    """
+    values = np.asarray(y, dtype=np.float64)
+    if not (np.isfinite(values) & (values > 0)).all():
+        checks.fail("trigamma_inverse", "y", "must be positive and finite")
+    return _trigamma_inverse(values)
+
+
+def _trigamma_inverse(y: Floats) -> Floats:
+    # Trigamma is zeta(2, x) and its slope -2 zeta(3, x): about 1 / (x - 1/2) for large x, 1 / x^2 for small.
+    x = np.where(y > 4, 1 / np.sqrt(y), 0.5 + 1 / y)
+    for _ in range(20):
+        trigamma = special.zeta(2.0, x)
+        step = trigamma * (1 - trigamma / y) / (-2 * special.zeta(3.0, x))
+        x = x + step
+        if (np.abs(step) <= 1e-9 * x).all():  # the error is squared in each step
+            break
+    return np.asarray(x)
+
+
+def _complete(effects: Floats, tested: Bools) -> Floats | None:
+    """Effects of the agents in tested pairs, in the clusters that hold all of them; None if too few are left."""
+    agents = effects.shape[-1]
+    if not tested.all():
+        first, second = pairs_of(agents)
+        occurs = np.zeros(agents, dtype=bool)
+        occurs[first[tested]] = occurs[second[tested]] = True
+        effects = effects[..., occurs]
+    holes = np.isnan(effects).any(axis=-1)
+    if holes.any():
+        if effects.ndim > 2:
+            checks.fail("moderated_contrasts", "effects", "many studies at once need complete tables")
+        effects = effects[~holes]
+    return effects if min(effects.shape[-2:]) >= 3 else None
+
+
+def _sphericity(effects: Floats) -> tuple[Floats, Floats]:
+    """Greenhouse-Geisser and Huynh-Feldt epsilon of complete tables [..., G, K]."""
+    g, k = effects.shape[-2:]
+    rest = effects - effects.mean(axis=-1, keepdims=True)
+    rest -= rest.mean(axis=-2, keepdims=True)
+    # tr(C) and the sum of squares of C are the same for the matrix of clusters, which may be the smaller one.
+    turned = np.swapaxes(rest, -1, -2)
+    squares = np.square(turned @ rest if k <= g else rest @ turned).sum(axis=(-1, -2))
+    total = np.square(rest).sum(axis=(-1, -2))
+    varies = total > FLAT_VARIANCE * (g - 1)
+    low = np.where(varies, total**2 / ((k - 1) * np.where(varies, squares, 1.0)), 1.0)
+    left = g - 1 - (k - 1) * low
+    open_ = left > 1e-9
+    high = np.where(open_, (g * (k - 1) * low - 2) / ((k - 1) * np.where(open_, left, 1.0)), 1.0)
+    return low, np.clip(high, low, 1.0)
+
+
+def _prior_df(variances: Floats, nu: Floats, agents: int) -> Floats:
+    """Degrees of freedom that the mean variance is worth, from how far the log variances spread beyond chance."""
+    use = variances > 0
+    count = use.sum(axis=-1)
+    logs = np.log(np.where(use, variances, 1.0)) - special.psi(nu / 2) + np.log(nu / 2)
+    if use.all():
+        mean, chance = logs.mean(axis=-1), special.zeta(2.0, nu / 2).mean()
+    else:
+        some = np.maximum(count, 1)
+        mean = np.where(use, logs, 0.0).sum(axis=-1) / some
+        chance = np.where(use, special.zeta(2.0, nu / 2), 0.0).sum(axis=-1) / some
+    squares = np.where(use, np.square(logs - np.expand_dims(mean, -1)), 0.0).sum(axis=-1)
+    # Pairs that share an agent are dependent, so that their variances spread less than independent ones would.
+    excess = squares / np.maximum(count - 1, 1) * (agents + 1) / agents - chance
+    unequal = excess > 1e-12
+    found = np.where(unequal, 2 * _trigamma_inverse(np.where(unequal, excess, 1.0)), np.inf)
+    return np.where(count < 3, 0.0, found)
+
+
+def _spread(values: Floats, tested: Bools, shape: tuple[int, ...]) -> Floats:
+    """Values of the tested pairs in the places of all pairs, NaN in the others."""
+    full = np.full(shape, np.nan)
+    full[..., tested] = values
+    return full

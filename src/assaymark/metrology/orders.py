@@ -1,0 +1,474 @@
+"""Which agent may be said to be ahead, which are within a margin of each other, and which are not resolved."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from assaymark.metrology import checks
+from assaymark.metrology.checks import Bools, Floats, Ints
+from assaymark.metrology.contrasts import holm_rows, settle
+from assaymark.metrology.moderated import (
+    ModeratedContrasts,
+    PairState,
+    difference_moments,
+    moderate,
+    pair_differences,
+    pairs_of,
+    table_of,
+)
+from assaymark.metrology.multiplicity import LEVEL_SLACK, publish_orders, require_p, shaffer_pooled
+from assaymark.metrology.rank_intervals import Pair, rank_intervals
+
+Resolution = Literal[
+    "ordered", "ordered, by less than the margin", "within the margin", "not resolved", "cannot be tested"
+]
+Stability = Literal["stable", "rests on", "reversed without", "not measurable"]
+
+_SOURCE = "order_analysis"
+_MARGIN = 0.075  # of the scale's range: .3 on 1-5, from where the source counts a halo as real
+
+
+@dataclass(frozen=True, slots=True)
+class PairTest:
+    """The test of one pair on one scale. What a pair that cannot be tested lacks is None.
+
+    Attributes
+    ----------
+    clusters : int
+        Common clusters; rows tested, for clusters that follow each other.
+    difference : float or None
+        First agent minus second, in score points; None without a common cluster.
+    state : str
+        ``"tested"`` or ``"cannot be tested"``.
+    p : float
+        Two-sided, before any correction; 1 where the pair cannot be tested.
+    df, se, prior_df : float or None
+        Degrees of freedom, standard error, and how many of the degrees of freedom other pairs lent. ``se`` is 0 and
+        ``df`` None where nothing varies.
+    """
+
+    clusters: int
+    difference: float | None
+    state: PairState
+    p: float
+    df: float | None
+    se: float | None
+    prior_df: float | None
+
+    def interval(self, level: float = 0.95) -> tuple[float, float] | None:
+        """Both ends of the interval of the difference; None where there is none.
+
+        >>> low, high = PairTest(5, 0.4, "tested", 0.02, 4.0, 0.1, 0.0).interval()
+        >>> f"[{low:.2f}, {high:.2f}]"
+        '[0.12, 0.68]'
+        """
+        if self.difference is None or self.se is None or self.df is None:
+            return None
+        half = float(special.stdtrit(self.df, 0.5 + level / 2)) * self.se
+        return self.difference - half, self.difference + half
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleInfo:
+    """What the pairs of a scale share: see `assaymark.metrology.ModeratedContrasts`."""
+
+    mean_variance: float
+    epsilon: tuple[float, float] | None
+    prior_df_estimate: float
+
+
+@dataclass(frozen=True, slots=True)
+class OrderAnalysis:
+    """What `order_analysis` found. Tuples of pairs are in the order (0, 1), (0, 2), ..., (1, 2), ...
+
+    Attributes
+    ----------
+    alpha_aggregate : float
+        Error rate of the orders on the aggregate.
+    margin : float
+        Largest difference that counts as none, in score points.
+    info : dict of str to ScaleInfo
+        By scale; not for scales whose tests were given.
+    scales : dict of str to dict of (i, j) to PairTest
+        Every pair on every scale, before any correction.
+    p_adjusted : tuple of float
+        Adjusted p of every pair on the aggregate, to be compared with ``alpha_aggregate``.
+    first : int or None
+        The agent that is ahead of all others.
+    order : tuple of (high, low)
+        Published orders on the aggregate.
+    alpha_dimensions : float or None
+        Error rate of all orders on dimensions together; None without dimensions.
+    dimension_p_adjusted, dimension_order : dict
+        The same by dimension.
+    equivalence_p_adjusted : tuple of float
+        Adjusted p of "the two differ by the margin or more", to be compared with alpha.
+    equivalent : tuple of (i, j)
+        Pairs within the margin.
+    rank_interval : tuple of (best, worst)
+        Simultaneous rank interval of every agent, from 1.
+    top_set : tuple of int
+        Agents whose interval starts at 1.
+    pair_state : tuple of str
+        Each pair in words. "Not resolved" is no tie.
+    """
+
+    alpha_aggregate: float
+    margin: float
+    info: dict[str, ScaleInfo]
+    scales: dict[str, dict[Pair, PairTest]]
+    p_adjusted: tuple[float, ...]
+    first: int | None
+    order: tuple[Pair, ...]
+    alpha_dimensions: float | None
+    dimension_p_adjusted: dict[str, tuple[float, ...]]
+    dimension_order: dict[str, tuple[Pair, ...]]
+    equivalence_p_adjusted: tuple[float, ...]
+    equivalent: tuple[Pair, ...]
+    rank_interval: tuple[Pair, ...]
+    top_set: tuple[int, ...]
+    pair_state: tuple[Resolution, ...]
+
+
+def order_analysis(
+    scales: Mapping[str, ArrayLike],
+    *,
+    alpha: float = 0.05,
+    borrow: bool = True,
+    share: float = 0.8,
+    score_range: tuple[float, float] = (1, 5),
+    margin: float | None = None,
+    differences: Mapping[str, Mapping[Any, Mapping[Hashable, float]] | Floats] | None = None,
+    p_floor: Mapping[str, Mapping[Any, float]] | None = None,
+    contrasts: Mapping[str, Mapping[Any, Any]] | None = None,
+    p_eq_floor: Mapping[Any, float] | None = None,
+) -> OrderAnalysis:
+    """Decide which orders of agents a study may publish, which pairs lie within a margin, and what ranks remain.
+
+    Every pair is tested by `moderated_contrasts`. The orders on the aggregate keep the chance of publishing any order
+    that is not strictly true at ``alpha`` together: with four agents or more, half of it is for naming a leader, who
+    must beat every other agent at that half, without correction (an intersection-union test; Berger 1982); the rest,
+    or after a leader all of it, is for Shaffer's (1986) step-down over the pairs that are left. Dimensions get what
+    ``share`` leaves, and all of alpha once every pair of the aggregate is published. Equivalence is two one-sided
+    tests (Schuirmann 1987) with Holm over pairs, an error rate of its own. Ranks follow from the published orders
+    (Mogstad et al. 2024) and can never contradict them.
+
+    What it cannot see: whether an order depends on who judges (`stability_state`), or on length, own families, and
+    other things that all judges share.
+
+    Parameters
+    ----------
+    scales : mapping of str to float array [G, K]
+        ``"aggregate"``, and a table for each dimension with claims of its own: cluster means per agent, None or NaN
+        where absent. A study of one dimension gives the aggregate alone.
+    alpha : float
+        Chance of any false order.
+    borrow : bool
+        False: pairs lend each other no degrees of freedom (the plain cluster t).
+    share : float
+        Share of alpha for the aggregate where there are dimensions, above 0.
+    score_range : (float, float)
+        Ends of the scale.
+    margin : float, optional
+        Largest difference that counts as none, in score points (default .075 of the range: .3 on 1-5).
+    differences : mapping of str to {pair: {cluster: difference}} or float array [clusters, pairs], optional
+        By scale, paired differences that replace those of the table (`cluster_differences`), where cycles are missing.
+    p_floor : mapping of str to {pair: p}, optional
+        By scale: an order needs this p to be small too.
+    contrasts : mapping of str to {pair: SerialContrast}, optional
+        By scale, tests that replace the moderated t (`serial_contrasts`): records or mappings.
+    p_eq_floor : mapping of pair to p, optional
+        Equivalence needs this p to be small too.
+
+    Returns
+    -------
+    OrderAnalysis
+
+    Raises
+    ------
+    InputError
+        No aggregate, tables that differ in agents, an unknown scale or pair, or an argument outside its range. Pairs
+        are (i, j) or "i-j", i < j.
+
+    References
+    ----------
+    Berger, R. L. (1982). Multiparameter hypothesis testing and acceptance sampling. Technometrics 24(4), 295-300.
+    Mogstad, M., Romano, J. P., Shaikh, A. M. and Wilhelm, D. (2024). Inference for ranks with applications to mobility
+    across neighbourhoods and academic achievement across countries. Rev. Econ. Stud. 91(1), 476-518.
+    Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and the power approach for assessing
+    the equivalence of average bioavailability. J. Pharmacokin. Biopharm. 15(6), 657-680.
+    Shaffer, J. P. (1986). Modified sequentially rejective multiple test procedures. JASA 81(395), 826-831.
+
+    Examples
+    --------
+    >>> scores = [[4.1, 3.5, 3.4], [4.4, 3.6, 3.9], [3.6, 3.4, 3.2], [4.2, 3.7, 3.7], [3.9, 3.2, 3.4], [4.3, 3.8, 3.7]]
+    >>> found = order_analysis({"aggregate": scores})
+    >>> found.first, found.order, found.rank_interval
+    (0, ((0, 1), (0, 2)), ((1, 1), (2, 3), (2, 3)))
+    >>> found.pair_state
+    ('ordered', 'ordered', 'within the margin')
+    """
+    checks.probability(_SOURCE, "alpha", alpha)
+    if not 0 < share <= 1:
+        checks.fail(_SOURCE, "share", f"must lie above 0, at most 1 (got {share!r})")
+    delta = _margin(score_range, margin)
+    tables = _tables(scales)
+    k = tables["aggregate"].shape[1]
+    for name, given in (("differences", differences), ("p_floor", p_floor), ("contrasts", contrasts)):
+        unknown = set(given or ()) - set(tables)
+        if unknown:
+            checks.fail(_SOURCE, name, f"names no scale: {', '.join(sorted(map(str, unknown)))}")
+    given_tests, given_gaps, floors = contrasts or {}, differences or {}, p_floor or {}
+    tests = {
+        name: _given(given_tests[name], k)
+        if name in given_tests
+        else _tested(given_gaps.get(name), table, borrow=borrow)
+        for name, table in tables.items()
+    }
+    p = {name: np.maximum(test.p, _per_pair("p_floor", floors.get(name), k)) for name, test in tests.items()}
+    main = tests["aggregate"]
+    dimensions = [name for name in tables if name != "aggregate"]
+    level = share * alpha if dimensions else alpha
+    orders = publish_orders(main.gap, p["aggregate"], level)
+    ordered = _oriented(main.gap, orders.published, k)
+    rest = (alpha if orders.published.all() else alpha - level) if dimensions else None
+    pooled = shaffer_pooled({name: p[name] for name in dimensions}, k) if dimensions else {}
+    near = equivalence_tests(main.gap, main.se, main.df, main.clusters, delta)
+    near = holm_rows(np.maximum(near, _per_pair("p_eq_floor", p_eq_floor, k))[None])[0]
+    within = near <= alpha + LEVEL_SLACK
+    ranks = rank_intervals(ordered, k)
+    return OrderAnalysis(
+        alpha_aggregate=level,
+        margin=delta,
+        info={name: _info(test) for name, test in tests.items() if name not in given_tests},
+        scales={name: _records(test, k) for name, test in tests.items()},
+        p_adjusted=tuple(orders.p_adjusted.tolist()),
+        first=None if orders.first < 0 else int(orders.first),
+        order=ordered,
+        alpha_dimensions=rest,
+        dimension_p_adjusted={name: tuple(values.tolist()) for name, values in pooled.items()},
+        dimension_order={
+            name: _oriented(tests[name].gap, (values <= rest + LEVEL_SLACK) & (rest > 0), k)
+            for name, values in pooled.items()
+            if rest is not None
+        },
+        equivalence_p_adjusted=tuple(near.tolist()),
+        equivalent=tuple(pair for pair, small in zip(_pairs(k), within.tolist(), strict=True) if small),
+        rank_interval=ranks,
+        top_set=tuple(agent for agent, (best, _) in enumerate(ranks) if best == 1),
+        pair_state=tuple(map(_resolution, orders.published.tolist(), within.tolist(), main.tested.tolist())),
+    )
+
+
+def equivalence_p(gap: float | None, se: float | None, df: float | None, clusters: int, margin: float) -> float:
+    """p of "the two differ by the margin or more": two one-sided t tests, the larger p (Schuirmann 1987).
+
+    Where nothing varies (``se`` 0) only the common sign speaks: 2^-clusters inside the margin, else 1. It is 1 for a
+    pair that cannot be tested (``se`` None or NaN).
+
+    >>> round(equivalence_p(0.04, 0.09, 6.0, 7, 0.3), 4), equivalence_p(0.1, 0.0, None, 5, 0.3)
+    (0.0139, 0.03125)
+    """
+    known = np.array([[np.nan if value is None else value] for value in (gap, se, df)])
+    return float(equivalence_tests(known[0], known[1], known[2], np.array([clusters]), margin)[0])
+
+
+def equivalence_tests(gap: Floats, se: Floats, df: Floats, clusters: Ints, margin: float) -> Floats:
+    """`equivalence_p` of arrays; NaN where there is no standard error or, because nothing varies, no df."""
+    flat, scale = se == 0, np.where(se > 0, se, 1.0)
+    p = np.maximum(special.stdtr(df, -(gap + margin) / scale), special.stdtr(df, -(margin - gap) / scale))
+    p = np.where(flat, np.where(np.abs(gap) < margin, 2.0**-clusters, 1.0), p)
+    return np.where(np.isnan(p), 1.0, p)
+
+
+def stability_state(
+    difference: float, drops: Mapping[str, Sequence[float | None]], *, alpha: float = 0.05
+) -> tuple[Stability, tuple[str, ...]]:
+    """Whether a published order survives each judge family being left out.
+
+    The sign alone is not enough, since a family that likes its own agents moves every gap a little: without each
+    family the difference must keep its sign and still be seen, at 2 alpha / 3 with three families or more (alpha with
+    two), and at 2 alpha after correction for all pairs, so that one odd judge cannot carry it.
+
+    Parameters
+    ----------
+    difference : float
+        The published difference, not zero.
+    drops : mapping of str to (difference, p) or (difference, p, p_adjusted)
+        By family, the same without it. A difference of None: the two can no longer be compared. ``p_adjusted`` is left
+        out (or None) for the pairs of a leader that all pass the unadjusted level.
+    alpha : float
+        Error rate of the orders.
+
+    Returns
+    -------
+    state : str
+        ``"stable"``; ``"rests on"`` (the sign stays, but without these families it is not seen); ``"reversed
+        without"`` (the sign is lost); ``"not measurable"`` (fewer than two families).
+    families : tuple of str
+        Those that the state names, in the order given.
+
+    Raises
+    ------
+    InputError
+        A drop of another length, or alpha not strictly between 0 and 1.
+
+    Examples
+    --------
+    >>> stability_state(0.4, {"acme": (0.3, 0.002), "zeta": (0.35, 0.2)})
+    ('rests on', ('zeta',))
+    """
+    checks.probability("stability_state", "alpha", alpha)
+    if len(drops) < 2:
+        return "not measurable", ()
+    level = 2 * alpha / min(len(drops), 3) + LEVEL_SLACK
+    lost, unseen = [], []
+    for family, drop in drops.items():
+        if len(drop) not in (2, 3):
+            checks.fail(
+                "stability_state", f"drops[{family!r}]", f"must be (difference, p[, p_adjusted]) (got {drop!r})"
+            )
+        left, p, adjusted = (*drop, None)[:3]
+        if left is None or math.isnan(left) or abs(left) <= 1e-9 or (left > 0) != (difference > 0):
+            lost.append(family)
+        elif p is None or not p <= level or (adjusted is not None and not adjusted <= 2 * alpha + LEVEL_SLACK):
+            unseen.append(family)
+    if lost:
+        return "reversed without", tuple(lost)
+    return ("rests on", tuple(unseen)) if unseen else ("stable", ())
+
+
+def _tested(values: Any, table: Floats, *, borrow: bool) -> ModeratedContrasts:
+    """The moderated t of every pair, on differences of the table (None) or on those given."""
+    found = pair_differences(table) if values is None else _differences(values, table.shape[1])
+    return moderate(*difference_moments(found), table, borrow=borrow)
+
+
+def _given(contrasts: Mapping[Any, Any], agents: int) -> ModeratedContrasts:
+    """Tests made elsewhere, from records or mappings with the fields of `SerialContrast`; nothing is borrowed."""
+    records = {_pair("contrasts", key, agents): record for key, record in contrasts.items()}
+    missing = [pair for pair in _pairs(agents) if pair not in records]
+    if missing:
+        checks.fail(_SOURCE, "contrasts", f"{len(missing)} pair(s) have none (first: {missing[0]})")
+
+    def column(name: str) -> Floats:
+        found = [_field(records[pair], name) for pair in _pairs(agents)]
+        return np.array([np.nan if value is None else float(value) for value in found])
+
+    tested = np.array([_field(records[pair], "state") != "cannot be tested" for pair in _pairs(agents)], dtype=bool)
+    clusters = np.nan_to_num(column("clusters")).astype(np.int64)
+    p, zero = column("p"), np.zeros(())
+    require_p(_SOURCE, "contrasts", p)
+    prior = np.where(tested, 0.0, np.nan)
+    return ModeratedContrasts(
+        settle(column("gap")), clusters, tested, p, column("df"), column("se"), prior, zero, None, zero
+    )
+
+
+def _field(record: Any, name: str) -> Any:
+    return record.get(name) if isinstance(record, Mapping) else getattr(record, name)
+
+
+def _info(tests: ModeratedContrasts) -> ScaleInfo:
+    epsilon = None if tests.epsilon is None else (float(tests.epsilon[0]), float(tests.epsilon[1]))
+    return ScaleInfo(float(tests.mean_variance), epsilon, float(tests.prior_df_estimate))
+
+
+def _records(tests: ModeratedContrasts, agents: int) -> dict[Pair, PairTest]:
+    """The same as public records."""
+    gap, df, se, prior = (
+        [None if value != value else value for value in column.tolist()]
+        for column in (tests.gap, tests.df, tests.se, tests.prior_df)
+    )
+    state: list[PairState] = ["tested" if one else "cannot be tested" for one in tests.tested.tolist()]
+    rows = zip(tests.clusters.tolist(), gap, state, tests.p.tolist(), df, se, prior, strict=True)
+    return {pair: PairTest(*row) for pair, row in zip(_pairs(agents), rows, strict=True)}
+
+
+def _resolution(published: bool, within: bool, tested: bool) -> Resolution:
+    if published:
+        return "ordered, by less than the margin" if within else "ordered"
+    if within:
+        return "within the margin"
+    return "not resolved" if tested else "cannot be tested"
+
+
+def _oriented(gap: Floats, published: Bools, agents: int) -> tuple[Pair, ...]:
+    """Published pairs as (high, low)."""
+    rows = zip(_pairs(agents), gap.tolist(), published.tolist(), strict=True)
+    return tuple((i, j) if one > 0 else (j, i) for (i, j), one, said in rows if said and one)
+
+
+@cache
+def _pairs(agents: int) -> tuple[Pair, ...]:
+    first, second = pairs_of(agents)
+    return tuple(zip(first.tolist(), second.tolist(), strict=True))
+
+
+def _pair(name: str, key: Any, agents: int) -> Pair:
+    """A pair from (i, j) or "i-j"."""
+    try:
+        i, j = map(int, key.split("-") if isinstance(key, str) else key)
+    except (TypeError, ValueError):
+        i, j = -1, -1
+    if not 0 <= i < j < agents:
+        checks.fail(_SOURCE, name, f"pairs are (i, j) or 'i-j' with 0 <= i < j < {agents} (got {key!r})")
+    return i, j
+
+
+def _per_pair(name: str, values: Mapping[Any, float] | None, agents: int) -> Floats:
+    """p-values by pair as an array [pairs], 0 where there is none."""
+    found = dict.fromkeys(_pairs(agents), 0.0)
+    for key, value in (values or {}).items():
+        found[_pair(name, key, agents)] = np.nan if value is None else float(value)
+    p = np.fromiter(found.values(), dtype=np.float64, count=len(found))
+    require_p(_SOURCE, name, p)
+    return p
+
+
+def _differences(values: Mapping[Any, Mapping[Hashable, float]] | Floats, agents: int) -> Floats:
+    """Differences by pair and cluster as an array [clusters, pairs], NaN where there is none."""
+    pairs = _pairs(agents)
+    if not isinstance(values, Mapping):
+        table = np.asarray(values, dtype=np.float64)
+        if table.ndim != 2 or not len(table) or table.shape[1] != len(pairs):
+            checks.fail(_SOURCE, "differences", f"must be clusters by {len(pairs)} pairs (got shape {table.shape})")
+    else:
+        columns = {_pair("differences", key, agents): column for key, column in values.items()}
+        rows = {name: g for g, name in enumerate({name: None for column in columns.values() for name in column})}
+        table = np.full((max(1, len(rows)), len(pairs)), np.nan)
+        for k, pair in enumerate(pairs):
+            for name, value in columns.get(pair, {}).items():
+                table[rows[name], k] = np.nan if value is None else value
+    if np.isinf(table).any():
+        checks.fail(_SOURCE, "differences", "differences must be finite")
+    return table
+
+
+def _tables(scales: Mapping[str, ArrayLike]) -> dict[str, Floats]:
+    """The tables as arrays of one width, the aggregate among them."""
+    tables = {name: table_of(_SOURCE, f"scales[{name!r}]", table) for name, table in scales.items()}
+    if "aggregate" not in tables:
+        checks.fail(_SOURCE, "scales", f"must have an aggregate (got {', '.join(map(repr, tables)) or 'none'})")
+    if len({table.shape[1] for table in tables.values()}) > 1:
+        widths = ", ".join(f"{name} {table.shape[1]}" for name, table in tables.items())
+        checks.fail(_SOURCE, "scales", f"all must have the same agents (got {widths})")
+    return tables
+
+
+def _margin(score_range: tuple[float, float], margin: float | None) -> float:
+    low, high = score_range
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        checks.fail(_SOURCE, "score_range", f"must be two finite numbers, the lower one first (got {score_range!r})")
+    delta = _MARGIN * (high - low) if margin is None else float(margin)
+    if not (math.isfinite(delta) and delta > 0):
+        checks.fail(_SOURCE, "margin", f"must be a finite number above 0 (got {margin!r})")
+    return delta

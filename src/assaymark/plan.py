@@ -1,0 +1,227 @@
+"""What the files of studies, seasons and benchmarks share: strict tables, the rules for orders, and how they are read.
+
+A plan says its version, so that an old file is never read by new rules: `refuse_version_1`.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, Literal, TypeVar
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    field_validator,
+    model_serializer,
+)
+
+from assaymark.errors import InputError, Problem
+from assaymark.records import problems_of
+
+OrderTest = Literal["moderated-t", "own-variance"]
+ClusterOrder = Literal["exchangeable", "consecutive"]
+Covariate = Literal["log2", "digits", "lists", "hedges"]
+M = TypeVar("M", bound=BaseModel)
+
+_COVARIATES: Final[tuple[Covariate, ...]] = ("log2", "digits", "lists", "hedges")
+_MOST_COVARIATES: Final = 3
+_DATED: Final = re.compile(r"(?:^|[^0-9A-Za-z])[0-9]{4}-(?:[0-9]{2}(?:-[0-9]{2})?|W[0-9]{2}|Q[1-4])$")
+
+REPLACED: Final[Mapping[str, str]] = {
+    "inference.gating_test": 'was replaced by inference.test = "moderated-t" or "own-variance"',
+    "inference.share_alpha": "was replaced by inference.aggregate_share, the part of alpha that the aggregate is "
+    "tested at (0.8)",
+    "claims.rankings": "was replaced by tiers and rank intervals, which follow from claims.pairs; leave it out",
+}
+"""Fields of plans of version 1 that are no more, each with what took its place."""
+
+
+class Frozen(BaseModel):
+    """Base of the parts of a study file: immutable, and an unknown key is an error."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class OrderRules(Frozen):
+    """How orders of agents are tested: the part of ``[inference]`` that studies, seasons and benchmarks share."""
+
+    test: OrderTest = "moderated-t"
+    alpha: float = Field(default=0.05, gt=0, lt=0.5, description="of all order claims together")
+    aggregate_share: float = Field(
+        default=0.8, gt=0, le=1, description="of alpha, for the aggregate; dimensions have the rest"
+    )
+    margin: float = Field(default=0.075, gt=0, lt=1, description="of equivalence, as a part of the scale's range")
+    cluster_order: ClusterOrder | None = Field(
+        default=None, description="default: consecutive where clusters carry dates"
+    )
+
+    def order_of(self, clusters: Iterable[str]) -> ClusterOrder:
+        """Whether clusters of these names count as following each other in time.
+
+        What the plan says; else ``consecutive`` where the name of every cluster ends in a date, an ISO week, a month or
+        a quarter.
+
+        >>> OrderRules().order_of(["2026-W20", "2026-W21"]), OrderRules().order_of(["pandemic", "recent"])
+        ('consecutive', 'exchangeable')
+        >>> OrderRules(cluster_order="exchangeable").order_of(["2026-W20", "2026-W21"])
+        'exchangeable'
+        """
+        names = list(clusters)
+        dated = bool(names) and all(_DATED.search(name) for name in names)
+        return self.cluster_order or ("consecutive" if dated else "exchangeable")
+
+
+class BiasRules(Frozen):
+    """What an order of judged agents has to pass beside its test: the part of ``[claims]`` that seasons share."""
+
+    length: Literal["log2", "off"] | tuple[Covariate, ...] = Field(
+        default="log2", description="what a headline is held against: properties of the judged texts"
+    )
+    distinct: float = Field(
+        default=0.95, gt=0, le=1, description="a dimension that goes this far with the others is not told from them"
+    )
+    judges: Literal["these", "any"] = Field(
+        default="these", description="any: a headline has to hold for other judges too"
+    )
+
+    @field_validator("length", mode="before")
+    @classmethod
+    def _covariates(cls, value: object) -> object:
+        """One form for each choice, so that plans that mean the same have the same hash."""
+        if value in ("log2", "off"):
+            return value
+        names = list(value) if isinstance(value, (list, tuple)) else []
+        known = [name for name in _COVARIATES if name in names]
+        if not names or len(known) != len(names) or len(names) > _MOST_COVARIATES:
+            raise ValueError(
+                f'must be "log2", "off", or a list of one to {_MOST_COVARIATES} of {", ".join(_COVARIATES)}'
+            )
+        return "log2" if known == ["log2"] else tuple(known)
+
+    @property
+    def covariates(self) -> tuple[Covariate, ...]:
+        """What a headline is held against, by name; none where that is off.
+
+        >>> BiasRules().covariates, BiasRules(length="off").covariates, BiasRules(length=["hedges", "log2"]).covariates
+        (('log2',), (), ('log2', 'hedges'))
+        """
+        if isinstance(self.length, tuple):
+            return self.length
+        return () if self.length == "off" else ("log2",)
+
+
+class Missing(Frozen):
+    """How many replies that were asked for may not come (or not be readable), as shares, and what is done beyond."""
+
+    per_judge: float = Field(default=0.05, ge=0, le=1, description="of the records of one judge")
+    per_agent: float = Field(default=0.05, ge=0, le=1, description="of the records of one agent, by one judge")
+    on_excess: Literal["leave-out", "stop"] = "leave-out"
+
+
+class Human(Frozen):
+    """The sample that people grade, to hold the judges against it.
+
+    ``grades`` is a file that may come after the judging: it is no part of the plan hash.
+    """
+
+    grades: str | None = Field(default=None, min_length=1, description="trajectory, grader, dimension, grade, time")
+    sample: int = Field(default=40, ge=1, le=100_000, description="cycles to draw")
+    pass_mark: float | None = Field(
+        default=None, alias="pass", description="where judges and people are compared; default: 62.5 % of the scale"
+    )
+    double: float = Field(default=0.2, ge=0, le=1, description="of the drawn cycles, graded by two people")
+
+    def passed_from(self, lowest: float = 1.0, highest: float = 5.0) -> float:
+        """The grade from which a text passes, on a scale.
+
+        >>> Human().passed_from(), Human().passed_from(0, 100)
+        (3.5, 62.5)
+        """
+        return lowest + 0.625 * (highest - lowest) if self.pass_mark is None else self.pass_mark
+
+    @model_serializer(mode="wrap")
+    def _as_in_the_file(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return {("pass" if name == "pass_mark" else name): value for name, value in handler(self).items()}
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def read_toml(text: str, *, source: str) -> dict[str, Any]:
+    """The table in a TOML file that a person wrote.
+
+    Raises
+    ------
+    InputError
+        Not TOML, or a whole number longer than Python reads.
+    """
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as exc:
+        raise InputError(source, [Problem("", f"not TOML: {exc}")]) from None
+    except ValueError:
+        # The one other thing the reader raises.
+        raise InputError(source, [Problem("", "not TOML: a number with too many digits")]) from None
+
+
+def read_model(kind: type[M], text: str, *, source: str) -> M:
+    """A TOML file that a person wrote, as a model.
+
+    >>> read_model(Missing, 'per_judge = 2\\nper_agents = 0.1', source="missing.toml")
+    Traceback (most recent call last):
+        ...
+    assaymark.errors.InputError: missing.toml: 2 problems
+      per_judge: input should be less than or equal to 1 (got 2)
+      per_agents: extra inputs are not permitted (got 0.1)
+
+    Raises
+    ------
+    InputError
+        Not TOML, or fields that are wrong, missing or unknown: all of them at once.
+    """
+    raw = read_toml(text, source=source)
+    try:
+        return kind.model_validate(raw)
+    except ValidationError as exc:
+        raise InputError(source, problems_of(exc)) from None
+
+
+def read_plan(kind: type[M], raw: Mapping[str, Any], *, source: str) -> M:
+    """A plan from the table in its file.
+
+    Raises
+    ------
+    InputError
+        A plan of version 1, or fields that are wrong, missing, replaced or unknown: all of them at once.
+    """
+    refuse_version_1(raw, source=source)
+    try:
+        return kind.model_validate(raw)
+    except ValidationError as exc:
+        raise InputError(source, plan_problems(exc)) from None
+
+
+def refuse_version_1(raw: Mapping[str, Any], *, source: str) -> None:
+    """Refuse a file of version 1, whose rules published false orders.
+
+    Raises
+    ------
+    InputError
+        It is one; says which fields of it were replaced, and by what.
+    """
+    if raw.get("version") != "1":
+        return
+    tables = {name: table for name, table in raw.items() if isinstance(table, Mapping)}
+    old = [name for name in REPLACED if name.partition(".")[2] in tables.get(name.partition(".")[0], ())]
+    then = "".join(f"; {name} {REPLACED[name]}" for name in old)
+    raise InputError(source, [Problem("version", f'"1" is read by assaymark 0.1; write version = "2"{then}')])
+
+
+def plan_problems(error: ValidationError) -> list[Problem]:
+    """What is wrong with a plan; of a field that was replaced, what took its place."""
+    return [Problem(one.where, REPLACED.get(one.where, one.what)) for one in problems_of(error)]

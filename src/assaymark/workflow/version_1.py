@@ -1,0 +1,306 @@
+"""Runs of version 1, whose rules published false orders: opened for `assaymark export`, or brought under version 2.
+
+`assaymark amend RUN --rules 2` keeps the ledger and every imported table: calls are known by what was asked, not by the
+plan, so nothing is paid again. What 0.1 measured and decided is moved aside, and the amendment says whether scores had
+been seen.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan
+from assaymark.errors import LedgerError, PlanError
+from assaymark.judging import load_rubric
+from assaymark.plan import REPLACED, BiasRules, Frozen, Missing, OrderRules, read_toml
+from assaymark.protocol import Study, parse_study
+from assaymark.records import content_id, sha256_text
+from assaymark.workflow.amending import asking_begun
+from assaymark.workflow.amendments import Amendment, changed_fields, read_amendments, record_amendment, undo_unfinished
+from assaymark.workflow.bench_plan import bench_lock, texts_of_stages
+from assaymark.workflow.bench_rationales import FOLDER as PANEL
+from assaymark.workflow.bench_rationales import study_text
+from assaymark.workflow.date_probes import probe_keys
+from assaymark.workflow.folder import RunFolder, is_version_1, read_json, read_text, write_atomic, write_json
+from assaymark.workflow.locking import Locked, check_plan, locked_tables, study_lock, texts_of
+from assaymark.workflow.season_file import Season, season_hash
+from assaymark.workflow.season_imported import find_season
+from assaymark.workflow.season_plan import season_lock, season_of, synthetic_digest
+from assaymark.workflow.season_plan import texts_of as season_texts
+from assaymark.workflow.season_recorded_file import read_recorded
+from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
+from assaymark.workflow.toml_text import toml_text, toml_value
+
+ASIDE: Final = "version-1"
+"""The folder below a run in which what version 1 measured and decided is kept, and not shown."""
+
+_REASON: Final = "The rules for orders are those of version 2, because those of version 1 published false orders."
+_SEEN: Final = "Scores of this run had been seen, so its claims are not preregistered."
+_UNSEEN: Final = "Nobody had been asked."
+
+_NEW: Final[Mapping[str, tuple[str, ...]]] = {
+    "inference": ("test", "aggregate_share", "margin", "cluster_order"),
+    "claims": ("length", "distinct", "judges", "within"),
+    "missing": ("per_judge", "per_agent", "on_excess"),
+    "human": ("grades", "sample", "pass", "double"),
+}
+"""The fields of a study that version 1 did not have. Seasons and benchmarks had none of these tables."""
+
+_OLD: Final[Mapping[str, Any]] = {
+    "inference.gating_test": "auto",
+    "inference.share_alpha": True,
+    "claims.rankings": True,
+}
+"""The fields of a study that are no more, with their defaults."""
+
+_WRITTEN: Final[Mapping[str, dict[str, Any]]] = {
+    "inference": OrderRules().model_dump(mode="json", exclude={"alpha"}, exclude_none=True),
+    "claims": BiasRules().model_dump(mode="json"),
+    "missing": Missing().model_dump(mode="json"),
+}
+"""What is written into every plan, so that its reader sees what orders are decided by now."""
+
+_HEADER: Final = re.compile(r"\s*\[+([^\]]+)\]")
+_KEY: Final = re.compile(r"\s*([A-Za-z0-9_-]+)\s*=")
+
+
+@dataclass(frozen=True, slots=True)
+class _Renewed:
+    """A plan of version 1 and what it becomes: the fields of both, the hash that it had, and the lock that it gets."""
+
+    before: Mapping[str, Any]
+    after: Frozen
+    text: str
+    hash_before: str
+    lock: Mapping[str, Any]
+
+
+# --- opening ----------------------------------------------------------------------------------------------------------
+
+
+def open_version_1(folder: RunFolder) -> Locked:
+    """The study of a run folder of version 1, for those who only copy what was asked and answered.
+
+    Raises
+    ------
+    PlanError
+        It is no study, or its plan, its texts or its records changed after the lock.
+    """
+    folder.require()
+    stored = _lock_1(folder)
+    if stored["format"] != "assaymark lock 1":
+        raise PlanError(f"{folder.path} holds no study, and judges' logs are of a study")
+    text, source = read_text(folder.plan, "plan"), str(folder.plan)
+    study = parse_study(renewed_text(text, source=source), source=source)
+    _require_unchanged(folder, stored, _study_1(folder, stored, study, text, source)[1])
+    return Locked(
+        study,
+        load_rubric(study.rubric.name),
+        stored["plan_hash"],
+        stored["locked_at"],
+        stored["preflight"],
+        read_amendments(folder, stored.get("amendments", ())),
+        tuple(stored.get("date_probes", ())),
+    )
+
+
+def _lock_1(folder: RunFolder) -> Mapping[str, Any]:
+    """The lock of a run folder of version 1.
+
+    Raises
+    ------
+    PlanError
+        There is none, or it is of version 2.
+    """
+    if not folder.lock.is_file():
+        raise PlanError(f"{folder.path} has no locked plan, and so no rules that could be amended")
+    if not is_version_1(folder):
+        raise PlanError(f"{folder.path} is locked under the rules of version 2 already; there is nothing to amend")
+    stored = read_json(folder.lock, "lock")
+    if not isinstance(stored, dict) or not isinstance(stored.get("plan_hash"), str):
+        raise LedgerError(f"{folder.lock} is damaged: it names no plan")
+    return stored
+
+
+def _require_unchanged(folder: RunFolder, stored: Mapping[str, Any], made: str) -> None:
+    """See that a plan is still the one that was locked: an edit must not come in with the new rules."""
+    if made != stored["plan_hash"]:
+        raise PlanError(
+            f"{folder.plan} was edited after the lock (plan hash {made[:12]}..., locked "
+            f"{stored['plan_hash'][:12]}...), or the texts of this version differ from those of 0.1; restore the plan, "
+            "or lock it in a new run folder"
+        )
+
+
+# --- amending ---------------------------------------------------------------------------------------------------------
+
+
+def adopt_rules(folder: RunFolder, *, now: datetime) -> Amendment:
+    """Bring a run of version 1 under the rules of version 2, as an amendment of its plan.
+
+    What the plan says is kept; fields that were replaced are dropped, and new ones have their defaults. No table and no
+    reply is touched. The panel of a benchmark goes with it.
+
+    Raises
+    ------
+    PlanError
+        Nothing of version 1 is locked here, or the plan, its texts or its records changed after the lock.
+    InputError
+        The plan cannot be one of version 2: every problem at once.
+    """
+    stored = _lock_1(folder)
+    undo_unfinished(folder, stored)
+    text, source = read_text(folder.plan, "plan"), str(folder.plan)
+    match stored["format"]:
+        case "assaymark lock 1":
+            return _adopt(folder, stored, _study(folder, stored, text, source, renewed_text(text, source=source)), now)
+        case "assaymark season lock 1":
+            return _adopt(folder, stored, _season(folder, stored, text, source), now)
+        case _:
+            renewed = renewed_text(text, source=source)
+            plan = parse_plan(renewed, source=source)
+            found = _benchmark(stored, plan, renewed)
+            _require_unchanged(folder, stored, found.hash_before)
+            _adopt_panel(RunFolder(folder.path / PANEL), plan, now)
+            return _adopt(folder, stored, found, now)
+
+
+def _adopt_panel(within: RunFolder, plan: BenchPlan, now: datetime) -> None:
+    """The panel of a benchmark is a study of its own, whose file follows from that of the benchmark."""
+    if not is_version_1(within):
+        return
+    stored = _lock_1(within)
+    undo_unfinished(within, stored)
+    text, source = read_text(within.plan, "plan"), str(within.plan)
+    _adopt(within, stored, _study(within, stored, text, source, study_text(plan)), now)
+
+
+def _adopt(folder: RunFolder, stored: Mapping[str, Any], made: _Renewed, now: datetime) -> Amendment:
+    """Write the amendment, then the plan, then the lock: killed in between, it is still a run of version 1."""
+    _require_unchanged(folder, stored, made.hash_before)
+    seen = asking_begun(folder, beside=probe_keys(made.after) if isinstance(made.after, Study) else ())
+    earlier = read_amendments(folder, stored.get("amendments", ()))
+    digests = record_amendment(
+        folder,
+        earlier,
+        now=now,
+        reason=f"{_REASON} {_SEEN if seen else _UNSEEN}",
+        fields=changed_fields(made.before, made.after),
+        before=made.hash_before,
+        after=(made.lock["plan_hash"], made.text),
+    )
+    aside = folder.path / ASIDE
+    aside.mkdir(exist_ok=True)
+    for path in (folder.verdicts, folder.certificates, folder.report):
+        if path.exists():
+            path.rename(aside / path.name)
+    for table in (MEASUREMENTS, VERDICTS):
+        Store(folder).move_out(table, aside)
+    write_atomic(folder.plan, made.text)
+    write_json(folder.lock, {**made.lock, "amendments": list(digests), "preregistered": not seen})
+    return read_amendments(folder, digests)[-1]
+
+
+def _study(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str, renewed: str) -> _Renewed:
+    study = parse_study(renewed, source=source)
+    before, hash_before = _study_1(folder, stored, parse_study(renewed_text(text, source=source)), text, source)
+    checked = check_plan(folder, study, source, None, refuse_hopeless=False)
+    lock = study_lock(checked, locked_at=stored["locked_at"], probes=stored.get("date_probes", ()))
+    return _Renewed(before, study, renewed, hash_before, lock)
+
+
+def _study_1(
+    folder: RunFolder, stored: Mapping[str, Any], study: Study, text: str, source: str
+) -> tuple[dict[str, Any], str]:
+    """The fields of a study as version 1 had them, and the hash that it made of them."""
+    store = Store(folder)
+    if (tables := locked_tables(study, store)) != stored["tables"]:
+        raise PlanError(f"{folder.path}: its records changed after the lock; put them back")
+    raw, fields = read_toml(text, source=source), study.model_dump(mode="json")
+    for table, names in _NEW.items():
+        kept = {name: value for name, value in fields.pop(table).items() if name not in names}
+        if kept:
+            fields[table] = kept
+    for name, default in _OLD.items():
+        table, _, field = name.partition(".")
+        fields[table][field] = raw.get(table, {}).get(field, default)
+    fields["version"] = "1"
+    plan = {name: value for name, value in fields.items() if name != "engine"}
+    texts = {name: sha256_text(one) for name, one in texts_of(study).items()}
+    return fields, content_id({"plan": plan, "texts": texts, "tables": tables})
+
+
+def _season(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str) -> _Renewed:
+    """Whether its market is still the one that it was locked on is asked by whoever opens it next."""
+    renewed = renewed_text(text, source=source)
+    season = season_of(renewed, stored, source=source)
+    found = find_season(folder, read_recorded(renewed, source=source), source=source) if season.recorded else None
+    before, texts, inputs = _without_new(season), season_texts(season), dict(stored["inputs"])
+    hash_before = content_id({"season": _hashed(before), "texts": texts, "inputs": inputs})
+    if season.market.source == "synthetic":
+        inputs["market"] = synthetic_digest(season.market)  # which names the program that makes it, and not its prices
+    if found is not None and found.digest != inputs["market"]:
+        raise PlanError(f"{folder.path}: its records changed after the lock; put them back")
+    made = season_hash(season, texts, inputs)
+    lock = season_lock(season, made, stored["locked_at"], inputs, stored["universe"], found)
+    return _Renewed(before, season, renewed, hash_before, lock)
+
+
+def _benchmark(stored: Mapping[str, Any], plan: BenchPlan, renewed: str) -> _Renewed:
+    before, texts, inputs = _without_new(plan), texts_of_stages(), stored["inputs"]
+    hash_before = content_id({"plan": _hashed(before), "texts": texts, "inputs": inputs})
+    lock = bench_lock(bench_hash(plan, texts, inputs), stored["locked_at"], inputs)
+    return _Renewed(before, plan, renewed, hash_before, lock)
+
+
+def _without_new(plan: Season | BenchPlan) -> dict[str, Any]:
+    """The fields of a season or a benchmark as version 1 had them."""
+    return {name: value for name, value in plan.model_dump(mode="json").items() if name not in _NEW} | {"version": "1"}
+
+
+def _hashed(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What a plan hash covers: how calls are made is no part of the plan."""
+    return {name: value for name, value in fields.items() if name != "engine"}
+
+
+# --- the file ---------------------------------------------------------------------------------------------------------
+
+
+def renewed_text(text: str, *, source: str) -> str:
+    """The file of a plan of version 1 as one of version 2: in the lines of whoever wrote it, where they allow that."""
+    raw = read_toml(text, source=source)
+    tables = {name: _kept(name, raw.get(name, {})) | fields for name, fields in _WRITTEN.items()}
+    wanted = {**raw, "version": "2", **tables}
+    edited = _edited(text, "version" in raw)
+    try:
+        faithful = tomllib.loads(edited) == wanted
+    except tomllib.TOMLDecodeError:
+        faithful = False
+    return edited if faithful else toml_text(wanted)
+
+
+def _kept(table: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if f"{table}.{name}" not in REPLACED}
+
+
+def _edited(text: str, versioned: bool) -> str:
+    """The same lines with the new fields at the head of their tables, or in tables at the end."""
+    left = {
+        name: [f"{key} = {toml_value(value)}" for key, value in fields.items()] for name, fields in _WRITTEN.items()
+    }
+    table, lines = "", [] if versioned else ['version = "2"']
+    for line in text.rstrip().split("\n"):
+        header, key = _HEADER.match(line), _KEY.match(line)
+        table = header[1].strip() if header else table
+        name = f"{table}.{key[1]}" if key else ""
+        if name not in REPLACED:
+            lines.append('version = "2"' if name == ".version" else line)
+        lines += left.pop(table, []) if header else []
+    for name, fields in left.items():
+        lines += ["", f"[{name}]", *fields]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,487 @@
+"""Judges as a sample: published examples, slow definitions, planted raters, and designs by brute force."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import stats
+from statsmodels.formula.api import ols
+from statsmodels.stats.anova import anova_lm
+
+from assaymark.errors import InputError, NotMeasurableError
+from assaymark.metrology import (
+    alpha_report,
+    anchor_needed,
+    dstudy,
+    dstudy_variance,
+    generalizability,
+    icc,
+    judge_agent_variance,
+    krippendorff_alpha,
+    random_judges,
+)
+from assaymark.metrology.jackknife import neighbour_blocks
+
+N = None
+KRIPPENDORFF = [
+    [1, 1, N, 1], [2, 2, 3, 2], [3, 3, 3, 3], [3, 3, 3, 3], [2, 2, 2, 2], [1, 2, 3, 4],
+    [4, 4, 4, 4], [1, 1, 2, 1], [2, 2, 2, 2], [N, 5, 5, 5], [N, N, 1, 1], [N, N, 3, N],
+]  # fmt: skip
+"""Four observers of twelve units: Krippendorff (2011), section C."""
+
+SHROUT_FLEISS = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+"""Four judges of six targets: Shrout and Fleiss (1979), table 2."""
+
+METRICS = ("interval", "ordinal", "nominal")
+PARTS = {
+    "agent_cluster": 0.04,
+    "residual": 0.3,
+    "judge_agent": 0.01,
+    "judge_agent_cluster": 0.01,
+    "disagreement": 0.3,
+    "trial": 0.1,
+}
+
+ratings = arrays(
+    np.float64,
+    st.tuples(st.integers(1, 9), st.integers(1, 4)),
+    elements=st.sampled_from([1.0, 2.0, 2.5, 4.0, 5.0, math.nan]),
+)
+
+
+# --- Krippendorff's alpha -------------------------------------------------------------------------------------------
+
+
+def slow_alpha(table, metric):
+    """Krippendorff's definition: every pair of ratings within units, and every pair of pairable ratings."""
+    units = [[x for x in row if not math.isnan(x)] for row in table]
+    units = [row for row in units if len(row) > 1]
+    pool = [x for row in units for x in row]
+    counts = {value: pool.count(value) for value in sorted(set(pool))}
+
+    def apart(x, y):
+        if metric == "nominal":
+            return float(x != y)
+        if metric == "interval":
+            return (x - y) ** 2
+        low, high = min(x, y), max(x, y)
+        between = sum(count for value, count in counts.items() if low <= value <= high)
+        return (between - (counts[low] + counts[high]) / 2) ** 2
+
+    if len(counts) < 2:
+        return None
+    n = len(pool)
+    observed = sum(2 * apart(x, y) / (len(row) - 1) for row in units for x, y in combinations(row, 2)) / n
+    expected = sum(2 * apart(x, y) for x, y in combinations(pool, 2)) / (n * (n - 1))
+    return 1 - observed / expected
+
+
+@pytest.mark.parametrize(("metric", "published"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)])
+def test_alpha_of_the_published_example(metric, published):
+    assert krippendorff_alpha(KRIPPENDORFF, metric=metric) == pytest.approx(published, abs=5e-4)
+
+
+@given(ratings, st.sampled_from(METRICS))
+def test_alpha_is_its_definition(table, metric):
+    found, slow = krippendorff_alpha(table, metric=metric), slow_alpha(table.tolist(), metric)
+    assert (found is None) == (slow is None)
+    assert found is None or found == pytest.approx(slow, abs=1e-12)
+
+
+@given(ratings, st.sampled_from(METRICS), st.data())
+def test_a_report_is_alpha_recomputed_without_each_rater_and_cluster(table, metric, data):
+    n, raters = table.shape
+    cluster = np.array(data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))
+    found = alpha_report(table, cluster, metric=metric)
+    full = krippendorff_alpha(table, metric=metric)
+    assert found.alpha.estimate == (None if full is None else pytest.approx(full, abs=1e-12))
+    names = np.unique(cluster)
+    for rater in range(raters) if raters > 1 else ():
+        rest = np.delete(table, rater, axis=1)
+        one = found.without[rater]
+        gains = []
+        for keep in [cluster == cluster, *(cluster != name for name in names)]:
+            pair = [krippendorff_alpha(x[keep], metric=metric) if keep.any() else None for x in (rest, table)]
+            gains.append(math.nan if None in pair else pair[0] - pair[1])
+        expected = krippendorff_alpha(rest, metric=metric)
+        assert one.alpha == (None if expected is None else pytest.approx(expected, abs=1e-12))
+        assert one.gain.estimate == (None if math.isnan(gains[0]) else pytest.approx(gains[0], abs=1e-12))
+        if one.gain.state == "ok":
+            g = names.size
+            se = math.sqrt((g - 1) / g * sum((x - gains[0]) ** 2 for x in gains[1:]))
+            assert one.gain.se == pytest.approx(se, abs=1e-12)
+            assert one.gain.df == g - 1
+            assert one.pulls_down == (gains[0] - stats.t.ppf(0.975, g - 1) * se > 0)
+        else:
+            assert not one.pulls_down
+            assert one.gain.low is None
+
+
+def panel(rng, *, bad, n=60, raters=5, clusters=12):
+    """Raters that see the quality of an item with noise; one with much more of it."""
+    noise = np.where(np.arange(raters) == raters - 1, bad, 0.5)
+    scores = rng.normal(3, 1, (n, 1)) + rng.normal(0, 1, (n, raters)) * noise
+    return np.clip(np.floor(scores + 0.5), 1, 5), np.arange(n) % clusters
+
+
+def test_a_planted_bad_rater_is_found_and_the_others_are_not():
+    rng = np.random.default_rng(5)
+    reports = [alpha_report(*panel(rng, bad=2.5), metric="ordinal") for _ in range(60)]
+    flags = np.array([[one.pulls_down for one in report.without.values()] for report in reports])
+    assert flags[:, -1].mean() > 0.95
+    assert flags[:, :-1].mean() < 0.02
+
+
+def test_equal_raters_are_rarely_accused():
+    rng = np.random.default_rng(6)
+    reports = [alpha_report(*panel(rng, bad=0.5)) for _ in range(100)]
+    flags = np.array([[one.pulls_down for one in report.without.values()] for report in reports])
+    assert flags.mean() <= 0.05  # each at one-sided 2.5 %
+
+
+def test_blocks_of_neighbours_take_the_place_of_clusters_that_follow_each_other():
+    table, _ = panel(np.random.default_rng(1), bad=1.0)
+    weeks = np.repeat(np.arange(12), 5)
+    assert alpha_report(table, weeks, consecutive=True) == alpha_report(table, neighbour_blocks(12)[weeks])
+
+
+def test_alpha_without_anything_to_compare():
+    assert krippendorff_alpha([[1, N], [N, 2]]) is None
+    assert krippendorff_alpha([[N, N]], metric="nominal") is None
+    assert krippendorff_alpha([[3, 3], [3, 3]], metric="ordinal") is None
+    assert krippendorff_alpha([[0.1, 0.1, 0.1], [0.1, 0.1, 0.1]]) is None
+    alone = alpha_report([[1, 2], [3, 3]], ["a", "a"])
+    assert (alone.alpha.state, alone.alpha.p) == ("undefined: one cluster, needs two", 1.0)
+    assert alone.alpha.estimate is not None
+    assert alone.without[0].alpha is None
+    constant = alpha_report([[1, 2], [3, 3], [3, 3]], ["a", "b", "b"])
+    assert constant.alpha.estimate is not None
+    assert constant.alpha.state.startswith("undefined: ")
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda: krippendorff_alpha([]),
+        lambda: krippendorff_alpha([1, 2, 3]),
+        lambda: krippendorff_alpha([[1, math.inf]]),
+        lambda: krippendorff_alpha([["a", "b"]]),
+        lambda: krippendorff_alpha([[1, 2], [1]]),
+        lambda: krippendorff_alpha([[1, 2]], metric="ratio"),
+        lambda: alpha_report([[1, 2], [2, 2]], ["a"]),
+        lambda: alpha_report([[1, 2], [2, 2]], ["a", "b"], level=1.0),
+    ],
+)
+def test_ratings_that_are_none_are_refused(bad):
+    with pytest.raises(InputError):
+        bad()
+
+
+# --- intraclass correlations ----------------------------------------------------------------------------------------
+
+
+def test_icc_of_the_textbook_example():
+    found = icc(SHROUT_FLEISS)
+    # ICC(2,1), ICC(2,4), ICC(3,1), ICC(3,4) of Shrout and Fleiss (1979), table 4.
+    assert [found.icc_a1, found.icc_ak, found.icc_c1, found.icc_ck] == pytest.approx([0.29, 0.62, 0.71, 0.91], abs=5e-3)
+    assert [found.msr, found.msc, found.mse] == pytest.approx([11.24, 32.49, 1.02], abs=5e-3)
+
+
+@given(arrays(np.float64, st.tuples(st.integers(2, 6), st.integers(2, 5)), elements=st.integers(1, 5)))
+def test_icc_is_the_same_for_shifted_raters_in_consistency_and_never_better_in_agreement(table):
+    found = icc(table)
+    shifted = icc(table + np.arange(table.shape[1]))
+    assert (found.icc_c1 is None) == (shifted.icc_c1 is None)
+    if found.icc_c1 is not None:
+        assert shifted.icc_c1 == pytest.approx(found.icc_c1, abs=1e-9)
+        assert found.icc_c1 <= 1 + 1e-12
+
+
+def test_mean_squares_are_those_of_the_analysis_of_variance():
+    table = np.random.default_rng(2).normal(size=(7, 4))
+    rows, columns = np.indices(table.shape).reshape(2, -1)
+    frame = pd.DataFrame({"y": table.ravel(), "row": rows, "column": columns})
+    squares = anova_lm(ols("y ~ C(row) + C(column)", frame).fit())["mean_sq"].tolist()
+    items, judges = icc(table), random_judges(table)
+    assert [items.msr, items.msc, items.mse] == pytest.approx(squares, rel=1e-10)
+    assert [judges.ms_judge, judges.ms_cluster, judges.ms_error] == pytest.approx(squares, rel=1e-10)
+
+
+def test_icc_without_spread_is_none_and_one_rater_is_refused():
+    flat = icc([[3, 3], [3, 3]])
+    assert (flat.icc_a1, flat.icc_ak, flat.icc_c1, flat.icc_ck) == (None, None, None, None)
+    with pytest.raises(NotMeasurableError, match="two items and two raters"):
+        icc([[1], [2]])
+    with pytest.raises(InputError, match="numbers"):
+        icc([[1, N], [2, 3]])
+
+
+# --- judges as a sample ---------------------------------------------------------------------------------------------
+
+
+def test_the_second_test_is_the_t_test_of_the_families_own_contrasts():
+    """With families that differ a lot and little else it has the larger p."""
+    rng = np.random.default_rng(3)
+    table = rng.normal(0.3, 0.5, (4, 1)) + rng.normal(0, 0.05, (4, 10))
+    found = random_judges(table)
+    t = stats.ttest_1samp(table.mean(axis=1), 0)
+    assert found.p == pytest.approx(t.pvalue, rel=1e-9)
+    assert found.df == 3
+    assert [found.low, found.high] == pytest.approx(list(t.confidence_interval(0.95)), rel=1e-9)
+
+
+def test_the_first_test_is_satterthwaites():
+    """Clusters that differ most, and the same clusters for all families: the families' t alone would be too sure."""
+    rng = np.random.default_rng(4)
+    table = 0.4 + rng.normal(0, 0.5, (1, 6)) + rng.normal(0, 0.1, (3, 6)) + rng.normal(0, 0.1, (3, 1))
+    found = random_judges(table)
+    judge, cluster, error = found.ms_judge, found.ms_cluster, found.ms_error
+    total = judge + cluster - error
+    df = min(total**2 / (judge**2 / 2 + cluster**2 / 5 + error**2 / 10), 5)
+    assert found.se == pytest.approx(math.sqrt(total / 18))
+    assert found.df == pytest.approx(df)
+    assert found.p == pytest.approx(2 * stats.t.sf(abs(found.estimate) / found.se, df))
+    assert found.var_judge == pytest.approx(max(0, (judge - error) / 6))
+    assert found.var_cluster == pytest.approx((cluster - error) / 3)
+
+
+@given(arrays(np.float64, st.tuples(st.integers(3, 6), st.integers(2, 6)), elements=st.floats(-2, 2, width=32)))
+def test_both_tests_must_reject(table):
+    found = random_judges(table)
+    assert 0 <= found.p <= 1
+    spread = table.mean(axis=1).std(ddof=1)
+    if spread > 1e-6:
+        alone = stats.t.sf(abs(table.mean()) / spread * math.sqrt(len(table)), len(table) - 1) * 2
+        assert found.p >= alone - 1e-9
+    assert found.low is None or found.low <= found.estimate <= found.high
+    turned = random_judges(-table)
+    assert turned.estimate == pytest.approx(-found.estimate)
+    assert turned.p == pytest.approx(found.p)
+    assert found.p_up + turned.p_up == pytest.approx(1) or found.state != "ok"
+
+
+def test_judges_that_like_agents_at_random_are_rarely_taken_for_an_order():
+    """Three families with likings of their own, no true difference: the clusters alone would reject in most studies."""
+    rng = np.random.default_rng(7)
+    tables = rng.normal(0, 0.3, (1500, 3, 1)) + rng.normal(0, 0.2, (1500, 1, 12)) + rng.normal(0, 0.3, (1500, 3, 12))
+    rejected = np.mean([random_judges(table).p <= 0.05 for table in tables])
+    by_clusters = np.mean(stats.ttest_1samp(tables.mean(axis=1), 0, axis=1).pvalue <= 0.05)
+    assert rejected < 0.062
+    assert by_clusters > 0.3
+
+
+def test_clusters_that_some_family_lacks_are_left_out():
+    table = np.random.default_rng(8).normal(size=(3, 6))
+    holed = table.copy()
+    holed[1, 2] = math.nan
+    assert random_judges(holed) == random_judges(np.delete(table, 2, axis=1))
+    assert random_judges(holed.tolist()).clusters == 5
+
+
+def test_too_few_judges_or_clusters_are_not_measurable():
+    for table in ([[0.1, 0.2, 0.3]] * 2, [[0.1], [0.2], [0.3]], np.empty((3, 0)), [[N, 1.0], [1.0, N], [2.0, 2.0]]):
+        found = random_judges(table)
+        assert found.state == "not measurable: needs three judge families and two clusters"
+        assert (found.p, found.p_up, found.se, found.ms_judge) == (1.0, 1.0, None, None)
+    assert random_judges([[0.1], [0.2], [0.3]]).estimate == pytest.approx(0.2)
+    assert random_judges(np.empty((3, 0))).estimate is None
+
+
+def test_contrasts_without_variance_speak_by_their_sign():
+    found = random_judges([[0.3] * 4] * 5)
+    assert found.state.startswith("zero variance: ")
+    assert (found.p, found.low, found.high) == (2.0**-3, None, None)
+    assert random_judges(np.zeros((3, 4))).p == 1.0
+
+
+def test_clusters_that_follow_each_other_count_as_blocks():
+    table = np.random.default_rng(9).normal(size=(3, 9))
+    blocks = np.stack([table[:, neighbour_blocks(9) == k].mean(axis=1) for k in range(3)], axis=1)
+    found, plain = random_judges(table, consecutive=True), random_judges(blocks)
+    assert (found.p, found.se, found.clusters) == (pytest.approx(plain.p), pytest.approx(plain.se), 9)
+
+
+@pytest.mark.parametrize("bad", [3.0, [1, 2], [[1, 2], [1]], [[1, math.inf], [1, 2], [3, 4]], [["x", "y"]] * 3])
+def test_contrasts_that_are_none_are_refused(bad):
+    with pytest.raises(InputError):
+        random_judges(bad)
+
+
+def test_planted_likings_are_recovered():
+    """Judge x agent .09 beside judge x agent x cluster and noise; the estimate is of these judges' own likings."""
+    rng = np.random.default_rng(1)
+    found = []
+    for _ in range(600):
+        likes = rng.normal(0, 0.3, (5, 4))
+        means = rng.normal(3, 0.5, (10, 1, 4)) + likes + rng.normal(0, 0.2, (10, 5, 4))
+        found.append(judge_agent_variance(means))
+    assert np.mean(found) == pytest.approx(0.09, abs=3 * np.std(found) / math.sqrt(600))
+
+
+def test_likings_are_those_of_single_contrasts():
+    rng = np.random.default_rng(11)
+    means = rng.normal(3, 0.5, (6, 3, 4))
+    means[0, 1, 2] = means[3, 0, 0] = math.nan
+    pairs = [random_judges((means[:, :, a] - means[:, :, b]).T).var_judge / 2 for a, b in combinations(range(4), 2)]
+    assert judge_agent_variance(means) == pytest.approx(np.mean(pairs), rel=1e-12)
+    with pytest.raises(NotMeasurableError, match="no two judges"):
+        judge_agent_variance(means[:1])
+    with pytest.raises(InputError):
+        judge_agent_variance(means[0])
+
+
+# --- designs --------------------------------------------------------------------------------------------------------
+
+
+def test_the_variance_of_a_design_is_that_of_simulated_contrasts():
+    rng = np.random.default_rng(12)
+    g, c, j, t, studies = 4, 3, 3, 2, 20_000
+    size = (studies, 2)
+    sd = {name: math.sqrt(value) for name, value in PARTS.items()}
+    mean = (
+        rng.normal(0, sd["agent_cluster"], (*size, g)).mean(-1)
+        + rng.normal(0, sd["residual"], (*size, g * c)).mean(-1)
+        + rng.normal(0, sd["judge_agent"], (*size, j)).mean(-1)
+        + rng.normal(0, sd["judge_agent_cluster"], (*size, j * g)).mean(-1)
+        + rng.normal(0, sd["disagreement"], (*size, j * g * c)).mean(-1)
+        + rng.normal(0, sd["trial"], (*size, j * t * g * c)).mean(-1)
+    )
+    assert dstudy_variance(PARTS, g, c, j, t) == pytest.approx((mean[:, 0] - mean[:, 1]).var(), rel=0.04)
+
+
+def slow_design(effect, cost, agents, *, random, most_clusters, most_cycles):
+    """Cheapest design by trying all of them, with scipy's noncentral t."""
+    best = None
+    for g, c, j, t in product(range(2, most_clusters + 1), range(1, most_cycles + 1), range(2, 9), range(1, 4)):
+        judge = 2 * PARTS["judge_agent"] * random
+        cluster = 2 * (PARTS["agent_cluster"] + PARTS["residual"] / c)
+        error = 2 * (PARTS["judge_agent_cluster"] + (PARTS["disagreement"] + PARTS["trial"] / t) / c)
+        variance = dstudy_variance(PARTS, g, c, j, t, random=random)
+        df = g - 1
+        if random:
+            rows, columns = error + g * judge, error + j * cluster
+            free = (rows + columns - error) ** 2
+            free /= rows**2 / (j - 1) + columns**2 / (g - 1) + error**2 / (j - 1) / (g - 1)
+            df = min(df, j - 1 if judge / j > variance / 2 else free)
+        spent = g * c * agents * (cost["record"] + j * t * cost["call"])
+        if best is None or spent < best[0]:
+            reached = stats.nct.sf(stats.t.ppf(0.975, df), df, effect / math.sqrt(variance))
+            if reached >= 0.8:
+                best = (spent, reached)
+    return best
+
+
+@pytest.mark.parametrize("random", [True, False])
+@pytest.mark.parametrize("call", [0.2, 2.0])
+def test_no_design_is_cheaper(random, call):
+    cost, most = {"record": 1.0, "call": call}, {"most_clusters": 14, "most_cycles": 4}
+    found = dstudy(PARTS, 0.9, cost, 4, random=random, **most)
+    spent, _ = slow_design(0.9, cost, 4, random=random, **most)
+    assert found.cost == pytest.approx(spent)
+    assert found.variance == pytest.approx(dstudy_variance(PARTS, found.G, found.C, found.J, found.T, random=random))
+    tail = stats.nct.sf(stats.t.ppf(0.975, found.df), found.df, 0.9 / math.sqrt(found.variance))
+    assert found.power == pytest.approx(tail, abs=1e-9)
+    assert found.power >= 0.8
+
+
+def test_a_design_for_these_judges_has_the_power_it_promises():
+    found = dstudy(PARTS, 0.5, {"record": 1.0, "call": 0.2}, 4, random=False)
+    rng = np.random.default_rng(13)
+    means = rng.normal(0.5, math.sqrt(found.variance * found.G), (4000, found.G))
+    t = means.mean(axis=1) / means.std(axis=1, ddof=1) * math.sqrt(found.G)
+    assert np.mean(t > stats.t.ppf(0.975, found.G - 1)) == pytest.approx(found.power, abs=0.02)
+
+
+def test_a_design_for_any_judges_is_found_by_random_judges():
+    """Both tests have to reject there, which costs a little of the power that the plan counts with."""
+    found = dstudy(PARTS, 0.5, {"record": 1.0, "call": 0.2}, 4)
+    rng = np.random.default_rng(14)
+    judge, cluster = math.sqrt(2 * 0.01), math.sqrt(2 * (0.04 + 0.3 / found.C))
+    error = math.sqrt(2 * (0.01 + (0.3 + 0.1 / found.T) / found.C))
+    shape = (400, found.J, found.G)
+    tables = 0.5 + rng.normal(0, judge, (400, found.J, 1)) + rng.normal(0, cluster, (400, 1, found.G))
+    tables += rng.normal(0, error, shape)
+    power = np.mean([random_judges(table).p_up <= 0.025 for table in tables])
+    assert found.power - 0.1 < power < found.power + 0.05
+
+
+def test_the_next_best_buy_is_the_derivative_by_money():
+    cost = {"record": 1.0, "call": 0.2}
+    found = dstudy(PARTS, 0.4, cost, 4)
+    size = {"G": found.G, "C": found.C, "J": found.J, "T": found.T}
+
+    def spent(G, C, J, T):
+        return G * C * 4 * (cost["record"] + J * T * cost["call"])
+
+    # Every part falls as 1/size: the derivative times the size is minus what half of it would add.
+    for name, value in size.items():
+        doubled = size | {name: 2 * value}
+        saved = 2 * (dstudy_variance(PARTS, **size) - dstudy_variance(PARTS, **doubled))
+        assert found.per_cost[name] == pytest.approx(-saved / (spent(**doubled) - spent(**size)), rel=1e-9)
+    free = dstudy(PARTS, 0.4, {"record": 1.0, "call": 0.0}, 4)
+    assert (free.per_cost["J"], free.per_cost["T"]) == (None, None)
+
+
+def test_people_enter_the_price_of_a_design():
+    cost = {"record": 1.0, "call": 0.2, "human": 3.0}
+    found = dstudy(PARTS, 0.5, cost, 4)
+    within = 2 * (0.3 + (0.3 + 0.1 / found.T) / found.J)
+    between = 2 * (0.04 + 0.01 / found.J)
+    needed = anchor_needed(0.5, math.sqrt(within), 0.6, found.G * found.C, found.G, sd_cluster=math.sqrt(between))
+    assert found.labelled == max(needed, 20)
+    judged = found.G * found.C * 4 * (1.0 + found.J * found.T * 0.2)
+    assert found.cost == pytest.approx(judged + found.labelled * 4 * 3.0)
+    assert found.cost > dstudy(PARTS, 0.5, {"record": 1.0, "call": 0.2}, 4).cost
+
+
+def test_out_of_reach_is_none():
+    judges = PARTS | {"judge_agent": 1.0}
+    assert dstudy(judges, 0.1, {"record": 1, "call": 0.2}, 4) is None
+    assert dstudy(judges, 0.1, {"record": 1, "call": 0.2}, 4, random=False) is not None
+    assert dstudy(PARTS, 0.3, {"record": 1, "call": 0.2}, 4, most_clusters=5) is None
+
+
+def test_a_study_without_variance_needs_the_smallest_design():
+    nothing = dict.fromkeys(PARTS, 0.0)
+    found = dstudy(nothing, 0.1, {"record": 1, "call": 0.2}, 2)
+    assert (found.G, found.C, found.J, found.T, found.power) == (2, 1, 2, 1, 1.0)
+
+
+def test_generalizability_is_the_agents_share():
+    half = dstudy_variance(PARTS, 5, 4, 3, 1) / 2
+    assert generalizability(0.2, PARTS, 5, 4, 3, 1) == pytest.approx(0.2 / (0.2 + half))
+    assert generalizability(0.0, PARTS, 5, 4, 3, 1) == 0.0
+    assert generalizability(0.2, PARTS, 5, 4, 3, 1, random=False) > generalizability(0.2, PARTS, 5, 4, 3, 1)
+    with pytest.raises(NotMeasurableError, match="no variance"):
+        generalizability(0.0, dict.fromkeys(PARTS, 0.0), 5, 4, 3, 1)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        lambda: dstudy_variance({"residual": 1.0}, 5, 4, 3, 1),
+        lambda: dstudy_variance(PARTS | {"other": 1.0}, 5, 4, 3, 1),
+        lambda: dstudy_variance(PARTS | {"trial": -0.1}, 5, 4, 3, 1),
+        lambda: dstudy_variance(PARTS, 0, 4, 3, 1),
+        lambda: dstudy_variance(PARTS, 5, 4, 2.5, 1),
+        lambda: generalizability(-0.1, PARTS, 5, 4, 3, 1),
+        lambda: dstudy(PARTS, 0.0, {"record": 1, "call": 1}, 4),
+        lambda: dstudy(PARTS, math.nan, {"record": 1, "call": 1}, 4),
+        lambda: dstudy(PARTS, 0.3, {"record": 1}, 4),
+        lambda: dstudy(PARTS, 0.3, {"record": 1, "call": -1}, 4),
+        lambda: dstudy(PARTS, 0.3, {"record": 1, "call": 1, "paper": 1}, 4),
+        lambda: dstudy(PARTS, 0.3, {"record": 1, "call": 1}, 1),
+        lambda: dstudy(PARTS, 0.3, {"record": 1, "call": 1}, 4, power=1.0),
+        lambda: dstudy(PARTS, 0.3, {"record": 1, "call": 1}, 4, most_clusters=1),
+    ],
+)
+def test_designs_that_are_none_are_refused(bad):
+    with pytest.raises(InputError):
+        bad()

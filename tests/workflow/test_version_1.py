@@ -1,0 +1,415 @@
+"""Runs of version 1: refused in one line, and brought under the rules of version 2 without paying for them again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tomllib
+from datetime import UTC, datetime
+from pathlib import Path
+
+import made_aitrader
+import pytest
+from full_records import grades, make, study
+from imported_records import imported_records, store_imported
+from made_records import STUDY
+from version_1_runs import (
+    BENCHMARK,
+    FIELDS,
+    PANEL_1,
+    SEASON,
+    SEASON_1,
+    STUDY_1,
+    back_to_1,
+    study_texts,
+    version_1,
+    without_new,
+)
+
+from assaymark.cli import main, models
+from assaymark.errors import InputError, LedgerError, PlanError
+from assaymark.protocol import parse_study
+from assaymark.records import content_id
+from assaymark.workflow.bench_plan import open_bench
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.importing import import_records, store_records
+from assaymark.workflow.locking import open_locked
+from assaymark.workflow.season_plan import lock_season, stored_season
+from assaymark.workflow.version_1 import adopt_rules, open_version_1, renewed_text
+
+NOW = datetime(2026, 11, 1, tzinfo=UTC)
+
+HASH_OF_0_1 = "79e8bfcc21b7ad253eebc1fa99aa2a714abf8dabc488cec48b6ede992ad58dcd"
+"""What assaymark 0.1.0 wrote into the lock of these tests' study on these tests' records."""
+
+TABLES_OF_0_1 = {
+    "contexts": "b13af233769aca8026e6020dba942249f635015956d56424898b661e0b51e7bc",
+    "decisions": "46df5361f49b9e283dbb1e88ee486addbf64daf7bfda788d8387344f85f5d086",
+}
+
+
+@pytest.fixture(scope="session")
+def judged_1(tmp_path_factory) -> Path:
+    """A judged run of version 1 with pages and verdicts. Not to be changed."""
+    folder = store_imported(tmp_path_factory.mktemp("judged-1") / "run").path
+    assert main(["lock", str(STUDY), "--out", str(folder)]) == 0
+    assert main(["judge", str(folder)]) == 0
+    back_to_1(folder, "study", STUDY_1)
+    (folder / "verdicts.json").write_text('{"verdicts": "false orders"}')
+    (folder / "report").mkdir()
+    (folder / "report" / "index.html").write_text("false orders")
+    return folder
+
+
+@pytest.fixture
+def old(judged_1, tmp_path) -> Path:
+    return Path(shutil.copytree(judged_1, tmp_path / "old"))
+
+
+@pytest.fixture
+def unasked(imported) -> Path:
+    """A run of version 1 that is locked, and of which nobody was asked."""
+    assert main(["lock", str(STUDY), "--out", str(imported)]) == 0
+    back_to_1(imported, "study", STUDY_1)
+    return imported
+
+
+@pytest.fixture(scope="session")
+def season_1(tmp_path_factory) -> Path:
+    """A judged season of version 1. Not to be changed."""
+    base = tmp_path_factory.mktemp("season-1")
+    (base / "season.toml").write_text(SEASON)
+    folder = base / "run"
+    assert main(["season", "init", str(base / "season.toml"), "--out", str(folder)]) == 0
+    assert main(["season", "run", str(folder)]) == 0
+    assert main(["season", "judge", str(folder)]) == 0
+    back_to_1(folder, "season", SEASON_1)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def bench_1(tmp_path_factory) -> Path:
+    """A benchmark of version 1 with a panel. Not to be changed."""
+    base = tmp_path_factory.mktemp("bench-1")
+    (base / "bench.toml").write_text(BENCHMARK)
+    folder = base / "run"
+    assert main(["bench", "pipeline", str(base / "bench.toml"), "--out", str(folder)]) == 0
+    back_to_1(folder, "benchmark", BENCHMARK)
+    back_to_1(folder / "rationales", "panel", PANEL_1)
+    return folder
+
+
+RECORDS = 'name = "log"\n[market]\nsource = "records"\nformat = "aitrader"\ntrack = "cn-hourly"\n'
+
+
+def kept(folder: Path) -> dict[str, str]:
+    """The ledger and every table that no rule had a part in, by digest."""
+    found = [*folder.rglob("ledger.db"), *folder.rglob("tables/*.parquet"), *folder.rglob("days.journal")]
+    return {
+        path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in found
+        if path.stem not in ("measurements", "verdicts")
+    }
+
+
+def told(arguments: list[object], capsys, status: int = 1) -> str:
+    capsys.readouterr()
+    assert main([*map(str, arguments)]) == status
+    heard = capsys.readouterr()
+    return " ".join((heard.err if status else heard.out).split())
+
+
+# --- refused ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_plan_hash_of_0_1_is_still_found():
+    # If this fails, what judges are told differs from 0.1: no run of 0.1 can go on, for its replies answer other calls.
+    texts = study_texts(STUDY.read_text())
+    assert content_id({"plan": FIELDS["study"], "texts": texts, "tables": TABLES_OF_0_1}) == HASH_OF_0_1
+
+
+REFUSED = {
+    "study": (
+        ["run", STUDY, "--out", "{run}"],
+        ["run", STUDY, "--out", "{run}", "--dry-run"],
+        ["lock", STUDY, "--out", "{run}"],
+        ["amend", STUDY, "--out", "{run}", "--reason", "none"],
+        ["judge", "{run}"],
+        ["judge", "{run}", "--dry-run"],
+        ["measure", "{run}"],
+        ["claim", "{run}"],
+        ["report", "{run}"],
+        ["report", "{run}", "--out", "{run}-site"],
+        ["plan-calls", "{run}", "--budget", "5"],
+        ["worker", "{run}"],
+        ["serve", "{run}", "--port", "0"],
+        ["datasheet", "--run", "{run}"],
+        ["season", "judge", "{run}"],
+        ["demo", "--out", "{run}"],
+    ),
+    "season": (
+        ["season", "run", "{run}"],
+        ["season", "step", "{run}"],
+        ["season", "judge", "{run}"],
+        ["season", "judge", "{run}", "--dry-run"],
+        ["season", "publish", "{run}", "--out", "{run}-site"],
+        ["report", "{run}"],
+        ["judge", "{run}"],
+    ),
+    "bench": (
+        ["bench", "pipeline", "--out", "{run}"],
+        ["bench", "qa", "--out", "{run}"],
+        ["bench", "qa", "--out", "{run}", "--dry-run"],
+        ["report", "{run}"],
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "command"), [(kind, command) for kind, commands in REFUSED.items() for command in commands], ids=str
+)
+def test_every_command_refuses_it_in_one_line(kind, command, request, tmp_path, capsys):
+    folder = shutil.copytree(request.getfixturevalue("judged_1" if kind == "study" else f"{kind}_1"), tmp_path / "run")
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    capsys.readouterr()
+    assert main([str(one).replace("{run}", str(folder)) for one in command]) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "is a run of version 1, which assaymark 0.1 reads" in said
+    assert f"assaymark amend {folder} --rules 2" in said
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
+def test_its_tables_can_still_be_copied_and_its_plan_opened(old, tmp_path):
+    assert main(["export", str(old), "--arrow", str(tmp_path / "arrow")]) == 0
+    assert (tmp_path / "arrow" / "judgments.arrow").is_file()
+    opened = open_version_1(RunFolder(old))
+    assert opened.plan_hash == json.loads((old / "study.lock").read_text())["plan_hash"]
+    assert [one.name for one in opened.study.judges] == ["auditor", "reader", "allocator"]
+
+
+def test_an_edited_plan_or_record_does_not_come_in_with_the_new_rules(old):
+    (old / "plan.toml").write_text(STUDY_1.replace("publish = 0.4 ", "publish = 0.3 "))
+    with pytest.raises(PlanError, match="was edited after the lock"):
+        adopt_rules(RunFolder(old), now=NOW)
+    with pytest.raises(PlanError, match="was edited after the lock"):
+        open_version_1(RunFolder(old))
+    (old / "plan.toml").write_text(STUDY_1)
+    lock = json.loads((old / "study.lock").read_text())
+    (old / "study.lock").write_text(json.dumps({**lock, "tables": {**lock["tables"], "decisions": "other"}}))
+    with pytest.raises(PlanError, match="records changed after the lock"):
+        adopt_rules(RunFolder(old), now=NOW)
+    assert not (old / "amendments").exists()
+
+
+# --- a study ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_study_goes_on_under_the_new_rules_and_pays_nothing_again(old, capsys):
+    before = kept(old)
+    said = told(["amend", old, "--rules", "2"], capsys, 0)
+    assert "Scores of this run had been seen, so its claims are not preregistered." in said
+    assert "inference.gating_test: auto -> not set" in said
+    assert "inference.test: not set -> moderated-t" in said
+    assert kept(old) == before
+    locked = open_locked(RunFolder(old))
+    assert locked.study == parse_study(STUDY.read_text())
+    assert (locked.preregistered, locked.amended) == (False, ())
+    made = json.loads((old / "amendments" / "0001.json").read_text())
+    assert locked.amendments[0].plan_before == made["plan_before"]["hash"] != locked.plan_hash
+    assert json.loads(told(["judge", old, "--json"], capsys, 0))["made"] == 0
+
+
+def test_what_version_1_decided_is_kept_aside_and_not_shown(old, capsys):
+    adopt_rules(RunFolder(old), now=NOW)
+    assert not (old / "verdicts.json").exists()
+    assert not (old / "report").exists()
+    assert (old / "version-1" / "report" / "index.html").read_text() == "false orders"
+    assert "false orders" in (old / "version-1" / "verdicts.json").read_text()
+    assert "assaymark claim" in told(["plan-calls", old, "--budget", "5"], capsys)
+
+
+def test_its_file_keeps_the_lines_of_whoever_wrote_it(old):
+    adopt_rules(RunFolder(old), now=NOW)
+    text = (old / "plan.toml").read_text()
+    assert "# --- the panel ---" in text
+    assert "reader: likes" not in text
+    assert 'version = "2"' in text
+    assert "gating_test" not in text
+    assert "rankings" not in text
+    assert [line for line in text.splitlines() if line.startswith(("test =", "margin =", "per_judge ="))] == [
+        'test = "moderated-t"',
+        "margin = 0.075",
+        "per_judge = 0.05",
+    ]
+    assert json.loads((old / "amendments" / "0001.json").read_text())["plan_before"]["text"] == STUDY_1
+
+
+def test_a_study_that_nobody_was_asked_about_stays_preregistered(unasked):
+    made = adopt_rules(RunFolder(unasked), now=NOW)
+    assert made.reason.endswith("Nobody had been asked.")
+    assert open_locked(RunFolder(unasked)).preregistered
+    assert main(["lock", str(STUDY), "--out", str(unasked)]) == 0  # the same plan
+
+
+def test_later_amendments_keep_that_scores_had_been_seen(old, tmp_path):
+    adopt_rules(RunFolder(old), now=NOW)
+    path = tmp_path / "retitled.toml"
+    path.write_text(STUDY.read_text().replace('title = "Three', 'title = "The three'))
+    assert main(["amend", str(path), "--out", str(old), "--reason", "clearer"]) == 0
+    locked = open_locked(RunFolder(old))
+    assert (locked.preregistered, locked.amended, len(locked.amendments)) == (False, ("title",), 2)
+
+
+def test_the_grades_of_people_are_kept(tmp_path, capsys):
+    folder, path = make(tmp_path / "run").path, study(tmp_path / "study.toml", people=True)
+    assert main(["import", "human", str(grades(tmp_path / "grades.csv")), "--out", str(folder)]) == 0
+    assert main(["lock", str(path), "--out", str(folder)]) == 0
+    assert main(["judge", str(folder)]) == 0
+    back_to_1(folder, "study", version_1(path.read_text()), without_new(parse_study(path.read_text())))
+    before = kept(folder)
+    assert "tables/human.parquet" in before
+    adopt_rules(RunFolder(folder), now=NOW)
+    assert kept(folder) == before
+    assert json.loads(told(["judge", folder, "--json"], capsys, 0))["made"] == 0
+
+
+def test_a_plan_that_can_order_nobody_goes_on_too(tmp_path):
+    decisions, contexts = imported_records()
+    folder = RunFolder(tmp_path / "run")
+    folder.path.mkdir()
+    store_records(folder, [one for one in decisions if one.cluster in ("sell-off", "rebound")], contexts, ())
+    (tmp_path / "study.toml").write_text(STUDY.read_text().replace("alpha =", "allow_hopeless = true\nalpha ="))
+    assert main(["lock", str(tmp_path / "study.toml"), "--out", str(folder.path)]) == 0
+    back_to_1(folder.path, "study", STUDY_1)
+    adopt_rules(folder, now=NOW)
+    assert not open_locked(folder).study.inference.allow_hopeless
+
+
+@pytest.mark.parametrize("killed_after", ["file", "plan"])
+def test_killed_half_way_it_can_be_done_again(old, killed_after):
+    lock, plan = (old / "study.lock").read_bytes(), (old / "plan.toml").read_bytes()
+    adopt_rules(RunFolder(old), now=NOW)
+    after = (old / "study.lock").read_bytes()
+    (old / "study.lock").write_bytes(lock)
+    if killed_after == "file":
+        (old / "plan.toml").write_bytes(plan)
+    adopt_rules(RunFolder(old), now=NOW)
+    assert (old / "study.lock").read_bytes() == after
+    assert [one.name for one in (old / "amendments").iterdir()] == ["0001.json"]
+
+
+def test_it_is_done_once(old, tmp_path, capsys):
+    adopt_rules(RunFolder(old), now=NOW)
+    assert "nothing to amend" in told(["amend", old, "--rules", "2"], capsys)
+    assert "has no locked plan" in told(["amend", tmp_path, "--rules", "2"], capsys)
+    assert "a run folder and nothing else" in told(["amend", old, "--rules", "2", "--reason", "x"], capsys, 2)
+    assert "--out and --reason are needed" in told(["amend", STUDY], capsys, 2)
+
+
+def test_a_damaged_lock_is_named(old):
+    (old / "study.lock").write_text('{"format": "assaymark lock 1"}')
+    with pytest.raises(LedgerError, match=r"study\.lock is damaged"):
+        adopt_rules(RunFolder(old), now=NOW)
+
+
+# --- a season, a benchmark --------------------------------------------------------------------------------------------
+
+
+def test_a_season_goes_on_and_pays_nothing_again(season_1, tmp_path, capsys):
+    folder = Path(shutil.copytree(season_1, tmp_path / "run"))
+    before = kept(folder)
+    assert not json.loads(told(["amend", folder, "--rules", "2", "--json"], capsys, 0))["preregistered"]
+    assert kept(folder) == before
+    stored = stored_season(RunFolder(folder))
+    assert (stored.preregistered, len(stored.amendments)) == (False, 1)
+    assert stored.amendments[0].plan_before == json.loads((season_1 / "study.lock").read_text())["plan_hash"]
+    assert json.loads(told(["season", "judge", folder, "--json"], capsys, 0))["made"] == 0
+    assert json.loads(told(["season", "run", folder, "--json"], capsys, 0))["days"] == []
+    path = tmp_path / "season.toml"
+    path.write_text(SEASON)
+    assert main(["season", "init", str(path), "--out", str(folder)]) == 0  # the same season
+
+
+def test_a_season_of_records_goes_on(tmp_path):
+    log, folder = tmp_path / "log", RunFolder(tmp_path / "run")
+    log.mkdir()
+    for name, data in made_aitrader.files().items():
+        (log / name).write_bytes(data)
+    import_records("aitrader", log, folder)
+    season = lock_season(folder, RECORDS, "log.toml", models(), now=NOW).season
+    back_to_1(folder.path, "season", RECORDS, without_new(season))
+    lock = json.loads(folder.lock.read_text())
+    folder.lock.write_text(json.dumps({**lock, "inputs": {**lock["inputs"], "market": "other records"}}))
+    with pytest.raises(PlanError, match="records changed after the lock"):
+        adopt_rules(folder, now=NOW)
+    folder.lock.write_text(json.dumps(lock))
+    made = adopt_rules(folder, now=NOW)
+    assert made.reason.endswith("Nobody had been asked.")
+    locked = lock_season(folder, RECORDS, "log.toml", models(), now=NOW)
+    assert (locked.preregistered, locked.amendments) == (True, (made,))
+
+
+def test_a_benchmark_goes_on_with_its_panel_and_pays_nothing_again(bench_1, tmp_path, capsys):
+    folder = Path(shutil.copytree(bench_1, tmp_path / "run"))
+    before = kept(folder)
+    assert "not preregistered" in told(["amend", folder, "--rules", "2"], capsys, 0)
+    assert kept(folder) == before
+    locked, panel = open_bench(RunFolder(folder)), open_locked(RunFolder(folder / "rationales"))
+    assert (locked.preregistered, panel.preregistered) == (False, False)
+    path = tmp_path / "bench.toml"
+    path.write_text(BENCHMARK)
+    assert main(["lock", str(tmp_path / "panel.toml"), "--out", str(folder)]) == 1
+    assert json.loads(told(["judge", folder / "rationales", "--json"], capsys, 0))["made"] == 0
+    forecast = json.loads(told(["bench", "pipeline", path, "--out", folder, "--dry-run", "--json"], capsys, 0))
+    assert forecast
+
+
+def test_an_edited_season_or_benchmark_is_refused(season_1, bench_1, tmp_path):
+    for source, change in (
+        (season_1, ("capital", 'title = "x"\ncapital')),
+        (bench_1, ("instruments = 12", "instruments = 13")),
+    ):
+        folder = Path(shutil.copytree(source, tmp_path / source.parent.name))
+        text = (folder / "plan.toml").read_text()
+        (folder / "plan.toml").write_text(text.replace("universe = 6", "universe = 7").replace(*change))
+        with pytest.raises(PlanError, match="was edited after the lock"):
+            adopt_rules(RunFolder(folder), now=NOW)
+        assert not (folder / "amendments").exists()
+
+
+# --- the file ---------------------------------------------------------------------------------------------------------
+
+HEAD = 'name = "x"\nseed = 1\njudges = [{ name = "a", model = "reference/auditor", family = "f" }]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "gone"),
+    [
+        (HEAD, []),
+        ("# a remark\n" + HEAD + '[inference]\ngating_test = "sign-flip" # why\nalpha = 0.01\n', ["sign-flip"]),
+        (HEAD + 'inference = { gating_test = "bootstrap", share_alpha = false, level = 0.9 }\n', ["bootstrap"]),
+        (HEAD + "inference.share_alpha = false\ninference.alpha = 0.02\n", ["share_alpha"]),
+        ('version = "1"\r\n' + HEAD + "[claims]\r\nrankings = false\r\ncells = false\r\n", ["rankings"]),
+        (HEAD + 'title = """two\n[inference]\nlines"""\n[gates]\npublish = 0.5\n', []),
+        (HEAD + '[records]\nkeep_names = [\n  "[claims]",\n  "b",\n]\n[claims]\nfirst = false\n', []),
+        (HEAD + "[inference]\n[claims]\npairs = false # gating_test\n", []),
+    ],
+)
+def test_a_file_of_version_1_becomes_one_of_version_2(text, gone):
+    made = renewed_text(text, source="x")
+    study, raw = parse_study(made), tomllib.loads(made)
+    assert (study.version, study.inference.test, study.missing.per_judge) == ("2", "moderated-t", 0.05)
+    assert not any(word in made for word in gone)
+    before = tomllib.loads(text)
+    for table in ("inference", "claims", "records", "gates"):
+        for name, value in before.get(table, {}).items():
+            assert name in ("gating_test", "share_alpha", "rankings") or raw[table][name] == value
+    assert raw.get("title") == before.get("title")
+
+
+@pytest.mark.parametrize("text", [HEAD, "x = [1,\n"])
+def test_a_file_that_is_no_toml_is_an_error(text):
+    with pytest.raises(InputError):
+        parse_study(renewed_text(text + "]", source="x"))

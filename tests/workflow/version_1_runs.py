@@ -1,0 +1,135 @@
+"""Run folders as assaymark 0.1 left them: its plans, its locks, and its plan hashes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from made_records import STUDY
+from season_runs import season_text
+
+from assaymark import __version__
+from assaymark.plan import Frozen
+from assaymark.protocol import Study, parse_study
+from assaymark.records import content_id, sha256_text
+from assaymark.workflow.bench_plan import texts_of_stages
+from assaymark.workflow.locking import texts_of
+from assaymark.workflow.season_file import parse_season
+from assaymark.workflow.season_plan import texts_of as season_texts
+
+FIELDS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("version_1_plans.json").read_text())
+"""The canonical plans of the files below, as 0.1 hashed them."""
+
+
+def version_1(text: str) -> str:
+    """A file of version 2 as one of version 1."""
+    old = text.replace('version = "2"', 'version = "1"').replace('test = "moderated-t"', 'gating_test = "auto"')
+    return old.replace("within = true", "rankings = true")
+
+
+STUDY_1 = version_1(STUDY.read_text())
+
+SEASON = (
+    season_text(head="universe = 6", last="2024-03-06")
+    + """
+[[panel]]
+name = "auditor"
+family = "east"
+model = "reference/season-auditor"
+
+[[panel]]
+name = "reader"
+family = "west"
+model = "reference/season-reader"
+"""
+)
+SEASON_1 = version_1(SEASON)
+
+BENCHMARK = """# a small one
+[market]
+instruments = 12
+[pipeline]
+profiles = ["balanced"]
+windows = ["covid-2020"]
+frequency = "quarterly"
+[[models]]
+name = "literal"
+family = "literal"
+model = "reference/portbench-literal"
+[[models]]
+name = "stubborn"
+family = "stubborn"
+model = "reference/portbench-stubborn"
+[[judges]]
+name = "auditor"
+family = "auditor"
+model = "reference/auditor"
+[[judges]]
+name = "reader"
+family = "reader"
+model = "reference/reader"
+"""
+"""Of either version: it does not say."""
+
+
+PANEL_1 = """version = "1"
+name = "portbench-rationales"
+title = "Rationales of portbench"
+seed = 0
+
+[rubric]
+name = "v1.0"
+
+[[judges]]
+name = "auditor"
+model = "reference/auditor"
+family = "auditor"
+
+[[judges]]
+name = "reader"
+model = "reference/reader"
+family = "reader"
+"""
+"""The study of its judges."""
+
+
+def study_texts(text: str) -> dict[str, str]:
+    """The digests of what judges and agents of a study are told."""
+    return {name: sha256_text(one) for name, one in texts_of(parse_study(text)).items()}
+
+
+def without_new(plan: Frozen) -> dict[str, Any]:
+    """The canonical plan that 0.1 would have made of one that says nothing new."""
+    fields = plan.model_dump(mode="json", exclude={"engine"}) | {"version": "1"}
+    shape = FIELDS["study" if isinstance(plan, Study) else "season"]
+    if isinstance(plan, Study):
+        fields["inference"] |= {"gating_test": "auto", "share_alpha": True}
+        fields["claims"]["rankings"] = True
+    return {
+        name: {key: fields[name][key] for key in value} if name in ("inference", "claims") else fields[name]
+        for name, value in shape.items()
+    }
+
+
+def back_to_1(folder: Path, kind: str, text: str, fields: Mapping[str, Any] | None = None) -> None:
+    """Make a run folder of this version what 0.1 would have left: the plan and its lock."""
+    lock = json.loads((folder / "study.lock").read_text())
+    del lock["preregistered"]
+    if kind in ("season", "benchmark"):
+        del lock["amendments"]
+    lock["format"] = lock["format"].replace("lock 2", "lock 1")
+    lock["software"] = "assaymark 0.1.0"
+    if kind == "season":
+        lock["inputs"]["market"] = lock["inputs"]["market"].replace(__version__, "0.1.0")
+        texts = season_texts(parse_season(SEASON))
+        hashed: Mapping[str, Any] = {"season": fields or FIELDS[kind], "texts": texts, "inputs": lock["inputs"]}
+    elif kind == "benchmark":
+        hashed = {"plan": FIELDS[kind], "texts": texts_of_stages(), "inputs": lock["inputs"]}
+    else:
+        texts = study_texts((folder / "plan.toml").read_text())
+        hashed = {"plan": fields or FIELDS[kind], "texts": texts, "tables": lock["tables"]}
+    lock["plan_hash"] = content_id(hashed)
+    (folder / "study.lock").write_text(json.dumps(lock))
+    (folder / "plan.toml").write_text(text)
