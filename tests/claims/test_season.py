@@ -305,7 +305,7 @@ def test_a_kappa_is_said_with_its_interval():
     ]
     band = of(decided(measurements), "band", "alder")
     assert "kappa 0.35, interval 0.21 to 0.48; 0.40 needed" in " ".join(band.verdict.reasons)
-    assert "Kappa 0,35 (0,21 bis 0,48)" in catalogue("de").join(band.reasons)
+    assert "Kappa 0,35, Intervall 0,21 bis 0,48" in catalogue("de").join(band.reasons)
 
 
 @pytest.mark.parametrize(
