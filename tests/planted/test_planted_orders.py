@@ -54,8 +54,11 @@ def test_equal_agents_rarely_give_an_order(clusters):
 
 def test_equal_agents_in_weeks_that_follow_each_other_rarely_give_an_order():
     """What agents gain in a week stays for the next ones: taken as independent, weeks give many more false orders."""
-    consecutive = study_of('inference = {resamples = 1000, cluster_order = "consecutive"}\nclaims = {within = false}')
-    exchangeable = study_of('inference = {resamples = 1000, cluster_order = "exchangeable"}\nclaims = {within = false}')
+    claims = 'claims = {dimensions = ["aggregate"], within = false}'
+    consecutive, exchangeable = (
+        study_of(f'inference = {{resamples = 1000, cluster_order = "{order}"}}\n{claims}')
+        for order in ("consecutive", "exchangeable")
+    )
     truth = replace(TWO, clusters=30, cycles=2, interaction=Spread(0.0), residual=Spread(0.3, 0.5))
 
     def said(number: int) -> tuple[bool, bool]:
@@ -63,7 +66,8 @@ def test_equal_agents_in_weeks_that_follow_each_other_rarely_give_an_order():
         table, swing = of_families(simulate_scores(truth, rng), truth), np.zeros((4, 30))
         for week in range(30):
             swing[:, week] = 0.6 * swing[:, week - 1] * (week > 0) + rng.normal(0, 0.3, 4)
-        moved = replace(table, scores=np.clip(table.scores + swing[table.agent, table.cluster][:, None, None], 1, 5))
+        scores = np.clip(table.scores + swing[table.agent, table.cluster][:, None, None], 1, 5)
+        moved = replace(table, scores=scores, lengths=None)
         found = [
             decide_claims(analyse(moved, plan, rng=generator(21, number, 1)), plan, "hash")
             for plan in (consecutive, exchangeable)
