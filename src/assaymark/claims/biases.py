@@ -14,6 +14,7 @@ from assaymark.claims.rules import Rules, threshold
 from assaymark.claims.standing import Evidence
 from assaymark.claims.words import measure_words, number, p_words
 from assaymark.metrology.cell_rules import TOLERANCE
+from assaymark.metrology.multiplicity import LEVEL_SLACK
 from assaymark.records import (
     AGGREGATE,
     Claim,
@@ -127,7 +128,7 @@ def _length_within(claim: Claim, items: Sequence[Measurement], beside: tuple[Con
     ids = (item.id,)
     near = item.detail.get("p_equivalence_at", {})
     p = float(near.get(f"{rules.margin:g}", item.detail.get("p_equivalence", 1.0)))
-    if length_floor(item) == 0.0 or p <= rules.alpha + 1e-12:
+    if length_floor(item) == 0.0 or p <= rules.alpha + LEVEL_SLACK:
         return Finding("length", "clear", None, (), beside, ids)
     one, other = sorted(claim.subjects)
     text = f"At equal length {one} and {other} are not shown to score within {rules.margin:g} of each other."
@@ -172,7 +173,7 @@ def distinct_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules) ->
         return Finding("distinct", "not-tested", measurements=() if item is None else (item.id,))
     where, ids = measure_words(claim.dimension), (item.id,)
     p = item.detail.get("p_holm")
-    if p is None or float(p) > rules.alpha + 1e-12:
+    if p is None or float(p) > rules.alpha + LEVEL_SLACK:
         if item.value is None:
             text = f"Judges share nothing on {where}."
         else:
@@ -198,7 +199,7 @@ def other_judges_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules
     tested = [item for item in items if item.value is not None]
     state: OtherJudgesState = "not-tested"
     if items and len(tested) == len(evidence.pairs):
-        yes = all((item.value or 0.0) > 0 and float(item.detail["p"]) <= rules.alpha + 1e-12 for item in tested)
+        yes = all((item.value or 0.0) > 0 and float(item.detail["p"]) <= rules.alpha + LEVEL_SLACK for item in tested)
         state = "yes" if yes else "no"
     if not rules.any_judges or "headline" in evidence.published or "gated" not in evidence.published:
         return Finding("other_judges", state, measurements=ids)

@@ -20,7 +20,7 @@ from assaymark.claims.evidence import Contrast, Index
 from assaymark.claims.rules import Rules
 from assaymark.metrology import holm
 from assaymark.metrology.checks import Bools, Floats
-from assaymark.metrology.multiplicity import LEVEL_SLACK, publish_orders, shaffer_pooled
+from assaymark.metrology.multiplicity import LEVEL_SLACK, publish_scales
 from assaymark.metrology.orders import stability_state
 from assaymark.metrology.rank_intervals import rank_intervals, tiers
 from assaymark.records import AGGREGATE, Measurement, PairState, StabilityFinding, StabilityState
@@ -262,26 +262,18 @@ def _by_procedure(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rule
     names = [scale for scale in rows if scale != AGGREGATE]
     # With one dimension the aggregate is that dimension, and nothing is shared.
     share = rules.share if AGGREGATE in rows and len(names) > 1 else 1.0
-    alpha = share * rules.alpha
-    adjusted: dict[str, Floats] = {}
-    published: dict[str, Bools] = {}
-    first: dict[str, str | None] = {}
-    rest = rules.alpha
+    single = names[0] if AGGREGATE in rows and len(names) == 1 else None
+    tested = {scale: values for scale, values in p.items() if scale != single}
+    found = publish_scales(ahead, tested, rules.alpha, share)
+    adjusted, published = dict(found.p_adjusted), dict(found.published)
+    first = {scale: _wins_all(agents, rows[scale], published[scale]) for scale in tested}
     if AGGREGATE in rows:
-        found = publish_orders(ahead[AGGREGATE], p[AGGREGATE], alpha)
-        adjusted[AGGREGATE], published[AGGREGATE] = found.p_adjusted, found.published
-        first[AGGREGATE] = agents[int(found.first)] if found.first >= 0 else None
-        rest = rules.alpha if found.published.all() else rules.alpha - alpha
-    if len(names) == 1 and AGGREGATE in rows:
-        (only,) = names
-        adjusted[only], published[only] = adjusted[AGGREGATE], published[AGGREGATE] & (ahead[only] == ahead[AGGREGATE])
-        first[only] = first[AGGREGATE] if published[only].any() else None
-    elif names:
-        for scale, values in shaffer_pooled({scale: p[scale] for scale in names}, len(agents)).items():
-            adjusted[scale] = values
-            published[scale] = (values <= rest + LEVEL_SLACK) & (rest > 0) & (ahead[scale] != 0)
-            first[scale] = _wins_all(agents, rows[scale], published[scale])
-    return _Run(adjusted, published, first, alpha, rest)
+        first[AGGREGATE] = None if found.first is None else agents[found.first]
+    if single is not None:
+        adjusted[single] = adjusted[AGGREGATE]
+        published[single] = published[AGGREGATE] & (ahead[single] == ahead[AGGREGATE])
+        first[single] = first[AGGREGATE] if published[single].any() else None
+    return _Run(adjusted, published, first, found.alpha, found.rest)
 
 
 def _wins_all(agents: Sequence[str], rows: Sequence[Row], published: Bools) -> str | None:

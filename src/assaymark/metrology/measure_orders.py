@@ -13,9 +13,9 @@ from scipy import special
 from assaymark.metrology.checks import Floats
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.detectable import minimum_detectable_gap
-from assaymark.metrology.dimensions import Discriminant, DistinctDimension, discriminant
+from assaymark.metrology.dimensions import Discriminant, DistinctDimension, discriminant, specific_contrast
 from assaymark.metrology.equal_length import usable_cells
-from assaymark.metrology.jackknife import Estimate, cluster_mean, neighbour_blocks
+from assaymark.metrology.jackknife import Estimate
 from assaymark.metrology.length import LengthAdjusted, adjusted_pairs, length_p, length_rule
 from assaymark.metrology.moderated import FEWEST_CLUSTERS
 from assaymark.metrology.order_tests import OTHER_MARGINS, OrderPlan, OrderTests
@@ -187,12 +187,9 @@ def _equivalence(
 
 def _beside(tests: OrderTests, k: int, s: int, turn: float) -> dict[str, JSON]:
     """The same pair on the other dimensions: their mean difference, and whether this one's is larger."""
-    means = tests.gaps.means[:, k, 1:]
-    there = ~np.isnan(means[:, 0])
+    means = turn * tests.gaps.means[:, k, 1:]
     others = np.delete(tests.panel.gap[k, 1:], s - 1)
-    blocks = neighbour_blocks(int(there.sum())) if tests.found.consecutive else None
-    delta = means[there, s - 1] - np.delete(means[there], s - 1, axis=1).mean(axis=1)
-    specific = cluster_mean(turn * delta, blocks)
+    specific = specific_contrast(means, np.arange(len(means)), s - 1, consecutive=tests.found.consecutive)
     return {"others": turn * float(others.mean()) + 0.0, "p_specific": float(specific.p_up)}
 
 
@@ -243,20 +240,10 @@ def _recusal(
     found, level = tests.found, tests.plan.level
     aside = found.own[:, pair[0]] | found.own[:, pair[1]]
     families = sorted({found.families[j] for j in np.flatnonzero(aside)})
-    detail: dict[str, JSON] = {
-        "p": float(one.p),
-        "se": one.se,
-        "df": one.df,
-        "clusters": int(one.clusters),
-        "families": list(families),
-        "free": [found.judges[j] for j in np.flatnonzero(~aside)],
-    }
-    known = one.difference is not None and one.clusters > 0
-    if s == 0 and known:
-        detail |= _equivalence(one.difference, one.se, one.df, one.clusters, tests)
-    value = turn * one.difference + 0.0 if known and one.difference is not None else None
+    value, detail = _without_interest(tests, one, s, turn)
+    detail |= {"families": list(families), "free": [found.judges[j] for j in np.flatnonzero(~aside)]}
     half = None if one.se is None or one.df is None else float(special.stdtrit(one.df, 0.5 + level / 2)) * one.se
-    wide = known and half is not None and half > 0
+    wide = value is not None and half is not None and half > 0
     return make(
         "recusal.contrast",
         labels,
@@ -264,7 +251,7 @@ def _recusal(
         n=int(one.clusters),
         n_of="clusters",
         method="judges stand aside for agents of their own family: judge + agent fit on the other cells of a cluster",
-        state="ok" if known else "undefined: every judge shares its family with one of the two",
+        state="undefined: every judge shares its family with one of the two" if value is None else "ok",
         low=value - half if wide and value is not None and half is not None else None,
         high=value + half if wide and value is not None and half is not None else None,
         level=level if wide else None,
@@ -326,12 +313,8 @@ def _length(
     if adjusted.raw.estimate is not None and adjusted.raw.estimate >= 0:
         word = length_rule(adjusted.raw, contrast, adjusted.slopes, adjusted.gap, alpha=plan.inference.alpha)
     slope = adjusted.slopes[0]
-    known = one.difference is not None and one.clusters > 0
-    detail: dict[str, JSON] = {
-        "p": float(one.p),
-        "se": one.se,
-        "df": one.df,
-        "clusters": int(one.clusters),
+    value, detail = _without_interest(tests, one, s, turn)
+    detail |= {
         "word": word,
         "covariates": list(plan.claims.covariates),
         "gap": float(adjusted.gap[0]),
@@ -343,20 +326,28 @@ def _length(
     if len(adjusted.slopes) > 1:
         detail["slopes"] = [found.estimate for found in adjusted.slopes]
         detail["gaps"] = [float(gap) for gap in adjusted.gap]
-    if s == 0 and known:
-        detail |= _equivalence(one.difference, one.se, one.df, one.clusters, tests)
     return make(
         "length.contrast",
         labels,
-        value=turn * one.difference + 0.0 if known and one.difference is not None else None,
+        value=value,
         n=int(one.clusters),
         n_of="clusters",
         method="contrast at equal length: each judge's own slope on "
         f"{' and '.join(_COVARIATES[name] for name in plan.claims.covariates)}, judges standing aside for their family",
-        state="ok" if known else "undefined: the two cannot be compared at equal length",
+        state="undefined: the two cannot be compared at equal length" if value is None else "ok",
         unit=tests.plan.unit,
         detail=detail,
     )
+
+
+def _without_interest(tests: OrderTests, one: RecusalTest, s: int, turn: float) -> tuple[float | None, dict[str, JSON]]:
+    """A contrast without interested judges, in the panel's direction (None: nothing to compare), and its test."""
+    detail: dict[str, JSON] = {"p": float(one.p), "se": one.se, "df": one.df, "clusters": int(one.clusters)}
+    if one.difference is None or not one.clusters:
+        return None, detail
+    if s == 0:
+        detail |= _equivalence(one.difference, one.se, one.df, one.clusters, tests)
+    return turn * one.difference + 0.0, detail
 
 
 def _one_sided(p: float, value: float) -> float:

@@ -229,6 +229,42 @@ def shaffer_pooled(p: Mapping[str, ArrayLike], K: int) -> dict[str, Floats]:
     return dict(zip(p, adjusted.reshape(rows.shape), strict=True))
 
 
+@dataclass(frozen=True, slots=True)
+class PublishedScales:
+    """Decisions on all pairs of several scales; ``alpha`` is the level of the main one, ``rest`` that of the others."""
+
+    first: int | None
+    published: Mapping[str, Bools]
+    p_adjusted: Mapping[str, Floats]
+    alpha: float
+    rest: float
+
+
+def publish_scales(
+    gaps: Mapping[str, Floats], p: Mapping[str, Floats], alpha: float, share: float, *, main: str = "aggregate"
+) -> PublishedScales:
+    """`publish_orders` on the main scale with its share of alpha, then one step-down over all others with the rest.
+
+    The others have all of alpha once every pair of the main scale is published, and where there is no main scale.
+    """
+    level, rest, first = share * alpha, alpha, None
+    published: dict[str, Bools] = {}
+    adjusted: dict[str, Floats] = {}
+    others = {name: values for name, values in p.items() if name != main}
+    if main in p:
+        found = publish_orders(gaps[main], p[main], level)
+        published[main], adjusted[main] = found.published, found.p_adjusted
+        first = None if found.first < 0 else int(found.first)
+        rest = alpha if found.published.all() else alpha - level
+    if others:
+        agents = agents_of("publish_scales", "p", next(iter(others.values())).size)
+        adjusted |= shaffer_pooled(others, agents)
+        published |= {
+            name: (adjusted[name] <= rest + LEVEL_SLACK) & (rest > 0) & (np.abs(gaps[name]) > 0) for name in others
+        }
+    return PublishedScales(first, published, adjusted, level, rest)
+
+
 @cache
 def _bounds(agents: int) -> Floats:
     """How many of the pairs [pairs + 1] can still be equal when 0, 1, ... of them are known not to be."""

@@ -13,7 +13,7 @@ from scipy import special
 from assaymark.metrology.checks import Bools, Floats
 from assaymark.metrology.comparisons import Comparisons, Gaps
 from assaymark.metrology.moderated import FEWEST_CLUSTERS, moderate, pairs_of
-from assaymark.metrology.multiplicity import LEVEL_SLACK, publish_orders, shaffer, shaffer_pooled
+from assaymark.metrology.multiplicity import publish_scales, shaffer, shaffer_pooled
 from assaymark.metrology.planning import dimensions_claimed
 from assaymark.metrology.serial import FEWEST_CONSECUTIVE, serial_tests
 from assaymark.plan import BiasRules, OrderRules
@@ -21,9 +21,9 @@ from assaymark.protocol import Study
 from assaymark.records import JSON
 
 RANGE: Final = 4.0
-OTHER_MARGINS: Final = (0.05, 0.1)
-"""Margins of equivalence that are tried beside the plan's, as shares of the range of scores."""
 """Points between the ends of a scale of 1 to 5, in which margins are shares of the scale."""
+OTHER_MARGINS: Final = (0.05, 0.1)
+"""Margins of equivalence that are tried beside the plan's, as shares of the scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +95,14 @@ class OrderTests:
     @cached_property
     def resolved(self) -> Bools:
         """Which pairs the order procedure publishes on their contrasts alone [P, S]."""
-        found, inference = self.panel, self.plan.inference
-        agents, names = len(self.found.agents), self.found.names[1:]
-        alpha = inference.alpha * (inference.aggregate_share if self.shared else 1.0)
-        main = publish_orders(np.nan_to_num(found.gap[:, 0]), found.p[:, 0], alpha).published
-        rest = inference.alpha if main.all() or not self.shared else inference.alpha - alpha
-        pooled = shaffer_pooled({name: found.p[:, s] for s, name in enumerate(names, start=1)}, agents)
-        return np.stack([main, *((pooled[name] <= rest + LEVEL_SLACK) & (rest > 0) for name in names)], axis=1)
+        names, inference = self.found.names, self.plan.inference
+        gaps, p = (dict(zip(names, columns.T, strict=True)) for columns in (self.panel.gap, self.panel.p))
+        share = inference.aggregate_share if self.shared else 1.0
+        published: dict[str, Bools] = {}
+        for part in [names] if self.shared else [names[:1], names[1:]]:
+            some = {name: p[name] for name in part}
+            published |= publish_scales(gaps, some, inference.alpha, share, main=names[0]).published
+        return np.stack([published[name] for name in names], axis=1)
 
     @cached_property
     def adjusted_without(self) -> dict[str, Floats]:

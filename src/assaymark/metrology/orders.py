@@ -24,7 +24,7 @@ from assaymark.metrology.moderated import (
     pairs_of,
     table_of,
 )
-from assaymark.metrology.multiplicity import LEVEL_SLACK, publish_orders, require_p, shaffer_pooled
+from assaymark.metrology.multiplicity import LEVEL_SLACK, publish_scales, require_p
 from assaymark.metrology.rank_intervals import Pair, rank_intervals
 
 Resolution = Literal[
@@ -236,35 +236,30 @@ def order_analysis(
     p = {name: np.maximum(test.p, _per_pair("p_floor", floors.get(name), k)) for name, test in tests.items()}
     main = tests["aggregate"]
     dimensions = [name for name in tables if name != "aggregate"]
-    level = share * alpha if dimensions else alpha
-    orders = publish_orders(main.gap, p["aggregate"], level)
-    ordered = _oriented(main.gap, orders.published, k)
-    rest = (alpha if orders.published.all() else alpha - level) if dimensions else None
-    pooled = shaffer_pooled({name: p[name] for name in dimensions}, k) if dimensions else {}
+    gaps = {name: test.gap for name, test in tests.items()}
+    orders = publish_scales(gaps, p, alpha, share if dimensions else 1.0)
+    published = orders.published["aggregate"]
+    ordered = _oriented(main.gap, published, k)
     near = equivalence_tests(main.gap, main.se, main.df, main.clusters, delta)
     near = holm_rows(np.maximum(near, _per_pair("p_eq_floor", p_eq_floor, k))[None])[0]
     within = near <= alpha + LEVEL_SLACK
     ranks = rank_intervals(ordered, k)
     return OrderAnalysis(
-        alpha_aggregate=level,
+        alpha_aggregate=orders.alpha,
         margin=delta,
         info={name: _info(test) for name, test in tests.items() if name not in given_tests},
         scales={name: _records(test, k) for name, test in tests.items()},
-        p_adjusted=tuple(orders.p_adjusted.tolist()),
-        first=None if orders.first < 0 else int(orders.first),
+        p_adjusted=tuple(orders.p_adjusted["aggregate"].tolist()),
+        first=orders.first,
         order=ordered,
-        alpha_dimensions=rest,
-        dimension_p_adjusted={name: tuple(values.tolist()) for name, values in pooled.items()},
-        dimension_order={
-            name: _oriented(tests[name].gap, (values <= rest + LEVEL_SLACK) & (rest > 0), k)
-            for name, values in pooled.items()
-            if rest is not None
-        },
+        alpha_dimensions=orders.rest if dimensions else None,
+        dimension_p_adjusted={name: tuple(orders.p_adjusted[name].tolist()) for name in dimensions},
+        dimension_order={name: _oriented(gaps[name], orders.published[name], k) for name in dimensions},
         equivalence_p_adjusted=tuple(near.tolist()),
         equivalent=tuple(pair for pair, small in zip(_pairs(k), within.tolist(), strict=True) if small),
         rank_interval=ranks,
         top_set=tuple(agent for agent, (best, _) in enumerate(ranks) if best == 1),
-        pair_state=tuple(map(_resolution, orders.published.tolist(), within.tolist(), main.tested.tolist())),
+        pair_state=tuple(map(_resolution, published.tolist(), within.tolist(), main.tested.tolist())),
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from assaymark.claims import kind_of
+from assaymark.metrology.multiplicity import LEVEL_SLACK
 from assaymark.records import AGGREGATE, AnchorState, Measurement, Verdict
 from assaymark.report.book import Book
 from assaymark.report.formats import (
@@ -94,7 +95,7 @@ def stopping(verdict: Verdict) -> tuple[str, ...]:
 def is_significant(book: Book, verdict: Verdict) -> bool:
     """Whether the test of a claim's difference rejects, whatever then happens to it."""
     if kind_of(verdict.claim) == "within":
-        return verdict.p_adjusted is not None and verdict.p_adjusted <= book.run.study.inference.alpha + 1e-12
+        return verdict.p_adjusted is not None and verdict.p_adjusted <= book.run.study.inference.alpha + LEVEL_SLACK
     return verdict.stability is not None
 
 

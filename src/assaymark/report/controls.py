@@ -30,9 +30,6 @@ from assaymark.report.formats import (
 from assaymark.report.kinds import CELLS, cell_title
 from assaymark.report.tables import Figure, Table
 
-LOW_CELLS: Final = ("cell_a", "red_team")
-"""Cells that have to score below the honest lower quartile."""
-
 _GOOD: Final = frozenset({"passed", "substance", "invariant", "noticed"})
 _BAD: Final = frozenset({"failed", "verbosity-bias", "terse-favoured", "style-sensitive", "not noticed"})
 _AGAINST: Final[Mapping[str, str]] = {

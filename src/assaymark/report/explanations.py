@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Final
 
+from assaymark.metrology.multiplicity import LEVEL_SLACK
 from assaymark.records import AGGREGATE, Measurement, Verdict
 from assaymark.report.book import Book
 from assaymark.report.claim_checks import is_significant
@@ -132,7 +133,7 @@ def distinct_items(book: Book) -> list[Measurement]:
 def told_apart(book: Book, item: Measurement) -> bool:
     """Whether judges tell a dimension from their overall impression."""
     p = item.detail.get("p_holm")
-    return isinstance(p, (int, float)) and p <= book.run.study.inference.alpha + 1e-12
+    return isinstance(p, (int, float)) and p <= book.run.study.inference.alpha + LEVEL_SLACK
 
 
 def _dimensions(book: Book) -> Table | None:

@@ -23,7 +23,6 @@ from assaymark.typography import prose as prose
 from assaymark.typography import span as span
 from assaymark.typography import why_undefined
 
-WITHHELD: Final = "withheld"
 NOT_SHOWN: Final = "not shown"
 AGREES: Final[Mapping[AgreementStatus, str]] = {
     "publish": "enough",
