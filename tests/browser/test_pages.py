@@ -47,7 +47,7 @@ def problems_of(visitor: Visitor, path: Path, name: str, seen: Seen) -> list[str
     new = seen.is_new(kinds)
     settings = ALL_SETTINGS if main else TWO_SETTINGS
     if new or main:
-        for setting in settings if new else TWO_SETTINGS:
+        for setting in TWO_SETTINGS:
             visitor.picture(name, setting)
         found += visitor.overflow(390)
     if new:

@@ -14,7 +14,7 @@ from assaymark.protocol import parse_study
 from assaymark.records import Agent, Decision, Judgment, Provenance
 
 AGENTS, JUDGES, DIMENSIONS = 4, 3, 6
-STUDIES = 200
+STUDIES = 120
 PLAN = parse_study(
     'name = "null"\nseed = 1\n'
     + "".join(f'[[judges]]\nname = "j{j}"\nmodel = "reference/auditor"\nfamily = "f{j}"\n' for j in range(JUDGES))

@@ -1,4 +1,4 @@
-"""What is planted in the reference pair judges, recovered from their answers inside the intervals, over 100 seeds."""
+"""What is planted in the reference pair judges, recovered from their answers inside the intervals, over many seeds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from assaymark.judging.pairs import (
 from assaymark.metrology.datasheet import datasheet_measurements
 from assaymark.protocol import JudgeSpec
 
-SEEDS = 100
+SEEDS = 60
 ARMS = ("tie-allowed", "strict")
 PAIRS = build_stimuli(finance_tasks(), 7)
 

@@ -110,8 +110,7 @@ def decide(claim: Claim, known: Index, rules: Rules, plan_hash: str, *, amended:
         claim=replace(claim, statement=_statement(fields, known)) if about_agents else claim,
         reasons=tuple(_reasons(fields, touched)),
         conditions=() if level == "no-claim" else tuple(_conditions(fields, level)),
-        fragility={name: _fields(claim, known, other, adversarial, instruments).level
-                   for name, other in variants.items()},
+        fragility={name: _level(claim, known, other, adversarial, instruments) for name, other in variants.items()},
         amended=touched,
     )  # fmt: skip
 
@@ -187,14 +186,29 @@ def _fields(
     claim: Claim, known: Index, rules: Rules, adversarial: Adversarial | None, instruments: Instruments
 ) -> Fields:
     """The fields of a claim under ``rules``; the adversarial one does not depend on what the variants change."""
+    bare = _without_biases(claim, known, rules, adversarial, instruments)
+    if adversarial is None or rules.source or not bare.evidence.tested:
+        return bare
+    return replace(bare, findings=tuple(_findings(claim, bare.evidence, known, rules)))
+
+
+def _level(
+    claim: Claim, known: Index, rules: Rules, adversarial: Adversarial | None, instruments: Instruments
+) -> Level:
+    """The level under ``rules``. Biases only lower it: they are not asked where there is nothing to lower."""
+    level = _without_biases(claim, known, rules, adversarial, instruments).level
+    return level if level == "no-claim" else _fields(claim, known, rules, adversarial, instruments).level
+
+
+def _without_biases(
+    claim: Claim, known: Index, rules: Rules, adversarial: Adversarial | None, instruments: Instruments
+) -> Fields:
     if adversarial is None:
         state = cell_state(claim, known)
         agreement, evidence = cell_agreement(state, known, rules), cell_evidence(state, known)
         return Fields(claim, agreement, evidence, cell_adversarial(state), instruments, (), rules.preregistered)
-    agreement = governing_agreement(claim.dimension, known, rules)
-    evidence = evidence_of(claim, known, rules)
-    findings = () if rules.source or not evidence.tested else tuple(_findings(claim, evidence, known, rules))
-    return Fields(claim, agreement, evidence, adversarial, instruments, findings, rules.preregistered)
+    agreement, evidence = governing_agreement(claim.dimension, known, rules), evidence_of(claim, known, rules)
+    return Fields(claim, agreement, evidence, adversarial, instruments, (), rules.preregistered)
 
 
 def _findings(claim: Claim, evidence: Evidence, known: Index, rules: Rules) -> Iterator[Finding]:
