@@ -22,6 +22,8 @@ EXCESS = "season.excess"
 PROBE = "season.author_probe"
 
 ABOVE_CHANCE = "above chance"
+SILENT = "no usable answer"
+"""State of the total of an agent that never gave one."""
 SPAN = 100.0
 """Points between the ends of a season's scale."""
 
