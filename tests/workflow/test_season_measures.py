@@ -13,8 +13,8 @@ import pytest
 from season_runs import NOW, begun, market, season_text, stored
 
 from assaymark.claims import SeasonGates, decide_season
-from assaymark.claims.messages import catalogue, languages
-from assaymark.claims.season_index import SILENT
+from assaymark.claims.messages import catalogue, english, languages
+from assaymark.claims.season_index import SILENT, season_index
 from assaymark.claims.season_panel import MISSING, SINGLE
 from assaymark.cli import models
 from assaymark.errors import InputError
@@ -27,6 +27,7 @@ from assaymark.workflow.season_material import SeasonMaterial, season_material
 from assaymark.workflow.season_measures import season_findings
 from assaymark.workflow.season_records import SeasonCheck, SeasonGrade, SeasonNav
 from assaymark.workflow.season_running import run_season
+from assaymark.workflow.season_view_notes import season_notes
 from assaymark.workflow.season_view_run import SeasonJudgments
 from assaymark.workflow.tables import Store
 
@@ -248,6 +249,18 @@ def test_without_a_measured_time_the_total_is_the_median(material: SeasonMateria
     total = found["season.total[agent=one]"]
     assert found["season.efficiency[agent=one]"].state == "no timing"
     assert total.value == total.detail["median"]
+
+
+def test_identical_replicates_of_a_rule_give_no_noise_floor_and_the_season_says_so(
+    material: SeasonMaterial, judged: SeasonJudgments, found: Found
+):
+    noise = found["season.noise[of=two]"]
+    assert (noise.value, noise.n, noise.state) == (None, 2, "identical repetitions")
+    (contrast,) = [one for one in found.values() if one.name == "contrast"]
+    assert contrast.detail["noise_floor"] > 0  # that of the judges
+    assert season_index(list(found.values())).unchanging(("one", "two")) == ("one", "two")
+    (said,) = [one for one in season_notes(material, judged.grades, list(found.values())) if "identical" in one.key]
+    assert english().render(said).startswith("All replicates of one and two are identical. They give no noise floor")
 
 
 def test_only_usable_answers_are_timed_and_an_agent_without_one_has_no_total(

@@ -21,7 +21,7 @@ PANEL: Final = "panel"
 AXES: Final = ("reasoning", "evidence", "process")
 POINTS: Final = "points"
 
-_STILL: Final = NoiseFloor(0.0, 1, 2, 1, "ok")
+_STILL: Final = NoiseFloor(None, 1, 2, 1, "identical repetitions")
 """Of a boundary, which does not move."""
 
 

@@ -92,7 +92,7 @@ def season_run(
         rules=season_rules(season),
         source=_source(material),
         partial=material.partial,
-        notes=season_notes(material, judged.grades),
+        notes=season_notes(material, judged.grades, found.measurements),
     )
 
 

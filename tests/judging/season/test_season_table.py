@@ -133,6 +133,15 @@ def test_equal_totals_tie_even_without_any_noise():
     assert [gap.state for gap in table.gaps] == ["tie", "apart"]
 
 
+def test_what_always_comes_out_alike_gives_no_floor():
+    same = noise_floor([[60, 60], [51, 51, 51]])
+    assert (same.value, same.freedom, same.replicates, same.state) == (None, 3, 5, "identical repetitions")
+    assert gap_floor(same, same, same) is None
+    assert gap_floor(same, same, known(2.0)) == gap_floor(known(0.0), known(0.0), known(2.0))
+    assert gap_floor(same, UNKNOWN, known(2.0)) is None
+    assert [gap.state for gap in season_table(graded(90, 10, floor=same), judges=same).gaps] == ["floor unknown"]
+
+
 def test_a_floor_is_what_was_planted():
     rng = np.random.default_rng(1)
     groups = 60 + rng.normal(0, 5, (400, 1)) + rng.normal(0, 3, (400, 4))
