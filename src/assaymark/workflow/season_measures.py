@@ -102,7 +102,7 @@ def season_findings(
         *table_measurements(totals),
         *orders,
         kappa_measurement(scores, plan, level=LEVEL, rng=agreement),
-        *judge_measurements(totals, families, tokens, level=LEVEL),
+        *judge_measurements(totals, families, tokens, level=LEVEL, order=season.cluster_order),
         *judge_noise(scores),
         *probe_measurements(judged.guesses, level=LEVEL),
         *reply_measurements(judged.grades, judged.guesses),
