@@ -262,12 +262,24 @@ def test_no_order_without_repetitions():
     found = decided(measured(CLEAR, floor=None, reach=None))
     assert found.tiers == (("alder", "birch", "cedar"),)
     pair = of(found, "above", "alder", "birch").verdict
-    assert pair.reasons[0].startswith("Decisions and gradings were not both repeated, so the noise floor")
+    assert pair.reasons[0].startswith("Decisions and gradings were not both repeated, or every repetition is identical, so")
     assert {(one.first, one.last, one.shown) for one in found.places} == {(1, 3, False)}
     assert {catalogue("en").render(one.why) for one in found.places} == {"noise unknown"}
     band = of(found, "band", "alder").verdict
     assert band.publication_level == "qualified"
     assert "it is unknown how far noise alone moves a grade" in (band.condition or "")
+
+
+def test_identical_replicates_are_a_condition_of_every_ranking_of_their_agent():
+    noise = Measurement(
+        name="season.noise", labels={"of": "alder"}, value=None, n=2, n_of="replicates", method="",
+        state="identical repetitions",
+    )  # fmt: skip
+    found = decided([*measured(CLEAR), *KEPT, noise], on_failure="qualified")
+    pairs = {one.verdict.claim.subjects: one.verdict for one in found.verdicts if one.kind == "above"}
+    assert pairs["alder", "birch"].publication_level == "qualified"
+    assert "All replicates of alder are identical, so they give no noise floor." in (pairs["alder", "birch"].condition or "")
+    assert pairs["birch", "cedar"].publication_level == "headline"
 
 
 def test_a_plan_that_was_locked_late_makes_no_headline():

@@ -43,6 +43,33 @@ def test_the_gap_is_its_definition(scores):
         assert (found[j].n_own, found[j].n_others) == (len(own), len(others))
 
 
+def test_over_clusters_the_interval_is_that_of_their_gaps():
+    """With as many agents of each side in every cluster: Student's t of the clusters' gaps."""
+    rng = np.random.default_rng(4)
+    scores = rng.normal(60, 5, (12, 3, 3))  # clusters, agents, judges
+    scores[:, 0, 0] += 20
+    families = ["own", "other", "other"]
+    found = self_preference(scores.reshape(36, 3), families * 12, ["own", "b", "c"], clusters=np.arange(12).repeat(3))[0]
+    above = scores[..., 0] - np.median(scores, axis=2)
+    gaps = above[:, 0] - above[:, 1:].mean(axis=1)
+    low, high = sm.DescrStatsW(gaps).tconfint_mean()
+    assert (found.gap, found.low, found.high) == tuple(pytest.approx(value) for value in (gaps.mean(), low, high))
+    assert (found.n_own, found.n_others, found.state) == (12, 24, "ok")
+    assert found.low > 0
+    blocks = self_preference(
+        scores.reshape(36, 3), families * 12, ["own", "b", "c"], clusters=np.arange(12).repeat(3), consecutive=True
+    )[0]
+    assert "blocks of neighbouring clusters" in blocks.method
+    assert blocks.gap == found.gap
+
+
+def test_one_cluster_is_a_single_observation():
+    scores = [[80, 70, 71], [60, 61, 59]]
+    found = self_preference(scores, ["own", "other"], ["own", "b", "c"], clusters=["w1", "w1"])
+    assert [(one.low, one.state) for one in found][0] == (None, "single observation")
+    assert found[1].state == "no agent of its family"
+
+
 @given(tables, st.sampled_from([0.5, 0.9, 0.95]))
 def test_the_interval_is_the_wider_of_two_known_ones(scores, level):
     found = self_preference(scores, AGENTS, FAMILIES, level=level)

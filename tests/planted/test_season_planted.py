@@ -171,8 +171,21 @@ def test_planted_self_preference_is_recovered():
     assert all(one.low is not None and one.low > 0 and one.n == 4 for one in found)
 
 
-def test_one_agent_of_a_family_is_a_single_observation():
-    world = World((55.0,) * 5, favour=17.0)
+def test_planted_self_preference_of_one_agent_is_seen_over_fourteen_weeks():
+    """20 points, one agent of the family: whole records are one observation, and its weeks are fourteen."""
+    world = World((55.0,) * 4, favour=20.0, periods=14)
+    found = over_seeds(lambda seed: of_judges(drawn(world, seed), world, "season.self_preference"), range(30))
+    assert all(one["j0"].low is not None and one["j0"].low > 0 for one in found)
+    assert {(one["j0"].n, one["j0"].n_of, one["j0"].detail["agents"]) for one in found} == {(14, "periods", 1)}
+    assert all(one["j0"].detail["whole"] is not None for one in found)
+    level = World((55.0,) * 4, periods=14)
+    none = over_seeds(lambda seed: of_judges(drawn(level, seed), level, "season.self_preference"), range(60))
+    missed = sum(not one["j0"].low <= 0 <= one["j0"].high for one in none)
+    assert missed / len(none) <= band_above(0.05, len(none))
+
+
+def test_one_agent_of_a_family_in_one_period_is_a_single_observation():
+    world = World((55.0,) * 5, favour=17.0, periods=1)
     one = of_judges(drawn(world, 2), world, "season.self_preference")["j0"]
     assert (one.n, one.low, one.detail["state"]) == (1, None, "single observation")
     assert one.value is not None

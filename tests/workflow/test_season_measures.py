@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, median
@@ -13,17 +13,21 @@ import pytest
 from season_runs import NOW, begun, market, season_text, stored
 
 from assaymark.claims import SeasonGates, decide_season
-from assaymark.claims.messages import catalogue, languages
+from assaymark.claims.messages import catalogue, english, languages
+from assaymark.claims.season_index import SILENT, season_index
 from assaymark.claims.season_panel import MISSING, SINGLE
 from assaymark.cli import models
+from assaymark.errors import InputError
 from assaymark.protocol import DatasheetLimits
 from assaymark.records import Measurement, Rationale, measurement_id
 from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.season_file import parse_season
 from assaymark.workflow.season_judging import judge_season
 from assaymark.workflow.season_material import SeasonMaterial, season_material
 from assaymark.workflow.season_measures import season_findings
 from assaymark.workflow.season_records import SeasonCheck, SeasonGrade, SeasonNav
 from assaymark.workflow.season_running import run_season
+from assaymark.workflow.season_view_notes import season_notes
 from assaymark.workflow.season_view_run import SeasonJudgments
 from assaymark.workflow.tables import Store
 
@@ -245,6 +249,57 @@ def test_without_a_measured_time_the_total_is_the_median(material: SeasonMateria
     total = found["season.total[agent=one]"]
     assert found["season.efficiency[agent=one]"].state == "no timing"
     assert total.value == total.detail["median"]
+
+
+def test_identical_replicates_of_a_rule_give_no_noise_floor_and_the_season_says_so(
+    material: SeasonMaterial, judged: SeasonJudgments, found: Found
+):
+    noise = found["season.noise[of=two]"]
+    assert (noise.value, noise.n, noise.state) == (None, 2, "identical repetitions")
+    (contrast,) = [one for one in found.values() if one.name == "contrast"]
+    assert contrast.detail["noise_floor"] > 0  # that of the judges
+    assert season_index(list(found.values())).unchanging(("one", "two")) == ("one", "two")
+    (said,) = [one for one in season_notes(material, judged.grades, list(found.values())) if "identical" in one.key]
+    assert english().render(said).startswith("All replicates of one and two are identical. They give no noise floor")
+
+
+def test_only_usable_answers_are_timed_and_an_agent_without_one_has_no_total(
+    material: SeasonMaterial, judged: SeasonJudgments
+):
+    first = material.steps["two"][0].decision.record_id
+
+    def unanswered(keep: Collection[str]) -> SeasonMaterial:
+        mine = tuple(
+            one if one.decision.record_id in keep else replace(one, decision=replace(one.decision, flags=("no-answer",)))
+            for one in material.steps["two"]
+        )
+        seconds = {name: 0.001 for name in material.seconds} | {first: 120.0}
+        return replace(material, steps={**material.steps, "two": mine}, seconds=seconds)
+
+    found = measured(unanswered({first}), judged)
+    quick, total = found["season.efficiency[agent=two]"], found["season.total[agent=two]"]
+    assert (quick.n, quick.detail["seconds"]) == (1, 120.0)
+    assert quick.value == pytest.approx(total.detail["median"] / 2)
+    found = measured(unanswered(()), judged)
+    for name in ("total", "efficiency"):
+        assert (found[f"season.{name}[agent=two]"].value, found[f"season.{name}[agent=two]"].state) == (None, SILENT)
+    assert found["season.composite[agent=two,judge=reader]"].value is not None
+    assert not [one for one in found.values() if one.name == "contrast"]
+    place = decide_season(list(found.values()), SeasonGates(), "plan").place("two")
+    assert (place.first, place.why.key) == (None, "claim.why.silent")
+
+
+def test_the_file_names_the_scale_of_efficiency(material: SeasonMaterial, judged: SeasonJudgments):
+    season = parse_season(season_text(head='universe = 6\nefficiency = {scale = "relative", reference_s = 5}'))
+    assert season.scoring_plan.efficiency.scale == "relative"
+    assert season.scoring_plan.digest != material.season.scoring_plan.digest
+    seconds = {name: 2.0 if "-one" in name else 4.0 for name in material.seconds}
+    found = measured(replace(material, season=material.season.model_copy(update={"efficiency": season.efficiency}),
+                             seconds=seconds), judged)  # fmt: skip
+    assert found["season.efficiency[agent=one]"].value == 100.0
+    assert "the best of the season" in found["season.efficiency[agent=two]"].method
+    with pytest.raises(InputError, match="efficiency.scale"):
+        parse_season(season_text(head='universe = 6\nefficiency = {scale = "best"}'))
 
 
 def test_agents_that_write_nothing_or_always_as_much_show_no_verbosity(

@@ -9,7 +9,7 @@ from assaymark.claims.messages import said
 from assaymark.claims.orders import ranks_of, tiers_of
 from assaymark.claims.season_claims import SeasonCase, order_verdicts
 from assaymark.claims.season_facts import band_verdicts, return_verdicts
-from assaymark.claims.season_index import EXCESS, OUTCOME, SeasonGates, season_index
+from assaymark.claims.season_index import EXCESS, OUTCOME, SILENT, SeasonGates, season_index
 from assaymark.claims.season_types import Place, SeasonVerdict, SeasonVerdicts
 from assaymark.claims.season_words import weakest
 from assaymark.records import AGGREGATE, Level, Measurement
@@ -74,8 +74,10 @@ def _placed(season: SeasonCase, verdicts: Sequence[SeasonVerdict]) -> SeasonVerd
             (first, last), shown = ranks[agent], len(tier) == 1 and level != "no-claim"
             why = said(f"claim.why.{_why(season, tier)}")
             places.append(Place(agent, first, last, shown=shown, level=level, why=why))
-    ungraded = said("claim.why.ungraded")
-    places += [Place(agent, None, None, shown=False, level="no-claim", why=ungraded) for agent in season.known.ungraded]
+    for agent in season.known.ungraded:
+        silent = season.known.totals[agent].state == SILENT
+        why = said(f"claim.why.{'silent' if silent else 'ungraded'}")
+        places.append(Place(agent, None, None, shown=False, level="no-claim", why=why))
     return SeasonVerdicts(tuple(verdicts), tiers, tuple(places))
 
 

@@ -149,7 +149,7 @@ def _compared(claim: Claim, evidence: Evidence) -> tuple[str, ...]:
 
 
 def reserves(known: SeasonIndex, agents: Iterable[str]) -> Iterator[Finding]:
-    """Agents whose totals are made of other parts than those they are compared with."""
+    """Agents whose totals are made of other parts than those they are compared with, or whose noise was not seen."""
     names = tuple(sorted(agents))
     for key, lacking in (
         ("outcome", known.lacking(OUTCOME, names)),
@@ -159,6 +159,8 @@ def reserves(known: SeasonIndex, agents: Iterable[str]) -> Iterator[Finding]:
             yield reserve("different-totals", said(f"claim.condition.{key}", agents=lacking))
     if part := known.lacking(COMPOSITE, names):
         yield reserve("missing-replies", said("claim.condition.part", agents=part))
+    if same := known.unchanging(names):
+        yield reserve("noise", said("claim.condition.identical", agents=same))
 
 
 def hindsight(gates: SeasonGates) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from assaymark.claims.evidence import Index, index
 from assaymark.claims.instruments import OnFailure
 from assaymark.claims.messages import Said
 from assaymark.claims.rules import Rules, Test
+from assaymark.judging.season.noise import IDENTICAL
 from assaymark.records import AGGREGATE, Measurement
 
 TOTAL = "season.total"
@@ -20,8 +21,11 @@ EFFICIENCY = "season.efficiency"
 KAPPA = "season.kappa"
 EXCESS = "season.excess"
 PROBE = "season.author_probe"
+NOISE = "season.noise"
 
 ABOVE_CHANCE = "above chance"
+SILENT = "no usable answer"
+"""State of the total of an agent that never gave one."""
 SPAN = 100.0
 """Points between the ends of a season's scale."""
 
@@ -97,6 +101,11 @@ class SeasonIndex:
     def named(self, name: str) -> list[Measurement]:
         """All measurements of a name."""
         return [one for one in self.measurements if one.name == name]
+
+    def unchanging(self, agents: Iterable[str]) -> tuple[str, ...]:
+        """Of some agents those whose replicates are all identical."""
+        same = {one.labels["of"] for one in self.named(NOISE) if one.state == IDENTICAL and one.n_of == "replicates"}
+        return tuple(sorted(same.intersection(agents)))
 
     def lacking(self, name: str, agents: Iterable[str]) -> tuple[str, ...]:
         """Of some agents those for whom a quantity was looked for and has no value."""

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import Field, field_validator, model_validator
 
 from assaymark.judging.season.horizon_split import BUDGET, LEAST_BUDGET
-from assaymark.judging.season.plans import DEFAULT_SCORING, scoring_names
+from assaymark.judging.season.plans import DEFAULT_SCORING, EfficiencyScale, ScoringPlan, load_scoring, scoring_names
 from assaymark.plan import BiasRules, ClusterOrder, Frozen, Human, Missing, OrderRules, read_plan, read_toml
 from assaymark.portfolio.broker import Rules
 from assaymark.protocol import AgentSpec, DatasheetLimits, EngineChoice, JudgeSpec, Name
@@ -141,6 +141,7 @@ class Season(Frozen):
     news_days: int = Field(default=5, ge=0, le=60, description="0 shows none")
     panel: tuple[JudgeSpec, ...] = ()
     scoring: str = DEFAULT_SCORING
+    efficiency: EfficiencyScale = Field(default=EfficiencyScale(), description="what 100 points of efficiency are")
     judging: SeasonJudging = SeasonJudging()
     inference: OrderRules = OrderRules()
     claims: BiasRules = BiasRules()
@@ -222,6 +223,13 @@ class Season(Frozen):
                 f"{', '.join(sorted(self.strategies))})"
             )
         return self
+
+    @property
+    def scoring_plan(self) -> ScoringPlan:
+        """The plan by which grades become scores, with the scale of efficiency that the file names."""
+        plan = load_scoring(self.scoring)
+        rule = plan.efficiency.model_copy(update=self.efficiency.model_dump())
+        return plan.model_copy(update={"efficiency": rule})
 
     @property
     def recorded(self) -> bool:

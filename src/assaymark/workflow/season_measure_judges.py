@@ -10,10 +10,11 @@ from statistics import fmean, median
 import numpy as np
 
 from assaymark.errors import NotMeasurableError
-from assaymark.metrology import cluster_t, self_preference, wilson
+from assaymark.metrology import SelfPreference, cluster_t, self_preference, wilson
 from assaymark.metrology.season_verbosity import season_verbosity
 from assaymark.metrology.stability import spearman_columns
-from assaymark.records import Measurement
+from assaymark.plan import ClusterOrder
+from assaymark.records import JSON, Measurement
 from assaymark.workflow.season_measure_orders import Tokens
 from assaymark.workflow.season_measure_scores import SeasonScores
 from assaymark.workflow.season_measure_table import POINTS, SeasonTotals
@@ -21,60 +22,99 @@ from assaymark.workflow.season_records import SeasonGrade, SeasonGuess
 
 
 def judge_measurements(
-    totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, *, level: float
+    totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, *, level: float, order: ClusterOrder = "consecutive"
 ) -> Iterator[Measurement]:
     """``season.self_preference``, ``.alone`` and ``.verbosity`` of every judge.
 
     Parameters
     ----------
     families : mapping of agent to family
+    order : "consecutive" or "exchangeable"
+        Whether periods follow each other in time.
     """
-    yield from _preferences(totals.scores, families, level)
+    yield from _preferences(totals.scores, families, level, consecutive=order == "consecutive")
     for judge in totals.scores.judges:
         yield _alone(totals, judge)
         yield _verbosity(totals.scores, judge, tokens, level)
 
 
-def _preferences(scores: SeasonScores, families: Mapping[str, str], level: float) -> Iterator[Measurement]:
-    """Over agents that every judge has graded; a judge without any grade is left out of the panel."""
-    judges = [judge for judge in scores.judges if any(judge in scores.composites[agent] for agent in scores.agents)]
-    agents = [agent for agent in scores.agents if judges and set(judges) <= set(scores.composites[agent])]
-    found = []
-    if len(judges) > 1 and agents:
-        table = [[scores.composites[agent][judge] for judge in judges] for agent in agents]
-        of = [families[agent] for agent in agents]
-        found = self_preference(table, of, [scores.families[judge] for judge in judges], judges=judges, level=level)
-    known = {one.judge: one for one in found}
+def _preferences(
+    scores: SeasonScores, families: Mapping[str, str], level: float, *, consecutive: bool
+) -> Iterator[Measurement]:
+    """Over the periods of agents that every judge has graded; over whole records where there are too few periods."""
+    periods = [(name, agent, row) for name, agents in scores.periods.items() for agent, row in agents.items()]
+    over, count = _preferred(periods, scores, families, level, consecutive=consecutive)
+    whole, _ = _preferred([("", agent, row) for agent, row in scores.composites.items()], scores, families, level)
     for judge in scores.judges:
-        one = known.get(judge)
-        if one is None:
+        one, once = over.get(judge), whole.get(judge)
+        if one is not None and (once is None or one.state in ("ok", "no spread")):
+            yield _preference(scores, one, families, periods=count, whole=once)
+        elif once is not None:
+            yield _preference(scores, once, families)
+        else:
             state = "one judge" if len(scores.judges) < 2 else "no agent graded by all judges"
             yield Measurement(
                 name="season.self_preference", labels={"judge": judge}, value=None, n=0, n_of="agents of its family",
                 method="", state=state,
             )  # fmt: skip
-            continue
-        detail = {
-            "own": one.own,
-            "others": one.others,
-            "n_own": one.n_own,
-            "n_others": one.n_others,
-            "state": one.state,
-        }
-        yield Measurement(
-            name="season.self_preference",
-            labels={"judge": judge},
-            value=one.gap,
-            n=one.n_own,
-            n_of="agents of its family",
-            method=one.method,
-            state="ok" if one.gap is not None else one.state,
-            low=one.low,
-            high=one.high,
-            level=None if one.low is None else one.level,
-            unit=POINTS,
-            detail=detail,
-        )
+
+
+def _preferred(
+    rows: Sequence[tuple[str, str, Mapping[str, float]]],
+    scores: SeasonScores,
+    families: Mapping[str, str],
+    level: float,
+    *,
+    consecutive: bool = False,
+) -> tuple[dict[str, SelfPreference], int]:
+    """What each judge with a grade gives its own family, over how many periods; rows are (period, agent, composites).
+
+    Without periods the agents are the units.
+    """
+    judges = [judge for judge in scores.judges if any(judge in row for _, _, row in rows)]
+    complete = [one for one in rows if set(judges) <= set(one[2])]
+    if len(judges) < 2 or not complete:
+        return {}, 0
+    periods = [period for period, _, _ in complete]
+    found = self_preference(
+        [[row[judge] for judge in judges] for _, _, row in complete],
+        [families[agent] for _, agent, _ in complete],
+        [scores.families[judge] for judge in judges],
+        judges=judges,
+        level=level,
+        clusters=periods if any(periods) else None,
+        consecutive=consecutive,
+    )
+    return {one.judge: one for one in found}, len(set(periods))
+
+
+def _preference(
+    scores: SeasonScores,
+    one: SelfPreference,
+    families: Mapping[str, str],
+    *,
+    periods: int = 0,
+    whole: SelfPreference | None = None,
+) -> Measurement:
+    """What one judge gives its own family, over ``n`` periods or agents of its family."""
+    mine = sum(families[agent] == scores.families[one.judge] for agent in scores.agents)
+    detail: dict[str, JSON] = {"own": one.own, "others": one.others, "n_own": one.n_own, "n_others": one.n_others, "state": one.state}
+    detail |= {"agents": mine} if periods else {}
+    detail |= {} if whole is None else {"whole": whole.gap}
+    return Measurement(
+        name="season.self_preference",
+        labels={"judge": one.judge},
+        value=one.gap,
+        n=periods or one.n_own,
+        n_of="periods" if periods else "agents of its family",
+        method=one.method,
+        state="ok" if one.gap is not None else one.state,
+        low=one.low,
+        high=one.high,
+        level=None if one.low is None else one.level,
+        unit=POINTS,
+        detail=detail,
+    )
 
 
 def _alone(totals: SeasonTotals, judge: str) -> Measurement:

@@ -21,7 +21,7 @@ PANEL: Final = "panel"
 AXES: Final = ("reasoning", "evidence", "process")
 POINTS: Final = "points"
 
-_STILL: Final = NoiseFloor(0.0, 1, 2, 1, "ok")
+_STILL: Final = NoiseFloor(None, 1, 2, 1, "identical repetitions")
 """Of a boundary, which does not move."""
 
 
@@ -33,6 +33,8 @@ class SeasonTotals:
     ----------
     table : SeasonTable
     agents : mapping of agent to NoiseFloor
+    silent : set of agents
+        Those that never gave a usable answer: they have no total.
     panel : NoiseFloor
         Of the totals as they are published: means over trials move less than a single grading.
     single : NoiseFloor
@@ -48,6 +50,7 @@ class SeasonTotals:
     times: Mapping[str, DecisionTime]
     table: SeasonTable
     agents: Mapping[str, NoiseFloor]
+    silent: Collection[str]
     panel: NoiseFloor
     single: NoiseFloor
     trials: int
@@ -70,28 +73,34 @@ class SeasonTotals:
         return gap_floor(self.agents[agent], self.single, _STILL, level=self.plan.ties.level)
 
     def _contestants(self, gone: Collection[str] = ()) -> list[Contestant]:
-        return _contestants(self.scores, self.times, self.agents, gone)
+        return _contestants(self.scores, self.times, self.agents, self.silent, gone)
 
 
-def season_totals(scores: SeasonScores, times: Mapping[str, DecisionTime], plan: ScoringPlan) -> SeasonTotals:
+def season_totals(
+    scores: SeasonScores, times: Mapping[str, DecisionTime], plan: ScoringPlan, *, silent: Collection[str] = ()
+) -> SeasonTotals:
     """The table of a season, with noise floors from replicate decisions and repeated gradings.
 
     Parameters
     ----------
     times : mapping of agent to DecisionTime
+    silent : collection of agents
+        Those that never gave a usable answer.
     """
     floors = {agent: noise_floor([scores.repeated(agent)]) for agent in scores.agents}
     trials = _least_trials(scores)
     panel = _published(noise_floor([scores.gradings(agent) for agent in scores.agents]), trials)
     each = [[one.composite for one in trials.values()] for row in scores.whole.values() for trials in row.values()]
-    table = season_table(_contestants(scores, times, floors), judges=panel, plan=plan)
-    return SeasonTotals(scores, plan, times, table, floors, panel, _published(noise_floor(each), trials), trials)
+    table = season_table(_contestants(scores, times, floors, silent), judges=panel, plan=plan)
+    single = _published(noise_floor(each), trials)
+    return SeasonTotals(scores, plan, times, table, floors, silent, panel, single, trials)
 
 
 def _contestants(
     scores: SeasonScores,
     times: Mapping[str, DecisionTime],
     floors: Mapping[str, NoiseFloor],
+    silent: Collection[str],
     gone: Collection[str] = (),
 ) -> list[Contestant]:
     return [
@@ -100,6 +109,7 @@ def _contestants(
             {judge: points for judge, points in row.items() if judge not in gone},
             times[agent].seconds,
             floors[agent],
+            agent not in silent,
         )
         for agent, row in scores.composites.items()
     ]
@@ -146,7 +156,7 @@ def _total(totals: SeasonTotals, agent: str) -> Measurement:
         n=len(totals.scores.whole[agent]),
         n_of="judges",
         method=f"scoring plan {totals.plan.version}: median of the judges' composites, and efficiency",
-        state="ok" if row.total is not None else "not graded",
+        state="ok" if row.total is not None else row.state,
         unit=POINTS,
         inputs=totals.table.plan,
     )
@@ -231,18 +241,24 @@ def _median(name: str, labels: Mapping[str, str], points: Mapping[str, float], s
     )
 
 
+_EFFICIENCY: Final = {
+    "absolute": "panel median, reduced in proportion where the median seconds of a decision exceed {reference:g}",
+    "relative": "panel median over the median seconds of a decision, the best of the season being 100",
+}
+
+
 def _efficiency(totals: SeasonTotals, agent: str) -> Measurement:
     row, time = totals.row(agent), totals.times[agent]
     state = "ok"
     if row.efficiency is None:
-        state = "not graded" if row.total is None else "no timing" if time.seconds is None else "not in this plan"
+        state = row.state if row.total is None else "no timing" if time.seconds is None else "not in this plan"
     return Measurement(
         name="season.efficiency",
         labels={"agent": agent},
         value=row.efficiency,
         n=time.measured,
         n_of="decisions",
-        method="panel median over the median seconds of a decision, the best of the season being 100",
+        method=_EFFICIENCY[totals.plan.efficiency.scale].format(reference=totals.plan.efficiency.reference_s),
         state=state,
         unit=POINTS,
         detail={"seconds": time.seconds, "left_out": time.left_out},
@@ -261,9 +277,16 @@ def _without(totals: SeasonTotals) -> Iterator[Measurement]:
             n=len(others),
             n_of="judges",
             method="total without one judge",
-            state="ok" if value is not None else "no other judge" if totals.scores.whole[agent] else "not graded",
+            state=_without_state(totals, agent, value),
             unit=POINTS,
         )
+
+
+def _without_state(totals: SeasonTotals, agent: str, value: float | None) -> str:
+    if value is not None:
+        return "ok"
+    state = totals.row(agent).state
+    return "no other judge" if state in ("graded", "graded by part of the panel") else state
 
 
 def _noise(labels: Mapping[str, str], floor: NoiseFloor, what: str, detail: Mapping[str, Any]) -> Measurement:

@@ -15,9 +15,9 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from assaymark.agents.llm import NOT_USABLE
 from assaymark.claims.season_index import SeasonGates
 from assaymark.judging import token_count
-from assaymark.judging.season.plans import load_scoring
 from assaymark.judging.season.table import SeasonTable
 from assaymark.judging.season.timing import DecisionTime, decision_time
 from assaymark.metrology.datasheet import Datasheet, limit_measurements
@@ -83,10 +83,12 @@ def season_findings(
     (measurements, table)
         Named as in ``docs/scoring.md``.
     """
-    season, plan = material.season, load_scoring(material.season.scoring)
+    season, plan = material.season, material.season.scoring_plan
     agreement, returns, rows = rng.spawn(3)
     scores = season_scores(judged.grades, [one.name for one in season.agents])
-    totals = season_totals(scores, {agent: _time(material, agent) for agent in scores.agents}, plan)
+    times = {agent: _time(material, agent) for agent in scores.agents}
+    silent = {agent for agent in scores.agents if not _answers(material, agent)}
+    totals = season_totals(scores, times, plan, silent=silent)
     families, tokens = {one.name: one.family for one in season.agents}, written(material)
     earned = [*return_measurements(material, level=LEVEL, rng=returns)]
     compared = len([row for row in totals.table.rows if row.total is not None]) > 1
@@ -100,7 +102,7 @@ def season_findings(
         *table_measurements(totals),
         *orders,
         kappa_measurement(scores, plan, level=LEVEL, rng=agreement),
-        *judge_measurements(totals, families, tokens, level=LEVEL),
+        *judge_measurements(totals, families, tokens, level=LEVEL, order=season.cluster_order),
         *judge_noise(scores),
         *probe_measurements(judged.guesses, level=LEVEL),
         *reply_measurements(judged.grades, judged.guesses),
@@ -114,9 +116,15 @@ def season_findings(
     return found, totals.table
 
 
+def _answers(material: SeasonMaterial, agent: str) -> list[str]:
+    """The record ids of an agent's usable answers."""
+    decisions = (step.decision for step in material.steps.get(agent, ()))
+    return [one.record_id for one in decisions if not {*NOT_USABLE} & {*one.flags}]
+
+
 def _time(material: SeasonMaterial, agent: str) -> DecisionTime:
-    """The median measured time of an agent's decisions."""
-    seconds = [material.seconds.get(step.decision.record_id) for step in material.steps.get(agent, ())]
+    """The median measured time of an agent's usable answers."""
+    seconds = map(material.seconds.get, _answers(material, agent))
     return decision_time(
         CallFacts(seconds=one, timing_source="absent" if one is None else "measured") for one in seconds
     )

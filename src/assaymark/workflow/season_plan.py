@@ -16,7 +16,6 @@ from assaymark.errors import InputError, LedgerError, PlanError, Problem, Unknow
 from assaymark.judging.season.author_probe import author_texts
 from assaymark.judging.season.horizon_prompts import horizon_texts
 from assaymark.judging.season.outcome_prompts import outcome_texts
-from assaymark.judging.season.plans import load_scoring
 from assaymark.market import CLASSES, History, Listing, open_history, read_manifest, synthetic_history
 from assaymark.market.calendar import weekdays
 from assaymark.market.clock import Clock
@@ -209,7 +208,7 @@ def fingerprint(season: Season, data: SeasonData) -> str:
 
 def texts_of(season: Season) -> dict[str, str]:
     """The digest of every text that makes a prompt, for agents and for judges, and of the scoring plan."""
-    plan = load_scoring(season.scoring)
+    plan = season.scoring_plan
     texts = {**season_texts(), **horizon_texts(plan), **outcome_texts(), **author_texts()}
     return {**{name: sha256_text(text) for name, text in texts.items()}, "scoring": plan.digest}
 

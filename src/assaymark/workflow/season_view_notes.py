@@ -7,7 +7,10 @@ from datetime import date, timedelta
 
 from assaymark.agents.llm import NOT_USABLE
 from assaymark.claims.messages import Said, said
+from assaymark.claims.season_index import NOISE
+from assaymark.judging.season.noise import IDENTICAL
 from assaymark.market.calendar import weekdays
+from assaymark.records import Measurement
 from assaymark.workflow.season_material import SeasonMaterial
 from assaymark.workflow.season_records import DELISTED, SeasonGrade
 from assaymark.workflow.season_view_records import record_notes
@@ -15,7 +18,9 @@ from assaymark.workflow.season_view_records import record_notes
 _MOST_DAYS = 5
 
 
-def season_notes(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> tuple[Said, ...]:
+def season_notes(
+    material: SeasonMaterial, grades: Sequence[SeasonGrade], measurements: Sequence[Measurement] = ()
+) -> tuple[Said, ...]:
     """The notes of a season, the weightiest first."""
     return (
         *record_notes(material),
@@ -23,6 +28,7 @@ def season_notes(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> tup
         *_incomplete(material),
         *_silent_judges(grades),
         *_silent_agents(material),
+        *_identical(measurements),
         *_market(material),
         *_split(grades),
     )
@@ -84,6 +90,14 @@ def _silent_agents(material: SeasonMaterial) -> Iterator[Said]:
     refused = {name: len(ones) for name, ones in material.rejections.items() if ones}
     if refused:
         yield said("note.rejected", n=sum(refused.values()), agents=tuple(sorted(refused)))
+
+
+def _identical(measurements: Sequence[Measurement]) -> Iterator[Said]:
+    """Agents whose replicates show no noise."""
+    same = [one for one in measurements if one.name == NOISE and one.state == IDENTICAL]
+    agents = sorted(one.labels["of"] for one in same if one.n_of == "replicates")
+    if agents:
+        yield said("note.identical", agents=tuple(agents))
 
 
 def _market(material: SeasonMaterial) -> Iterator[Said]:

@@ -27,6 +27,7 @@ from assaymark.records import CallFacts
 
 PLAN = load_scoring("v0.4")
 SINGLE = load_scoring("v0.3")
+RELATIVE = PLAN.model_copy(update={"efficiency": EfficiencyRule(weight=10, scale="relative")})
 REASONING = [part.name for part in PLAN.reasoning]
 EVIDENCE = [part.name for part in PLAN.evidence]
 
@@ -144,9 +145,16 @@ def test_raising_any_grade_never_lowers_the_total(judges, part, higher, outcome,
 @given(st.lists(st.tuples(points, st.none() | st.floats(0, 1e6)), min_size=1, max_size=6))
 def test_efficiency_is_its_definition(agents):
     quality, seconds = zip(*agents, strict=True)
+    for value, q, s in zip(efficiency(quality, seconds), quality, seconds, strict=True):
+        assert value is None if s is None else value == pytest.approx(q * min(1, 60 / max(s, 1)))
+
+
+@given(st.lists(st.tuples(points, st.none() | st.floats(0, 1e6)), min_size=1, max_size=6))
+def test_efficiency_on_the_relative_scale_is_its_definition(agents):
+    quality, seconds = zip(*agents, strict=True)
     rates = [None if s is None else q / max(s, 1) for q, s in agents]
     best = max((rate for rate in rates if rate is not None), default=0)
-    found = efficiency(quality, seconds)
+    found = efficiency(quality, seconds, plan=RELATIVE)
     if best == 0:
         assert found == [None] * len(agents)
         return
@@ -159,17 +167,31 @@ def test_efficiency_is_its_definition(agents):
 @given(st.lists(st.tuples(points, st.floats(0, 1e6)), min_size=1, max_size=5), points)
 def test_an_agent_without_a_timing_changes_nobodys_efficiency(agents, quality):
     one, seconds = zip(*agents, strict=True)
-    assert efficiency([*one, quality], [*seconds, None]) == [*efficiency(one, seconds), None]
+    for plan in (PLAN, RELATIVE):
+        assert efficiency([*one, quality], [*seconds, None], plan=plan) == [*efficiency(one, seconds, plan=plan), None]
+
+
+@given(st.lists(st.tuples(points, st.floats(0, 1e6)), min_size=1, max_size=5))
+def test_on_the_absolute_scale_a_fast_rule_takes_nothing_from_a_model(agents):
+    quality, seconds = zip(*agents, strict=True)
+    assert efficiency([*quality, 90], [*seconds, 0.03])[:-1] == efficiency(quality, seconds)
+    assert efficiency([80, 90], [20.0, 0.03]) == [80.0, 90.0]
+    assert efficiency([80, 90], [20.0, 0.03], plan=RELATIVE)[0] == pytest.approx(40 / 9)
 
 
 def test_efficiency_takes_arrays_and_counts_nobody_as_faster_than_a_second():
-    assert efficiency(np.array([80.0, 80.0, 80.0]), np.array([0.01, 1.0, np.nan])) == [100.0, 100.0, None]
-    patient = PLAN.model_copy(update={"efficiency": EfficiencyRule(weight=10, least_seconds=4)})
-    assert efficiency([80, 40], [1, 4], plan=patient) == [100.0, 50.0]
+    same = np.array([80.0, 80.0, 80.0])
+    assert efficiency(same, np.array([0.01, 1.0, np.nan])) == [80.0, 80.0, None]
+    assert efficiency(same, np.array([0.01, 1.0, np.nan]), plan=RELATIVE) == [100.0, 100.0, None]
+    patient = EfficiencyRule(weight=10, least_seconds=4, scale="relative")
+    assert efficiency([80, 40], [1, 4], plan=PLAN.model_copy(update={"efficiency": patient})) == [100.0, 50.0]
+    strict = EfficiencyRule(weight=10, least_seconds=4, reference_s=2)
+    assert efficiency([80, 40], [1, 8], plan=PLAN.model_copy(update={"efficiency": strict})) == [40.0, 10.0]
 
 
 def test_a_quality_of_nothing_cannot_be_scaled():
-    assert efficiency([0, 0], [1, 2]) == [None, None]
+    assert efficiency([0, 0], [1, 2], plan=RELATIVE) == [None, None]
+    assert efficiency([0, 0], [1, 2]) == [0.0, 0.0]
     assert efficiency([], []) == []
 
 

@@ -100,6 +100,16 @@ def test_a_gap_is_read_with_its_interval_and_a_large_one_is_called_large(value, 
     assert rows[0].single == (low is None)
 
 
+def test_an_interval_over_periods_says_so_and_that_one_agent_is_one_agent():
+    run = made.made_season(2, 3)
+    detail = {"own": 20.0, "others": 0.0, "n_own": 14, "n_others": 28, "agents": 1}
+    item = measurement("season.self_preference", 20.0, low=15.0, high=25.0, detail=detail)
+    rows = preference_rows(SeasonLookup.of(replace(run, measurements=(replace(item, n=14, n_of="periods"),))), ENGLISH)
+    said = "It favours its family, by 15.0 points or more. Its family has one agent here"
+    assert rows[0].reading.startswith(said)
+    assert rows[0].interval.endswith("(14 periods)")
+
+
 def test_without_any_gap_there_is_no_table():
     run = made.made_season(2, 3)
     item = measurement("season.self_preference", None, state="no agent of its family")

@@ -11,13 +11,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal
+from typing import Final, Literal
 
 from assaymark.errors import InputError, Problem
 from assaymark.judging.season.scores import HIGHEST, points_of
 from assaymark.quantiles import t_quantile
 
-FloorState = Literal["ok", "no replicates"]
+FloorState = Literal["ok", "no replicates", "identical repetitions"]
 GapState = Literal["apart", "tie", "tie through others", "floor unknown"]
 
 _ZERO = 1e-9  # points; totals are sums of floats, and their last digits are no order
@@ -27,8 +27,10 @@ _ZERO = 1e-9  # points; totals are sums of floats, and their last digits are no 
 class NoiseFloor:
     """The standard deviation of totals between repetitions, in points.
 
-    ``value`` is None, and ``state`` "no replicates", where nothing was repeated. ``freedom`` is how many independent
-    differences it rests on: k repetitions of one thing give k - 1.
+    ``value`` is None where nothing was repeated (``state`` "no replicates"), and where every repetition came out the
+    same ("identical repetitions"): what always answers alike shows no noise to take a floor from, and a copy of an
+    earlier answer looks the same. ``freedom`` is how many independent differences it rests on: k repetitions of one
+    thing give k - 1.
 
     Raises
     ------
@@ -47,6 +49,9 @@ class NoiseFloor:
             what = f"needs a value in 0..100 points with a freedom of 1 or more (got {self.value!r}, {self.freedom!r})"
             raise InputError("NoiseFloor", [Problem("value", what)])
 
+
+IDENTICAL: Final = "identical repetitions"
+"""State of the floor of what came out the same each time it was repeated."""
 
 UNKNOWN = NoiseFloor(None, 0, 0, 0, "no replicates")
 """The floor of what was never repeated. It is not 0: nothing can be said to be apart."""
@@ -96,6 +101,8 @@ def noise_floor(groups: Sequence[Sequence[float]]) -> NoiseFloor:
     --------
     >>> noise_floor([[60, 62], [51, 51], [70]])
     NoiseFloor(value=1.0, freedom=2, replicates=4, groups=2, state='ok')
+    >>> noise_floor([[60, 60]]).state
+    'identical repetitions'
     """
     points_of("noise_floor", {f"groups[{g}][{k}]": x for g, group in enumerate(groups) for k, x in enumerate(group)})
     repeated = [[float(value) for value in group] for group in groups if len(group) > 1]
@@ -104,6 +111,8 @@ def noise_floor(groups: Sequence[Sequence[float]]) -> NoiseFloor:
     replicates = sum(map(len, repeated))
     freedom = replicates - len(repeated)
     squares = math.fsum((x - math.fsum(group) / len(group)) ** 2 for group in repeated for x in group)
+    if squares <= _ZERO**2:
+        return NoiseFloor(None, freedom, replicates, len(repeated), IDENTICAL)
     return NoiseFloor(math.sqrt(squares / freedom), freedom, replicates, len(repeated), "ok")
 
 
@@ -112,7 +121,8 @@ def gap_floor(first: NoiseFloor, second: NoiseFloor, judges: NoiseFloor, *, leve
 
     The variances of both agents and, for each total, of the judges add up. Few repetitions make the floor higher: it is
     read on Student's t with Satterthwaite degrees of freedom. Where every replicate decision was graded anew, the noise
-    of the agents holds that of the judges too, and the floor is a little too high: it errs towards a tie.
+    of the agents holds that of the judges too, and the floor is a little too high: it errs towards a tie. Repetitions
+    that are all identical add nothing, and where nothing else is known either there is no floor.
 
     Examples
     --------
@@ -124,9 +134,13 @@ def gap_floor(first: NoiseFloor, second: NoiseFloor, judges: NoiseFloor, *, leve
     """
     parts = []
     for floor, times in ((first, 1), (second, 1), (judges, 2)):
+        if floor.state == IDENTICAL:
+            continue
         if floor.value is None:
             return None
         parts.append((times * floor.value**2, floor.freedom))
+    if not parts:
+        return None
     variance = math.fsum(part for part, _ in parts)
     if variance <= _ZERO**2:
         return 0.0

@@ -17,11 +17,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from assaymark.encoding import canonical_json, sha256_text
 from assaymark.judging.shipped import shipped_names, shipped_text
-from assaymark.plan import read_model
+from assaymark.plan import Frozen, read_model
 
 Component = Literal["reasoning", "evidence", "process", "outcome"]
 PanelRule = Literal["single", "median"]
@@ -43,13 +43,7 @@ _Line = Annotated[str, Field(min_length=1, pattern=r"^[^\x00-\x1f]+$")]
 _Weight = Annotated[float, Field(gt=0, le=_WHOLE)]
 
 
-class _Strict(BaseModel):
-    """Base of the parts of a scoring plan: immutable, unknown keys refused, no NaN."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class SubComponent(_Strict):
+class SubComponent(Frozen):
     """One part of an axis, graded 0 to 100, with its weight in percent of the axis."""
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
@@ -57,7 +51,7 @@ class SubComponent(_Strict):
     weight: _Weight
 
 
-class CompositeWeights(_Strict):
+class CompositeWeights(Frozen):
     """Percent of each component in a judge's composite, and who receives the outcome's where there is none."""
 
     reasoning: _Weight
@@ -93,14 +87,26 @@ class CompositeWeights(_Strict):
         return found
 
 
-class EfficiencyRule(_Strict):
-    """Percent of efficiency in the total, and the seconds that a decision counts as taking at least."""
+class EfficiencyScale(Frozen):
+    """What 100 points of efficiency are.
+
+    ``absolute``: the full quality up to ``reference_s`` seconds a decision, less in proportion above it. It depends on
+    nobody else. ``relative``: quality per second, the best of the season being 100. One fast rule then takes nearly all
+    points from every model, and whoever joins changes the efficiency of all.
+    """
+
+    scale: Literal["absolute", "relative"] = "absolute"
+    reference_s: Annotated[float, Field(gt=0, le=86_400)] = 60.0
+
+
+class EfficiencyRule(EfficiencyScale):
+    """Percent of efficiency in the total, its scale, and the seconds that a decision counts as taking at least."""
 
     weight: Annotated[float, Field(ge=0, lt=_WHOLE)]
     least_seconds: Annotated[float, Field(gt=0)] = 1.0
 
 
-class Bands(_Strict):
+class Bands(Frozen):
     """The lowest whole score of the two upper bands; what is below both is weak."""
 
     strong: Annotated[int, Field(ge=1, le=100)]
@@ -113,13 +119,13 @@ class Bands(_Strict):
         return self
 
 
-class TieRule(_Strict):
+class TieRule(Frozen):
     """How sure two totals must be apart, given the noise of each, to be ranked."""
 
     level: Annotated[float, Field(gt=0, lt=1)] = 0.95
 
 
-class ScoringPlan(_Strict):
+class ScoringPlan(Frozen):
     """How grades become a score.
 
     ``panel`` is "single" for one judge or "median" for the median over judges. ``grader`` stands on every score beside

@@ -299,10 +299,12 @@ def total_score(
 def efficiency(
     quality: Sequence[float], seconds: Sequence[float | None], *, plan: ScoringPlan | None = None
 ) -> list[float | None]:
-    """Quality per second of deciding, scaled so that the best of the season has 100.
+    """Quality for the time that deciding takes: ``q * min(1, reference / max(s, 1))``, the reference being 60 seconds.
 
-    The methodology names the quantity and gives no formula; this one is ours: ``q / max(s, 1)``. It is relative: an
-    agent that joins can lower it for everybody else.
+    The methodology names the quantity and gives no formula; this one is ours. Its scale is absolute: no agent changes
+    another's, and an agent gains nothing by being faster than the reference. With ``scale = "relative"`` in the plan
+    it is ``q / max(s, 1)``, scaled so that the best of the season has 100. That scale has a weakness: a rule that
+    decides in milliseconds leaves every model close to 0, which is a tenth of each total.
 
     Parameters
     ----------
@@ -316,7 +318,7 @@ def efficiency(
     Returns
     -------
     list of A floats in 0..100 or None
-        None without a measured time, and for all where the best quality is 0, which cannot be scaled.
+        None without a measured time; on the relative scale also for all where the best quality is 0.
 
     Raises
     ------
@@ -325,8 +327,8 @@ def efficiency(
 
     Examples
     --------
-    >>> efficiency([80, 40, 70], [8, 2, None])
-    [50.0, 100.0, None]
+    >>> efficiency([80, 40, 70], [90, 2, None])
+    [53.333333333333336, 40.0, None]
     """
     if len(quality) != len(seconds):
         what = f"needs one entry for each of the {len(quality)} agents (got {len(seconds)}); None without a timing"
@@ -339,8 +341,11 @@ def efficiency(
         if s is not None and not (_is_number(s) and s >= 0)
     ]
     points = list(points_of("efficiency", {f"quality[{k}]": q for k, q in enumerate(quality)}, problems).values())
-    least = _plan(plan).efficiency.least_seconds
-    rates = [None if s is None else q / max(float(s), least) for q, s in zip(points, known, strict=True)]
+    rule = _plan(plan).efficiency
+    counted = [None if s is None else max(float(s), rule.least_seconds) for s in known]
+    if rule.scale == "absolute":
+        return [None if s is None else q * min(1.0, rule.reference_s / s) for q, s in zip(points, counted, strict=True)]
+    rates = [None if s is None else q / s for q, s in zip(points, counted, strict=True)]
     best = max((rate for rate in rates if rate is not None), default=0.0)
     return [None if rate is None or not best else HIGHEST * (rate / best) for rate in rates]
 

@@ -12,7 +12,7 @@ from assaymark.judging.season.noise import UNKNOWN, NoiseFloor, RankGap, tie_cla
 from assaymark.judging.season.plans import ScoringPlan, load_scoring
 from assaymark.judging.season.scores import BandStanding, contested_band, efficiency, points_of, total_score
 
-RowState = Literal["graded", "graded by part of the panel", "not graded"]
+RowState = Literal["graded", "graded by part of the panel", "not graded", "no usable answer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +20,15 @@ class Contestant:
     """What is known of one agent before it is ranked.
 
     ``composites`` are points by judge; a judge without a usable grade is left out. ``seconds`` is the median measured
-    time of a decision, None without one. ``floor`` is the agent's own noise.
+    time of a decision, None without one. ``floor`` is the agent's own noise. ``answered`` is whether it gave any usable
+    answer: what judges grade of an agent without one is an empty record, and it has no total.
     """
 
     name: str
     composites: Mapping[str, float]
     seconds: float | None = None
     floor: NoiseFloor = field(default=UNKNOWN)
+    answered: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,8 @@ class SeasonRow:
 
     Attributes
     ----------
-    state : "graded", "graded by part of the panel" or "not graded"
-        What was not graded has no numbers and no place.
+    state : "graded", "graded by part of the panel", "not graded" or "no usable answer"
+        The last two have no numbers and no place: nobody graded it, or it never gave a usable answer.
     agreement : AgreementRow or None
     total : float or None
         Points.
@@ -85,7 +87,7 @@ class SeasonRow:
 
 @dataclass(frozen=True, slots=True)
 class SeasonTable:
-    """Rows by falling total, those not graded at the end; ``gaps[k]`` lies between the totals of rows k and k + 1."""
+    """Rows by falling total, those without one at the end; ``gaps[k]`` lies between the totals of rows k and k + 1."""
 
     rows: tuple[SeasonRow, ...]
     gaps: tuple[RankGap, ...]
@@ -165,7 +167,7 @@ def season_table(
     """
     rules = load_scoring() if plan is None else plan
     _check(contestants)
-    graded = [one for one in contestants if one.composites]
+    graded = [one for one in contestants if one.composites and one.answered]
     agreements = [agreement_row(one.name, one.composites, plan=rules) for one in graded]
     quick: list[float | None] = [None] * len(graded)
     if rules.efficiency.weight:
@@ -177,9 +179,15 @@ def season_table(
     ]
     floors = {one.name: one.floor for one in contestants}
     ranked, gaps = _ranked(rows, floors, judges, rules.ties.level)
-    without = sorted(one.name for one in contestants if not one.composites)
-    rest = [SeasonRow(name, "not graded", None, None, None, None, tuple(sorted(panel))) for name in without]
+    without = sorted((one for one in contestants if one not in graded), key=lambda one: one.name)
+    rest = [_placeless(one, panel) for one in without]
     return SeasonTable((*ranked, *rest), gaps, rules.grader, rules.digest, rules.ties.level)
+
+
+def _placeless(one: Contestant, panel: set[str]) -> SeasonRow:
+    """The row of a contestant without a total."""
+    state: RowState = "not graded" if one.answered else "no usable answer"
+    return SeasonRow(one.name, state, None, None, None, None, tuple(sorted(panel - set(one.composites))))
 
 
 def _check(contestants: Sequence[Contestant]) -> None:

@@ -26,7 +26,9 @@ class DecisionTime:
 
 
 def decision_time(calls: Iterable[CallFacts]) -> DecisionTime:
-    """The median over the measured times of an agent's decisions.
+    """The median over the measured times of an agent's usable decisions.
+
+    Answers that could not be used are not handed in: a connection that is refused at once is no fast decision.
 
     A median, so that a slow call now and then moves it little. Times that were derived (from time stamps of a log, for
     instance) include what nobody knows and are left out even beside measured ones.
@@ -34,7 +36,7 @@ def decision_time(calls: Iterable[CallFacts]) -> DecisionTime:
     Parameters
     ----------
     calls : iterable of CallFacts
-        One for each decision; ``seconds`` are those of one attempt.
+        One for each usable decision; ``seconds`` are those of one attempt.
 
     Examples
     --------

@@ -63,13 +63,15 @@ def preference_level(book: SeasonLookup, words: Words) -> str:
 
 def _preference(book: SeasonLookup, judge: SeasonJudge, item: Measurement, words: Words) -> PreferenceRow:
     own, others = detail_number(item, "own"), detail_number(item, "others")
-    n = int(detail_number(item, "n_own") or 0)
+    n, rests = int(detail_number(item, "n_own") or 0), ""
+    if item.n_of == "periods":
+        n, rests = item.n, words("noise.rests", n=words.count(item.n), of=words.of(item.n, item.n_of))
     gap = item.value
     bounds = None if item.low is None or item.high is None else (item.low, item.high)
     state = str(item.detail.get("state", item.state))
     interval = words.term("state", state if state != "ok" else "no interval")
     if bounds is not None:
-        interval = f"{words.span(*bounds, 0, sign=True)} (n = {n})"
+        interval = f"{words.span(*bounds, 0, sign=True)} ({rests or f'n = {n}'})"
     return PreferenceRow(
         judge=clean(judge.name, 60),
         own=_points(own, words),
@@ -78,7 +80,7 @@ def _preference(book: SeasonLookup, judge: SeasonJudge, item: Measurement, words
         large=gap is not None and bounds is None and abs(gap) >= LARGE,
         interval=interval,
         single=bounds is None,
-        reading=_reading(book, judge, gap, bounds, n, words),
+        reading=_reading(book, judge, item, bounds, n, words),
         link=book.link(item),
     )
 
@@ -88,19 +90,25 @@ def _points(value: float | None, words: Words) -> str:
 
 
 def _reading(
-    book: SeasonLookup, judge: SeasonJudge, gap: float | None, bounds: tuple[float, float] | None, n: int, words: Words
+    book: SeasonLookup, judge: SeasonJudge, item: Measurement, bounds: tuple[float, float] | None, n: int, words: Words
 ) -> str:
+    gap = item.value
     if gap is None:
         return words("preference.none")
     if bounds is None:
         size = words("preference.large", points=LARGE) if abs(gap) >= LARGE else ""
         return " ".join(filter(None, (size, words("preference.open", n=n), *_moved(book, judge, words))))
     low, high = bounds
+    over = item.n_of == "periods"
     if low > 0:
-        return words("preference.favours", low=low)
-    if high < 0:
-        return words("preference.harsher", high=-high)
-    return words("preference.unshown", n=n, reach=whole(max(-low, high)))
+        said = words("preference.favours", low=low)
+    elif high < 0:
+        said = words("preference.harsher", high=-high)
+    else:
+        said = words("preference.unshown_periods" if over else "preference.unshown", n=n, reach=whole(max(-low, high)))
+    # An interval over periods is about the agents that there are.
+    alone = over and detail_number(item, "agents") == 1
+    return f"{said} {words('preference.alone')}" if alone else said
 
 
 def _moved(book: SeasonLookup, judge: SeasonJudge, words: Words) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from assaymark.claims.biases import FEW_CONSECUTIVE
+from assaymark.claims.season_index import SILENT
 from assaymark.claims.season_types import Place, SeasonVerdicts
 from assaymark.judging.season.plans import ScoringPlan
 from assaymark.judging.season.table import SeasonRow
@@ -152,8 +153,10 @@ def judges_line(book: SeasonLookup, words: Words) -> str:
 def _row(book: SeasonLookup, place: Place, scale: Scale, words: Words) -> BoardRow:
     agent = book.agents[place.agent]
     row = book.rows.get(place.agent)
-    grades = [one for one in book.grades[place.agent] if one.composite is not None]
-    points = judged_points(book, place.agent)
+    # What judges grade of an agent without a usable answer is an empty record.
+    silent = row is not None and row.state == SILENT
+    grades = [] if silent else [one for one in book.grades[place.agent] if one.composite is not None]
+    points = () if silent else judged_points(book, place.agent)
     return BoardRow(
         agent=clean(agent.name, 60),
         family=clean(agent.family, 60),
@@ -165,7 +168,7 @@ def _row(book: SeasonLookup, place: Place, scale: Scale, words: Words) -> BoardR
         band=band_words(row, words, shown=place.shown),
         strip=band_strip(book.run.scoring.bands, scale, place.level, points),
         drawn=drawn_words(points, words),
-        cells=_cells(book, place, grades, words),
+        cells=_cells(book, place, row, grades, words),
         returned=returned(book, place.agent, words),
         level=place.level,
         tag=words(f"level.{place.level}.tag"),
@@ -199,14 +202,14 @@ def _columns(plan: ScoringPlan) -> tuple[str, ...]:
 
 
 def _cells(
-    book: SeasonLookup, place: Place, grades: Sequence[SeasonGradeView], words: Words
+    book: SeasonLookup, place: Place, row: SeasonRow | None, grades: Sequence[SeasonGradeView], words: Words
 ) -> tuple[tuple[str, Cell], ...]:
     """The judged columns of an agent, with their names."""
     made = {
-        "reasoning": _axis(book, place.agent, "reasoning", words),
-        "evidence": _axis(book, place.agent, "evidence", words),
+        "reasoning": _axis(book, row, grades, "reasoning", words),
+        "evidence": _axis(book, row, grades, "evidence", words),
         "outcome": _outcome(book, place.agent, grades, words),
-        "efficiency": _efficiency(book, place, words),
+        "efficiency": _efficiency(book, place, row, words),
     }
     return tuple((words(f"axis.{name}"), made[name]) for name in _columns(book.run.scoring))
 
@@ -224,7 +227,7 @@ def band_words(row: SeasonRow | None, words: Words, *, shown: bool = False) -> s
     Where a total is shown and efficiency moved it into another band, both are named.
     """
     if row is None or row.agreement is None or row.standing is None:
-        return words("board.ungraded")
+        return _no_total(row, words)
     judged = row.agreement.standing
     name = words.term("claim.band", judged.band)
     if judged.contested:
@@ -254,12 +257,18 @@ def lowest_to_highest(values: Sequence[float]) -> str:
     return str(low) if low == high else f"{low}–{high}"
 
 
-def _axis(book: SeasonLookup, agent: str, axis: str, words: Words) -> Cell:
-    grades = (one for one in book.grades[agent] if one.composite is not None)
+def _no_total(row: SeasonRow | None, words: Words) -> str:
+    """Why an agent has no total: nobody graded it, or there was nothing to grade."""
+    return words("board.silent" if row is not None and row.state == SILENT else "board.ungraded")
+
+
+def _axis(
+    book: SeasonLookup, row: SeasonRow | None, grades: Sequence[SeasonGradeView], axis: str, words: Words
+) -> Cell:
     values = [one.axes[axis] for one in grades if axis in one.axes]
-    if not values:
-        return Cell(words("board.ungraded"), missing=True)
-    return Cell(Linked(lowest_to_highest(values), f"{book.pages[agent]}#graded"))
+    if not values or row is None:
+        return Cell(_no_total(row, words), missing=True)
+    return Cell(Linked(lowest_to_highest(values), f"{book.pages[row.contestant]}#graded"))
 
 
 def _outcome(book: SeasonLookup, agent: str, grades: Sequence[SeasonGradeView], words: Words) -> Cell:
@@ -272,10 +281,9 @@ def _outcome(book: SeasonLookup, agent: str, grades: Sequence[SeasonGradeView], 
     return Cell(words.term("state", min(states)), missing=True)
 
 
-def _efficiency(book: SeasonLookup, place: Place, words: Words) -> Cell:
-    row = book.rows.get(place.agent)
+def _efficiency(book: SeasonLookup, place: Place, row: SeasonRow | None, words: Words) -> Cell:
     if row is None or row.agreement is None:
-        return Cell(words("board.ungraded"), missing=True)
+        return Cell(_no_total(row, words), missing=True)
     if row.efficiency is None:
         return Cell(words.term("state", "no timing"), missing=True)
     # It rests on the median.

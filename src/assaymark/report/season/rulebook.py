@@ -97,8 +97,17 @@ def formulas(plan: ScoringPlan, words: Words) -> tuple[str, ...]:
         formula(plan, words),
     ]
     if plan.efficiency.weight:
-        lines.append(words("formula.quick", least=words.catalogue.number(plan.efficiency.least_seconds, "g")))
+        lines.append(_quick(plan, words))
     return (*lines, words("formula.ties", level=words.percent(plan.ties.level, 0)), words("formula.reliability"))
+
+
+def _quick(plan: ScoringPlan, words: Words) -> str:
+    """What efficiency is, on the plan's scale."""
+    rule, number = plan.efficiency, words.catalogue.number
+    least = number(rule.least_seconds, "g")
+    if rule.scale == "relative":
+        return words("formula.quick_relative", least=least)
+    return words("formula.quick", least=least, reference=number(rule.reference_s, "g"))
 
 
 def _percents(plan: ScoringPlan, words: Words) -> dict[str, str]:
