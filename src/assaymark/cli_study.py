@@ -23,7 +23,7 @@ from assaymark.cli_tools import (
 )
 from assaymark.cli_verb import examples
 from assaymark.cli_voice import KEPT, NOTHING, WHOLE
-from assaymark.errors import AssayError
+from assaymark.errors import AssayError, LedgerError
 from assaymark.importers import IMPORTERS, template
 from assaymark.protocol import parse_study
 from assaymark.records import to_json
@@ -346,7 +346,12 @@ def report(
         lines = [f"{len(joined.runs)} runs, {len(joined.pages)} files", f"page: {joined.page}"]
         say(tools, json, {"page": str(joined.page), "runs": joined.named}, lines)
     else:
-        _report_one(tools, json, folders[0], calls)
+        try:
+            _report_one(tools, json, folders[0], calls)
+        except LedgerError as exc:
+            if os.access(runs[0], os.W_OK):
+                raise
+            raise LedgerError(f"{exc}; to have the pages elsewhere: assaymark report {runs[0]} --out SITE") from None
 
 
 def _report_one(tools: Tools, json: bool, folder: RunFolder, calls: Calls) -> None:
