@@ -300,6 +300,20 @@ def claim(
         raise AssayError(f"{wrong} of {len(found)} certificates do not follow from their own tables")
 
 
+@app.command(epilog=examples("assaymark verify runs/mine", "assaymark verify runs/mine --json | jq .differences"))
+def verify(ctx: typer.Context, run: Run, json: AsJson = False) -> None:
+    """Check that a run is as it was written: lock, plan, ledger, objects, tables, verdicts, certificates.
+
+    Nothing is changed, and a read-only copy will do. Exit status 1 if anything differs; every such file is named.
+    """
+    tools = tools_of(ctx)
+    found = verbs.verify_run(RunFolder(run))
+    value = {"same": found.same, "differences": found.differences, "notes": found.notes}
+    say(tools, json, value, found.lines)
+    if count := len(found.differences):
+        raise AssayError(f"{run}: {count} difference{'s' if count > 1 else ''}, named above")
+
+
 @app.command("plan-calls", epilog=examples("assaymark plan-calls runs/mine --budget 500"))
 def plan_calls(
     ctx: typer.Context,

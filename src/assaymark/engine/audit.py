@@ -41,8 +41,8 @@ _CHANGING: Final[Mapping[sa.Table, tuple[str, ...]]] = {
 class Audit:
     """What going over a ledger found.
 
-    ``differences`` name what is not as it was written; none, and ``rows`` rows are. ``since`` says which rows came after
-    the last clean close, which a run leaves that was killed; None where there was no such close yet.
+    ``differences`` name what is not as it was written; none, and ``rows`` rows are. ``since`` says which rows came
+    after the last clean close, which a run leaves that was killed; None where there was no such close yet.
     """
 
     rows: int
@@ -53,7 +53,7 @@ class Audit:
 class _Sum(NamedTuple):
     """The rows of one table: how many, the number of the last, and the sums of their digests."""
 
-    count: int = 0
+    rows: int = 0
     last: int = 0
     plain: int = 0
     weighted: int = 0
@@ -96,7 +96,7 @@ def look_over(connection: sa.Connection, stored: Callable[[str], bytes]) -> Audi
         before = sealed.get(table.name, _Sum())
         found += _changed(connection, table, before)
         later = _summed(connection, table, before)
-        if later.count > before.count:
+        if later.rows > before.rows:
             since.append(f"{table.name}, rows {before.last + 1:,} to {later.last:,}")
     return Audit(checked, tuple(found), tuple(since))
 
@@ -104,7 +104,8 @@ def look_over(connection: sa.Connection, stored: Callable[[str], bytes]) -> Audi
 def seal_rows(connection: sa.Connection, store: Store) -> None:
     """Seal the rows of a file, in a transaction that writes; those that were sealed before are not read again."""
     before = _sealed(connection) or {}
-    now = {table.name: _summed(connection, table, before.get(table.name, _Sum())) for table in _there(connection, _RECORD)}
+    there = _there(connection, _RECORD)
+    now = {table.name: _summed(connection, table, before.get(table.name, _Sum())) for table in there}
     if now != before:
         notes.put(connection, store, _NOTE, json.dumps(now))
 

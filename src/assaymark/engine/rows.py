@@ -249,7 +249,9 @@ def check_planned(row: Row) -> None:
     """Raise `LedgerError` unless a row of ``calls`` is as it was written."""
     check_call(row["key"], row["spec"])
     if row["model"] != plain(json.loads(bytes_text(row["spec"]))["model"]):
-        raise LedgerError(f"planned call {row['key']} is damaged: it is of another model; restore the ledger from a copy")
+        raise LedgerError(
+            f"planned call {row['key']} is damaged: it is of another model; restore the ledger from a copy"
+        )
 
 
 def check_call(key: str, spec: bytes) -> None:
