@@ -79,7 +79,7 @@ def look_over(connection: sa.Connection, stored: Callable[[str], bytes]) -> Audi
     checked = 0
     for table in _there(connection, checks):
         for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(sa.select(table)).mappings():
-            checked += 1
+            checked += table is not tables.meta
             try:
                 checks[table](row)
             except LedgerError as exc:

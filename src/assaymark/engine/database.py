@@ -126,7 +126,7 @@ class SqliteStore:
         for pragma in ("integrity_check(1)", "foreign_key_check"):
             found = connection.exec_driver_sql(f"PRAGMA {pragma}").first()
             if found is not None and found[0] != "ok":
-                said = " ".join(str(value) for value in found)
+                said = " ".join(word for value in found for word in str(value).split())
                 raise LedgerError(f"{self.name}: is damaged ({pragma}: {said}); restore it from a copy")
 
     def inline(self, item: Packed) -> bool:
