@@ -49,6 +49,7 @@ COMMANDS: Final[Mapping[str, Mapping[str, Place]]] = {
         "report": Place(*_STUDY, "the pages and the summary"),
         "plan-calls": Place(*_STUDY, "which further calls would move a claim"),
         "worker": Place(*_STUDY, "answer calls of a shared ledger beside other machines"),
+        "verify": Place(*_STUDY, "is every file of a run as it was written"),
         "export": Place(*_STUDY, "logs for Inspect's viewer, tables for a notebook"),
     },
     "Instruments, benchmarks, seasons": {
@@ -95,7 +96,6 @@ GUESSES: Final[Mapping[str, str]] = {
     "status": "serve",
     "step": "season step",
     "synth": "data synth",
-    "verify": "claim --verify",
     "view": "serve",
     "watch": "serve",
 }

@@ -23,7 +23,7 @@ from assaymark.cli_tools import (
 )
 from assaymark.cli_verb import examples
 from assaymark.cli_voice import KEPT, NOTHING, WHOLE
-from assaymark.errors import AssayError
+from assaymark.errors import AssayError, LedgerError
 from assaymark.importers import IMPORTERS, template
 from assaymark.protocol import parse_study
 from assaymark.records import to_json
@@ -300,6 +300,20 @@ def claim(
         raise AssayError(f"{wrong} of {len(found)} certificates do not follow from their own tables")
 
 
+@app.command(epilog=examples("assaymark verify runs/mine", "assaymark verify runs/mine --json | jq .differences"))
+def verify(ctx: typer.Context, run: Run, json: AsJson = False) -> None:
+    """Check that a run is as it was written: lock, plan, ledger, objects, tables, verdicts, certificates.
+
+    Nothing is changed, and a read-only copy will do. Exit status 1 if anything differs; every such file is named.
+    """
+    tools = tools_of(ctx)
+    found = verbs.verify_run(RunFolder(run))
+    value = {"same": found.same, "differences": found.differences, "notes": found.notes}
+    say(tools, json, value, found.lines)
+    if count := len(found.differences):
+        raise AssayError(f"{run}: {count} difference{'s' if count > 1 else ''}, named above")
+
+
 @app.command("plan-calls", epilog=examples("assaymark plan-calls runs/mine --budget 500"))
 def plan_calls(
     ctx: typer.Context,
@@ -346,7 +360,12 @@ def report(
         lines = [f"{len(joined.runs)} runs, {len(joined.pages)} files", f"page: {joined.page}"]
         say(tools, json, {"page": str(joined.page), "runs": joined.named}, lines)
     else:
-        _report_one(tools, json, folders[0], calls)
+        try:
+            _report_one(tools, json, folders[0], calls)
+        except LedgerError as exc:
+            if os.access(runs[0], os.W_OK):
+                raise
+            raise LedgerError(f"{exc}; to have the pages elsewhere: assaymark report {runs[0]} --out SITE") from None
 
 
 def _report_one(tools: Tools, json: bool, folder: RunFolder, calls: Calls) -> None:

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assaymark.engine import CallSpec, End, Ledger, Message, Reply, Text
+from assaymark.engine.audit import Audit
 from assaymark.engine.objects import INLINE_BYTES
 from assaymark.engine.tables import seal
 from assaymark.errors import LedgerError
@@ -396,6 +397,57 @@ def test_verify_names_what_has_changed(path):
     tamper(path, "update replies set finished_at = 0")
     with Ledger.open(path) as ledger, pytest.raises(LedgerError, match=f"the reply to call {CALL.key} is damaged"):
         ledger.verify()
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ("update calls set planned_at = 0 where rowid = 3", "row 3 of calls (key"),
+        ("update calls set model = 'other' where rowid = 3", "planned call"),
+        ("update objects set kind = 'reply' where rowid = 2", "row 2 of objects (sha256"),
+        ("update sources set id = 7", "row 1 of sources is gone"),
+        ("delete from sources", "row 1 of sources is gone"),
+        ("update calls set planned_at = rowid", "several rows of calls have changed"),
+        ("update attempts set ended_at = 0 where rowid = 2", "attempt 1 of call"),
+        ("update meta set name = 'oote seal' where name = 'note seal'", "the note 'oote seal'"),
+        ("update meta set value = replace(value, '1', '2') where name = 'note seal'", "the note 'seal'"),
+    ],
+)
+def test_every_field_of_a_row_is_protected_once_a_ledger_was_closed(path, change, named):
+    with Ledger.open(path) as ledger:
+        answer(ledger, calls(5))
+        ledger.add_source("a.jsonl", b"line", "generic")
+    with Ledger.open(path) as ledger:
+        assert ledger.audit() == Audit(rows=24, since=())
+    tamper(path, change)
+    with Ledger.open(path) as ledger:
+        found = ledger.audit()
+    assert any(one.startswith(named) for one in found.differences), found
+
+
+def test_rows_that_came_after_the_last_clean_close_are_named_until_the_next_one(path):
+    with Ledger.open(path) as ledger:
+        answer(ledger, calls(2))
+    with Ledger.open(path) as ledger:
+        ledger.plan(calls(5))
+        found = ledger.audit()
+        assert not found.differences
+        assert found.since == ("objects, rows 5 to 7", "calls, rows 3 to 5")
+    with Ledger.open(path) as ledger:
+        assert ledger.audit().since == ()
+    tamper(path, "delete from meta where name = 'note seal'")
+    with Ledger.open(path) as ledger:
+        assert ledger.audit() == Audit(rows=16, since=None)
+
+
+def test_a_sealed_ledger_is_not_sealed_anew_by_who_only_reads_or_notes(path):
+    with Ledger.open(path) as ledger:
+        answer(ledger, calls(2))
+    tamper(path, "update calls set planned_at = 0 where rowid = 1")
+    with Ledger.open(path) as ledger:
+        ledger.notes.leave("who", "me")
+    with Ledger.open(path) as ledger:
+        assert len(ledger.audit().differences) == 1
 
 
 def test_verify_finds_a_row_whose_partner_is_gone(path):

@@ -1,10 +1,12 @@
-"""Bytes that are cut or turned: whoever reads them is told, or reads exactly what was written."""
+"""Bytes that are cut or turned: whoever reads them is told, or reads exactly what was written; `verify` names them."""
 
 from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Callable
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -12,12 +14,17 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from engine_calls import calls
+from imported_records import store_imported
+from made_records import STUDY
 
+from assaymark.cli import main
 from assaymark.engine import Ledger, Reply
+from assaymark.engine.objects import unpack
 from assaymark.errors import AssayError
 from assaymark.records import Outcome
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.tables import OUTCOMES, TABLES, Store
+from assaymark.workflow.verifying import verify_run
 
 N, LARGE = 60, 2_500_000
 KINDS = {"run": "small run", "demo": "finished demo"}
@@ -121,3 +128,62 @@ def test_a_damaged_table_is_never_silent(sound, long, note):
             told, harmless = harmed(path, partial(store.read, TABLES[path.stem]), many(long), number)
             assert (told, harmless) == (many(long), 0), path.name
         row(note, f"Parquet tables of a {KINDS[name]}", many(long) * (number + 1), many(long) * (number + 1), 0)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory) -> Path:
+    """A finished study with an object in a file of its own, and without its pages, which are no record."""
+    folder = tmp_path_factory.mktemp("verified") / "run"
+    store_imported(folder)
+    with Ledger.open(folder / "ledger.db") as ledger:
+        ledger.put_object(random.Random(1).randbytes(LARGE), "source")
+    assert main(["run", str(STUDY), "--out", str(folder)]) == 0
+    shutil.rmtree(folder / "report")
+    assert verify_run(RunFolder(folder)).differences == ()
+    return folder
+
+
+def records_in(path: Path) -> object:
+    """Every row of a ledger as SQLite reads it, and every object unpacked; or that it cannot be read."""
+    try:
+        with closing(sqlite3.connect(path)) as ledger:
+            names = [name for (name,) in ledger.execute("select name from sqlite_master where type = 'table'")]
+            rows = {name: ledger.execute(f"select rowid, * from {name}").fetchall() for name in sorted(names)}
+        objects = [
+            (number, sha256, kind, data if data is None else unpack(sha256, codec, size, data))
+            for number, sha256, kind, codec, size, data in rows.pop("objects")
+        ]
+    except (sqlite3.Error, UnicodeDecodeError, OverflowError, ValueError, KeyError, AssayError):
+        return "cannot be read"
+    return rows, objects
+
+
+def turned(paths: list[Path], rng: random.Random) -> Iterator[Path]:
+    """A file after the other with one bit turned, each as it was again when the next is asked for."""
+    while True:
+        path = rng.choice(paths)
+        data = path.read_bytes()
+        at = rng.randrange(len(data))
+        path.write_bytes(data[:at] + bytes([data[at] ^ 1 << rng.randrange(8)]) + data[at + 1 :])
+        yield path
+        path.write_bytes(data)
+
+
+@pytest.mark.parametrize(
+    "kept", ["ledger.db", "study.lock", "plan.toml", "tables/*", "verdicts.json", "certificates/*", "objects/*"]
+)
+def test_verify_catches_every_turned_bit_of_a_record(kept, run, long, note, tmp_path):
+    folder = Path(shutil.copytree(run, tmp_path / "run"))
+    paths, right = sorted(folder.glob(kept)), records_in(folder / "ledger.db")
+    caught, without, n = 0, 0, many(long)
+    for path in turned(paths, random.Random(kept)):
+        if kept == "ledger.db" and records_in(path) == right:
+            without += 1
+            continue
+        found = verify_run(RunFolder(folder))
+        assert str(path.relative_to(folder)) in [one.file for one in found.differences], path
+        caught += 1
+        if caught == n:
+            break
+    made = f"{n} turned bits of a record" + (f", and {without} that no record has" if without else "")
+    note(f"verify, {kept.removesuffix('/*')} of a run", made, f"{caught} named, each with its file")

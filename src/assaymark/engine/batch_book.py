@@ -211,17 +211,6 @@ class BatchBook:
             return connection.execute(statement, parameters).mappings().all()
 
 
-def check_batches(connection: sa.Connection) -> int:
-    """Raise `LedgerError` at the first row on batches that has changed; the number of rows if there is none."""
-    checked = 0
-    for table, check in ((_B, _batch_of), (_C, _check_member)):
-        if sa.inspect(connection).has_table(table.name):
-            for row in connection.execute(sa.select(table)).mappings():
-                check(row)
-                checked += 1
-    return checked
-
-
 def _batch_row(batch: Batch) -> dict[str, Any]:
     fields = (
         batch.label,
@@ -257,3 +246,7 @@ def _check_seal(name: str, values: Sequence[Any]) -> None:
     *fields, found = values
     if any(isinstance(value, bytes) for value in fields) or seal(*fields) != found:
         raise LedgerError(f"{name} is damaged: its row does not match its seal; restore the ledger from a copy")
+
+
+CHECKS: Final = {_B: _batch_of, _C: _check_member}
+"""What raises `LedgerError` at a row on batches that has changed."""

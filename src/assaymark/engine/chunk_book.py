@@ -76,18 +76,12 @@ class ChunkBook:
                 database.execute_many(connection, store.insert_new(chunks), [sealed])
 
 
-def check_chunks(connection: sa.Connection) -> int:
-    """Raise `LedgerError` at the first row on chunks that has changed; the number of rows if there is none."""
-    if not sa.inspect(connection).has_table(chunks.name):
-        return 0
-    found = connection.execute(sa.select(chunks)).mappings().all()
-    for row in found:
-        _check(row)
-    return len(found)
-
-
 def _check(row: rows.Row) -> None:
     fields = (row["key"], row["function"], row["object"], row["finished_at"])
     # Damage can turn any value into bytes, which no seal is over.
     if any(isinstance(field, bytes) for field in fields) or seal(*fields) != row["seal"]:
         raise LedgerError(f"chunk {row['key']} has changed since it was written; restore the ledger from a copy")
+
+
+CHECKS: Final = {chunks: _check}
+"""What raises `LedgerError` at a row on chunks that has changed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,6 +13,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from functools import lru_cache
 from operator import itemgetter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 import sqlalchemy as sa
@@ -51,6 +53,7 @@ _MEANINGS = (
     ("disk is full", "cannot grow, the disk is full; what was committed is safe: make room and run again"),
     ("No space left", "cannot grow, the disk is full; what was committed is safe: make room and run again"),
     ("readonly", "cannot be written; check the permissions of the file and of its folder"),
+    ("Read-only file system", "cannot be written; check the permissions of the file and of its folder"),
     ("Permission denied", "cannot be written; check the permissions of the file and of its folder"),
     ("unable to open", "cannot be opened; check that the folder exists and may be written"),
     ("password authentication failed", "refuses the user or the password; put the right ones into the URL"),
@@ -68,6 +71,8 @@ class Store(Protocol):
     engine: sa.Engine
     shared: bool
     """Whether several runs may work on it at once, each on the calls it holds a lease of."""
+    wrote: bool
+    """Whether rows were written to a file that are not sealed yet. A database is never sealed: others are at work."""
 
     def prepare(self, *, create: bool) -> None:
         """Check that it holds a ledger of this version, or make one where there is nothing yet."""
@@ -100,9 +105,13 @@ class SqliteStore:
     shared = False
 
     def __init__(self, path: Path) -> None:
-        self.path, self.name = path, str(path)
+        self.path, self.name, self.wrote = path, str(path), False
         self.engine = connect(path)
+        sa.event.listen(self.engine, "begin", self._note_writing)
         self._files = ObjectFiles(path.parent / "objects")
+
+    def _note_writing(self, connection: sa.Connection) -> None:
+        self.wrote = self.wrote or _writes(connection)
 
     def prepare(self, *, create: bool) -> None:
         """See `prepare`."""
@@ -117,7 +126,7 @@ class SqliteStore:
         for pragma in ("integrity_check(1)", "foreign_key_check"):
             found = connection.exec_driver_sql(f"PRAGMA {pragma}").first()
             if found is not None and found[0] != "ok":
-                said = " ".join(str(value) for value in found)
+                said = " ".join(word for value in found for word in str(value).split())
                 raise LedgerError(f"{self.name}: is damaged ({pragma}: {said}); restore it from a copy")
 
     def inline(self, item: Packed) -> bool:
@@ -148,11 +157,31 @@ def _insert_new(table: sa.Table) -> sa.Insert:
 
 
 def connect(path: Path) -> sa.Engine:
-    """An engine on the SQLite file ``path`` with the settings that durability rests on."""
-    url = sa.URL.create("sqlite", database=str(path))
+    """An engine on the SQLite file ``path`` with the settings that durability rests on.
+
+    Where its folder cannot be written, as on a read-only medium, the file can be read all the same.
+    """
+    if not path.exists() or os.access(path.parent, os.W_OK):
+        return _engine(sa.URL.create("sqlite", database=str(path)))
+    log, index = (path.with_name(path.name + end) for end in ("-wal", "-shm"))
+    logged = log.exists() and log.stat().st_size > 0
+    if logged and not index.exists():  # SQLite would have to make the index there
+        copied = TemporaryDirectory(prefix="assaymark-")
+        for file in (path, log):
+            shutil.copy(file, copied.name)
+        engine = _engine(sa.URL.create("sqlite", database=f"{copied.name}/{path.name}"), only_read=True)
+        sa.event.listen(engine, "engine_disposed", lambda _: copied.cleanup())
+        return engine
+    how = {"mode": "ro"} if logged else {"immutable": "1"}  # which leaves a log aside
+    return _engine(sa.URL.create("sqlite", database=path.as_uri(), query={**how, "uri": "true"}), only_read=True)
+
+
+def _engine(url: sa.URL, *, only_read: bool = False) -> sa.Engine:
     engine = sa.create_engine(url, connect_args={"timeout": BUSY_S})
     sa.event.listen(engine, "connect", _configure)
     sa.event.listen(engine, "begin", _begin)
+    if only_read:
+        sa.event.listen(engine, "connect", lambda connection, _: connection.execute("PRAGMA query_only=ON"))
     return engine
 
 
@@ -258,8 +287,11 @@ def _configure(connection: Any, _record: object) -> None:
 
 
 def _begin(connection: sa.Connection) -> None:
-    write = connection.get_execution_options().get(_WRITE, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if _writes(connection) else "BEGIN")
+
+
+def _writes(connection: sa.Connection) -> bool:
+    return bool(connection.get_execution_options().get(_WRITE, False))
 
 
 def _has_content(path: Path) -> bool:

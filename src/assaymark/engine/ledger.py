@@ -18,6 +18,7 @@ import sqlalchemy as sa
 
 from assaymark.engine import audit, commits, database, rows, tables
 from assaymark.engine import limits as limits_
+from assaymark.engine.audit import Audit
 from assaymark.engine.batch_book import BatchBook
 from assaymark.engine.calls import CallSpec, Reply, Text
 from assaymark.engine.chunk_book import ChunkBook
@@ -131,8 +132,14 @@ class Ledger:
         return cls(store)
 
     def close(self) -> None:
-        """Let go of it. The last to close a file folds the write-ahead log back into it."""
-        self._engine.dispose()
+        """Let go of it: what was written is sealed, and the last to close a file folds its write-ahead log into it."""
+        try:
+            if self._store.wrote:
+                with database.plainly(self.name), database.writing(self._engine) as connection:
+                    audit.seal_rows(connection, self._store)
+                self._store.wrote = False
+        finally:
+            self._engine.dispose()
 
     def __enter__(self) -> Self:
         return self
@@ -140,7 +147,11 @@ class Ledger:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except LedgerError:
+            if error is None:  # else that says more: such as what there was no room for
+                raise
 
     def exclusive(self) -> AbstractContextManager[None]:
         """Hold the right to run calls; a second holder is refused with a `LedgerError`. Reading needs no right.
@@ -165,9 +176,22 @@ class Ledger:
         LedgerError
             Something has changed since it was written; the first such thing is named.
         """
+        found = self.audit()
+        if found.differences:
+            raise LedgerError(found.differences[0])
+        return found.rows
+
+    def audit(self) -> Audit:
+        """What differs from what was written, and which rows came after the last clean close; see `Audit`.
+
+        Raises
+        ------
+        LedgerError
+            It cannot be read to its end.
+        """
         self.check_structure()
         with database.plainly(self.name), self._engine.connect() as connection:
-            return audit.check_rows(connection, self._store.read)
+            return audit.look_over(connection, self._store.read)
 
     # --- what is to be asked ---
 

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from assaymark.engine import database
 from assaymark.engine.database import Store
+from assaymark.engine.rows import Row
 from assaymark.engine.tables import meta, seal
 from assaymark.errors import LedgerError
 
@@ -30,8 +31,7 @@ class Notes:
             It is damaged.
         """
         with database.plainly(self._store.name), self._store.engine.connect() as connection:
-            value = connection.scalar(sa.select(meta.c.value).where(meta.c.name == _PREFIX + name))
-        return None if value is None else _opened(name, value)
+            return get(connection, name)
 
     def leave(self, name: str, text: str) -> str:
         """Leave a note unless there is one of this name; the one that is there."""
@@ -43,19 +43,32 @@ class Notes:
 
     def replace(self, name: str, text: str) -> None:
         """Leave a note in place of the one that may be there."""
-        if self.leave(name, text) == text:
+        if self.read(name) == text:
             return
-        change = sa.update(meta).where(meta.c.name == _PREFIX + name).values(value=_sealed(name, text))
         with database.plainly(self._store.name), database.writing(self._store.engine) as connection:
-            connection.execute(change)
+            put(connection, self._store, name, text)
 
 
-def check_notes(connection: sa.Connection) -> int:
-    """Raise `LedgerError` at the first note that has changed; how many there are if none has."""
-    found = connection.execute(sa.select(meta.c.name, meta.c.value).where(meta.c.name.startswith(_PREFIX))).all()
-    for name, value in found:
-        _opened(name.removeprefix(_PREFIX), value)
-    return len(found)
+def get(connection: sa.Connection, name: str) -> str | None:
+    """The note of this name, as `Notes.read` gives it."""
+    value = connection.scalar(sa.select(meta.c.value).where(meta.c.name == _PREFIX + name))
+    return None if value is None else _opened(name, value)
+
+
+def put(connection: sa.Connection, store: Store, name: str, text: str) -> None:
+    """Leave a note in place of the one that may be there, in a transaction that is under way."""
+    row = {"name": _PREFIX + name, "value": _sealed(name, text)}
+    if not database.execute_many(connection, store.insert_new(meta), [row]):
+        connection.execute(sa.update(meta).where(meta.c.name == row["name"]).values(value=row["value"]))
+
+
+def check_row(row: Row) -> None:
+    """Raise `LedgerError` unless a row of ``meta`` is a note as it was left, or says what kind of ledger this is."""
+    name = row["name"]
+    if isinstance(name, str) and name.startswith(_PREFIX):
+        _opened(name.removeprefix(_PREFIX), row["value"])
+    elif name not in ("kind", "schema"):  # whose values are looked at whenever the ledger is opened
+        raise LedgerError(f"the note {name!r} of the ledger is damaged; restore the ledger from a copy")
 
 
 def _sealed(name: str, text: str) -> str:

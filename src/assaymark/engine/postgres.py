@@ -54,6 +54,7 @@ class PostgresStore:
     """One database, or one schema of it."""
 
     shared = True
+    wrote = False
 
     def __init__(self, url: str) -> None:
         parsed = _parsed(url)

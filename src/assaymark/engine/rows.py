@@ -245,6 +245,15 @@ def digests_of(spec: bytes) -> set[str]:
     return found if raw["schema"] is None else found | {raw["schema"]}
 
 
+def check_planned(row: Row) -> None:
+    """Raise `LedgerError` unless a row of ``calls`` is as it was written."""
+    check_call(row["key"], row["spec"])
+    if row["model"] != plain(json.loads(bytes_text(row["spec"]))["model"]):
+        raise LedgerError(
+            f"planned call {row['key']} is damaged: it is of another model; restore the ledger from a copy"
+        )
+
+
 def check_call(key: str, spec: bytes) -> None:
     """Raise `LedgerError` unless ``spec`` is what ``key`` names."""
     if not isinstance(spec, bytes) or hashlib.sha256(spec).hexdigest() != key:

@@ -16,7 +16,7 @@ from assaymark.errors import InputError, ModelError, Problem, StoppedError
 from assaymark.protocol import EngineChoice
 from assaymark.records import canonical_json
 from assaymark.workflow.batched import ask_in_batches, batched_calls
-from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.folder import RunFolder, anchor_lock
 from assaymark.workflow.paid import leave_prices
 from assaymark.workflow.progress import Progress, paying
 
@@ -156,6 +156,7 @@ def ask(
         The run was asked to stop.
     """
     with Ledger.open(folder.ledger) as ledger:
+        anchor_lock(folder, ledger)
         ledger.plan(calls)
         summary = run_all(ledger, calls, models, engine or EngineChoice(), what=f"{what} {judge}", progress=progress)
         require_all(summary, judge, folder)

@@ -29,7 +29,7 @@ from assaymark.protocol import HUMAN_FAMILY, HUMAN_MODEL, JudgeSpec, Records, Ru
 from assaymark.records import AGGREGATE, DerivationKind, Measurement, Rows, Verdict, measurement_id
 from assaymark.typography import clean
 from assaymark.workflow.claiming import tally_of, verdict_file
-from assaymark.workflow.folder import RunFolder, missing, write_atomic, write_json
+from assaymark.workflow.folder import RunFolder, missing, write_atomic, write_json, write_sums
 from assaymark.workflow.partitions import Computing, folder_sums, partition_files
 from assaymark.workflow.progress import Progress, counted, silent
 from assaymark.workflow.tables import MEASUREMENTS, Store
@@ -489,3 +489,4 @@ def _write(folder: RunFolder, found: MeasuredTable) -> None:
         study, found.plan_hash, found.verdicts, found.measurements, reference=False, preregistered=found.planned
     )
     write_json(folder.verdicts, file)
+    write_sums(folder)

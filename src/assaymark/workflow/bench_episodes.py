@@ -80,7 +80,7 @@ def run_episodes(
     engine = locked.plan.engine.model_copy(update={"batch": False})  # a stage needs the reply to the one before
     total, done = pipeline_calls(locked), 0
     with Ledger.open(folder.ledger) as ledger:
-        hold_ledger(ledger, locked)
+        hold_ledger(folder, ledger, locked)
         while wave := _wave(pairs):
             told = Within(progress, partial(_tell, progress, done, total))
             replies = _asked(ledger, folder, wave, models, engine, told)

@@ -20,7 +20,7 @@ from assaymark.errors import PlanError
 from assaymark.market import History, open_history, synthetic_history
 from assaymark.records import JSON, content_id, sha256_text, to_json
 from assaymark.workflow.amendments import Amendment, read_amendments
-from assaymark.workflow.folder import RunFolder, new_folder, read_lock, read_text, write_atomic, write_json
+from assaymark.workflow.folder import RunFolder, check_lock, new_folder, read_lock, read_text, write_atomic, write_lock
 
 FORMAT: Final = "assaymark benchmark lock 2"
 
@@ -78,7 +78,7 @@ def lock_bench(folder: RunFolder, text: str, source: str, *, now: datetime) -> L
     data = open_data(plan)
     with new_folder(folder.path):
         write_atomic(folder.plan, text)
-        write_json(folder.lock, bench_lock(fingerprint(plan, data), to_json(now), inputs_of(data)))
+        write_lock(folder, bench_lock(fingerprint(plan, data), to_json(now), inputs_of(data)))
     return open_bench(folder)
 
 
@@ -167,6 +167,7 @@ def _stored(folder: RunFolder) -> dict[str, Any]:
     stored = read_lock(folder)
     if stored.get("format") != FORMAT:
         raise PlanError(f"{folder.path} holds a study, not a benchmark; use another --out")
+    check_lock(folder, stored)
     return stored
 
 

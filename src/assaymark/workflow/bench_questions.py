@@ -116,7 +116,7 @@ def ask_questions(
     write_questions(folder.path / FILE, list({one.question.id: one.question for one in asked}.values()))
     calls = list({one.call.key: one.call for one in asked}.values())
     with Ledger.open(folder.ledger) as ledger:
-        hold_ledger(ledger, locked)
+        hold_ledger(folder, ledger, locked)
         ledger.plan(calls)
         summary = run_all(ledger, calls, models, locked.plan.engine, what=QUESTIONS, progress=progress)
         require_all(summary, "the questions", folder)

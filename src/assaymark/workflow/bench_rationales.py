@@ -39,9 +39,6 @@ from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.toml_text import toml_text
 from assaymark.workflow.verbs import finish
 
-FOLDER: Final = "rationales"
-"""The run folder of the panel, below that of the benchmark."""
-
 _COLUMNS: Final[Mapping[str, str]] = {
     "close": "price",
     **dict.fromkeys(("return_20", "return_60", "volatility", "max_drawdown", "sharpe", "beta"), "ratio"),
@@ -74,7 +71,7 @@ def grade_rationales(
     ModelError
         Calls failed for good; every reply so far is kept.
     """
-    within = RunFolder(folder.path / FOLDER)
+    within = folder.rationales
     decisions, contexts = _records(folder, locked, episodes)
     if not decisions:
         raise InputError("--judge", [Problem("", "no reply holds a rationale that could be graded")])

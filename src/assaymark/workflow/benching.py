@@ -44,12 +44,11 @@ from assaymark.workflow.bench_questions import (
     rank_measurements,
     stored_answers,
 )
-from assaymark.workflow.bench_rationales import FOLDER as PANEL
 from assaymark.workflow.bench_rationales import grade_rationales
 from assaymark.workflow.bench_scores import pipeline_scores
 from assaymark.workflow.bench_traces import episode_trace
 from assaymark.workflow.claiming import Panel, decided_file, tally_of
-from assaymark.workflow.folder import RunFolder, replace_files, write_json
+from assaymark.workflow.folder import RunFolder, replace_files, write_json, write_sums
 from assaymark.workflow.model_problems import unknown_model
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.raw_calls import calls_of
@@ -246,6 +245,7 @@ def _write(
         preregistered=locked.preregistered,
     )
     write_json(folder.verdicts, file)
+    write_sums(folder)
 
 
 def _lines(parts: _Parts, decided: BenchVerdicts, level: float) -> list[str]:
@@ -328,7 +328,7 @@ def _view(
         asked=asked_questions(parts.answers or ()),
         replies=_states(episodes),
         notes=tuple(_notes(plan, episodes)),
-        panel=f"../{PANEL}/report/index.html" if (folder.path / PANEL / "report" / "index.html").is_file() else None,
+        panel="../rationales/report/index.html" if (folder.rationales.report / "index.html").is_file() else None,
         answers=Counter(one.scored.state for answered in parts.answers or () for one in answered.items),
     )
 

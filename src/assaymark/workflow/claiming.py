@@ -16,7 +16,7 @@ from assaymark.protocol import Study
 from assaymark.records import JSON, Level, Measurement, Rows, Verdict
 from assaymark.typography import clean, prose
 from assaymark.workflow.amendments import Amendment
-from assaymark.workflow.folder import RunFolder, json_text, replace_files, write_json
+from assaymark.workflow.folder import RunFolder, json_text, replace_files, write_json, write_sums
 from assaymark.workflow.locking import Locked, open_locked
 from assaymark.workflow.probing import probe_basis
 from assaymark.workflow.tables import JUDGMENTS, MEASUREMENTS, PROBE, VERDICTS, Store
@@ -128,6 +128,7 @@ def claim(folder: RunFolder) -> VerdictFile:
     made = zip(verdicts, certificates(verdicts, known, locked.study), strict=True)
     replace_files(folder.certificates, {certificate_name(verdict): json_text(one) for verdict, one in made})
     write_json(folder.verdicts, file)
+    write_sums(folder)
     return file
 
 

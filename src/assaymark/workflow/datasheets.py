@@ -52,7 +52,15 @@ from assaymark.report.trail.calls import ReadCalls
 from assaymark.report.trail.study import Calls
 from assaymark.workflow.answered import stored_answers
 from assaymark.workflow.asking import ask
-from assaymark.workflow.folder import RunFolder, missing, new_folder, read_text, replace_files, write_atomic
+from assaymark.workflow.folder import (
+    RunFolder,
+    missing,
+    new_folder,
+    read_text,
+    replace_files,
+    write_atomic,
+    write_sums,
+)
 from assaymark.workflow.log_tables import log_agreement, log_table
 from assaymark.workflow.model_problems import unknown_model
 from assaymark.workflow.pointwise import measure_pointwise
@@ -433,6 +441,7 @@ def _written(folder: RunFolder, sheets: Sequence[Datasheet], agreement: Sequence
     for sheet in sheets:
         write_atomic(folder.datasheets / f"{datasheet_name(sheet.judge)}.json", canonical_json(sheet) + "\n")
     Store(folder).write(MEASUREMENTS, agreement, {})
+    write_sums(folder)
     for name, text in _pages(folder, sheets, agreement):
         write_atomic(folder.report / name, text)
     return _made(folder, sheets, agreement)

@@ -101,7 +101,7 @@ def _answers(
     # An agent outside has its own patience; cut off before it, it would be asked again.
     deadline = max([engine.deadline_s, *(patience(spec.args) + _MARGIN_S for spec in outside)])
     with Ledger.open(folder.ledger) as ledger:
-        hold_ledger(ledger, locked)
+        hold_ledger(folder, ledger, locked)
         ledger.plan(calls)
         lane = engine.model_copy(update={"concurrency": min(engine.concurrency, _LANE), "deadline_s": deadline})
         summary = run_all(ledger, calls, models, lane, what="asking the agents", progress=progress)

@@ -14,14 +14,21 @@ from pathlib import Path
 from typing import Any, Final
 
 from assaymark.durable import write_atomic as write_atomic
+from assaymark.engine import Ledger
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
-from assaymark.records import JSON, canonical_json, to_json
+from assaymark.records import JSON, canonical_json, content_id, to_json
 
 _LOG: Final = logging.getLogger(__name__)
 _LISTED: Final = 5
 
 LOCKS_1: Final = ("assaymark lock 1", "assaymark season lock 1", "assaymark benchmark lock 1")
 """The locks of version 1, whose rules published false orders."""
+
+
+PLAN_BYTES: Final = "plan_sha256"
+"""The field of a lock that holds the sha256 of the bytes of ``plan.toml``."""
+
+_ANCHOR: Final = "lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +79,11 @@ class RunFolder:
         return self.path / "certificates"
 
     @property
+    def sums(self) -> Path:
+        """The sha256 of each file that is handed on, in the form of ``sha256sum``."""
+        return self.path / "SHA256SUMS"
+
+    @property
     def amendments(self) -> Path:
         """What was changed in the plan after its lock, one dated and hashed file a change."""
         return self.path / "amendments"
@@ -80,6 +92,11 @@ class RunFolder:
     def datasheets(self) -> Path:
         """One file a judge that was measured as an instrument."""
         return self.path / "datasheets"
+
+    @property
+    def rationales(self) -> RunFolder:
+        """The run folder of the panel that graded what models said in a benchmark."""
+        return RunFolder(self.path / "rationales")
 
     @property
     def report(self) -> Path:
@@ -242,6 +259,105 @@ def _lock(folder: RunFolder) -> dict[str, Any]:
     if not isinstance(stored, dict):
         raise LedgerError(f"{folder.lock} is damaged: it is no table of fields")
     return stored
+
+
+# --- what is handed on ------------------------------------------------------------------------------------------------
+
+
+def write_sums(folder: RunFolder) -> None:
+    """Write down the sha256 of each file that is handed on, once they are all written; ``sha256sum -c`` reads it."""
+    write_atomic(folder.sums, "".join(f"{digest}  {name}\n" for name, digest in handed_on(folder).items()))
+
+
+def handed_on(folder: RunFolder) -> dict[str, str]:
+    """The files of a run that are handed on, which no manifest of tables names, with the sha256 of each."""
+    return {
+        str(path.relative_to(folder.path)): file_sha256(path)
+        for pattern in ("certificates/*.json", "datasheets/*.json", "stimuli.json", "verdicts.json")
+        for path in sorted(folder.path.glob(pattern))
+    }
+
+
+# --- the lock in the ledger -------------------------------------------------------------------------------------------
+
+
+def write_lock(folder: RunFolder, lock: Mapping[str, JSON]) -> None:
+    """Write the lock of the plan that lies there, with the sha256 of its bytes.
+
+    Where calls were made under an earlier one, the ledger names both until this one is written.
+
+    Raises
+    ------
+    PlanError
+        Calls were made under a lock that is not there any more.
+    """
+    stored = {**lock, PLAN_BYTES: file_sha256(folder.plan)}
+    held = anchored(folder)
+    if held and not folder.lock.is_file():
+        raise PlanError(f"{folder.path}: calls were made under a lock that is gone; put {folder.lock} back")
+    if held:
+        _anchor(folder, (content_id(stored), content_id(_lock(folder))))
+    write_json(folder.lock, stored)
+    if held:
+        _anchor(folder, (content_id(stored),))
+
+
+def anchored(folder: RunFolder) -> tuple[str, ...]:
+    """The hashes that a lock can have: none before its first call, two while it is being replaced.
+
+    Raises
+    ------
+    LedgerError
+        The ledger cannot be read.
+    """
+    if not folder.has_ledger:
+        return ()
+    with Ledger.open(folder.ledger, create=False) as ledger:
+        return _anchors(ledger)
+
+
+def anchor_lock(folder: RunFolder, ledger: Ledger) -> None:
+    """Write the hash of the lock into the ledger before the first call under it, so that no field of it can change.
+
+    Raises
+    ------
+    PlanError
+        The lock is not the one under which calls were made.
+    """
+    if folder.lock.is_file():
+        made, held = content_id(_lock(folder)), _anchors(ledger)
+        _require_anchored(folder, made, held)
+        if held != (made,):
+            ledger.notes.replace(_ANCHOR, made)
+
+
+def check_lock(folder: RunFolder, stored: Mapping[str, JSON]) -> None:
+    """Refuse a lock of which any field was edited after the first call; a database is asked when calls are made.
+
+    Raises
+    ------
+    PlanError
+        It was.
+    """
+    if isinstance(folder.ledger, Path):
+        _require_anchored(folder, content_id(stored), anchored(folder))
+
+
+def _require_anchored(folder: RunFolder, made: str, held: tuple[str, ...]) -> None:
+    if held and made not in held:
+        raise PlanError(
+            f"{folder.lock} was edited after the first call was made under it (its hash is {made[:12]}..., the ledger "
+            f"says {held[0][:12]}...); restore it"
+        )
+
+
+def _anchors(ledger: Ledger) -> tuple[str, ...]:
+    return tuple((ledger.notes.read(_ANCHOR) or "").split())
+
+
+def _anchor(folder: RunFolder, hashes: tuple[str, ...]) -> None:
+    with Ledger.open(folder.ledger, create=False) as ledger:
+        ledger.notes.replace(_ANCHOR, " ".join(hashes))
 
 
 def file_sha256(path: Path) -> str:

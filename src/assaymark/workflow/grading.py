@@ -71,7 +71,7 @@ class Desk:
         study = self.locked.study
         planned = plan_calls(self.decisions, {}, study, rubric, judges=judges, only=only, shown=self.shown)
         with Ledger.open(self.folder.ledger) as ledger:
-            hold_ledger(ledger, self.locked)
+            hold_ledger(self.folder, ledger, self.locked)
             ledger.plan(item.call for item in planned)
             calls = [item.call for item in planned]
             summary = run_all(ledger, calls, self.models, study.engine, what=what, progress=self.progress)

@@ -22,7 +22,7 @@ from assaymark.records import JSON, Decision, to_json
 from assaymark.typography import clean
 from assaymark.workflow.amendments import Amendment, read_amendments
 from assaymark.workflow.date_probes import probe_dates
-from assaymark.workflow.folder import RunFolder, read_lock, read_text, write_atomic, write_json
+from assaymark.workflow.folder import RunFolder, check_lock, read_lock, read_text, write_atomic, write_lock
 from assaymark.workflow.planned import planned_decisions
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.selection import Selection, checked_rubric, select
@@ -141,7 +141,7 @@ def write_plan(
     """Write the plan, then the lock that names it and says what the date probes found."""
     write_atomic(folder.plan, study_text)
     lock = study_lock(checked, locked_at=locked_at, probes=probes)
-    write_json(folder.lock, {**lock, "amendments": list(amendments), "preregistered": preregistered})
+    write_lock(folder, {**lock, "amendments": list(amendments), "preregistered": preregistered})
 
 
 def study_lock(checked: Checked, *, locked_at: JSON, probes: Sequence[JSON] = ()) -> dict[str, JSON]:
@@ -206,6 +206,7 @@ def stored_lock(folder: RunFolder) -> Mapping[str, JSON]:
         raise PlanError(f"{folder.path} holds a season; use: assaymark season")
     if stored.get("format") != FORMAT:
         raise LedgerError(f"{folder.lock} is damaged, or of another version: it does not say {FORMAT!r}")
+    check_lock(folder, stored)
     return stored
 
 

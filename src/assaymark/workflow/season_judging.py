@@ -91,7 +91,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Pr
         parts = season_parts(material)
         progress("reading the records", 1, 1)
         with Ledger.open(folder.ledger) as ledger:
-            hold_ledger(ledger, stored)
+            hold_ledger(folder, ledger, stored)
             asker = SeasonAsker(folder, ledger, models, stored.season.engine, progress)
             grades, guesses = _graded(asker, material, parts)
         _require_some(folder, grades)

@@ -24,12 +24,13 @@ from assaymark.records import JSON, canonical_json, content_id, parse, sha256_te
 from assaymark.workflow.amendments import Amendment, read_amendments
 from assaymark.workflow.folder import (
     RunFolder,
+    check_lock,
     new_folder,
     read_lock,
     read_text,
     require_version_2,
     write_atomic,
-    write_json,
+    write_lock,
 )
 from assaymark.workflow.model_problems import agent_problems, season_judge_problems
 from assaymark.workflow.season_file import Season, SeasonMarket, parse_season, season_hash
@@ -144,7 +145,7 @@ def lock_season(
         if not folder.lock.is_file():
             write_atomic(folder.plan, text)
             inputs = _inputs(season, data)
-            write_json(folder.lock, season_lock(season, made, to_json(now), inputs, data.universe, found))
+            write_lock(folder, season_lock(season, made, to_json(now), inputs, data.universe, found))
     return open_season(folder, data)
 
 
@@ -385,4 +386,5 @@ def _stored(folder: RunFolder) -> dict[str, Any]:
     whole = isinstance(stored.get("universe"), list) and isinstance(stored.get("inputs"), dict)
     if not whole or not isinstance(stored.get("plan_hash"), str):
         raise LedgerError(f"{folder.lock} is damaged; lock the season again in a new folder")
+    check_lock(folder, stored)
     return stored

@@ -23,7 +23,7 @@ from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.trail.season import SeasonTrail, record_places, season_record_pages
 from assaymark.workflow.claiming import Panel, PlaceLine, VerdictFile, decided_file
 from assaymark.workflow.datasheets import datasheet_pages, stored_datasheets
-from assaymark.workflow.folder import RunFolder, read_text, write_atomic, write_json
+from assaymark.workflow.folder import RunFolder, read_text, write_atomic, write_json, write_sums
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.raw_calls import calls_of
 from assaymark.workflow.season_material import SeasonMaterial, material_of
@@ -124,6 +124,7 @@ def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> D
     found = _findings(store, stored, material, judged, sheets)
     file = _verdict_file(stored, found, judged)
     write_json(folder.verdicts, file)
+    write_sums(folder)
     progress("writing pages", 2, 3)
     run = season_run(stored, material, judged, found, sheets=[sheet.judge for sheet in sheets])
     return DecidedSeason(run, tuple(sheets), file, material, judged)

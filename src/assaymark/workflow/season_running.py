@@ -155,7 +155,7 @@ def _go(
     """Do the days, then write the tables, also when a day could not be done."""
     try:
         with _seldom_collected(), Ledger.open(folder.ledger) as ledger:
-            hold_ledger(ledger, locked)
+            hold_ledger(folder, ledger, locked)
             calls = Within(progress, lambda _done, _total: None)
             desk = Desk(folder, locked, journal, ledger, models, calls)
             for number, day in enumerate(due):

@@ -41,7 +41,7 @@ def write_tables(folder: RunFolder, locked: LockedSeason, entries: Sequence[Entr
     store.write(DECISIONS, (read_decision(one) for entry in entries for one in entry.record["decisions"]), basis)
     store.write(FILLS, (SeasonFill(**one) for one in _all(entries, "fills")), basis)
     store.write(REJECTIONS, (SeasonRejection(**one) for one in _all(entries, "rejections")), basis)
-    store.write(TIMES, _times(entries), basis)
+    store.write(TIMES, times_of(entries), basis)
     store.write(OUTCOMES, outcomes_of(locked.season, entries), basis)
     store.write(BASELINES, baseline_rows(entries), basis)
     store.write(CHECKS, check_rows(entries), basis)
@@ -60,7 +60,8 @@ def _navs(entries: Sequence[Entry]) -> Iterator[SeasonNav]:
             yield parse(SeasonNav, canonical_json(agent["nav"]), source="journal of the season")
 
 
-def _times(entries: Sequence[Entry]) -> Iterator[SeasonTime]:
+def times_of(entries: Sequence[Entry]) -> Iterator[SeasonTime]:
+    """The measured seconds of each decision."""
     for entry in entries:
         times = entry.times or {}
         for one in entry.record["decisions"]:

@@ -13,7 +13,7 @@ from assaymark.errors import InputError, PlanError, Problem
 from assaymark.protocol import EngineChoice
 from assaymark.workflow.amendments import Amendment
 from assaymark.workflow.asking import manner, manner_left, purse_of
-from assaymark.workflow.folder import RunFolder, write_atomic
+from assaymark.workflow.folder import RunFolder, anchor_lock, write_atomic
 from assaymark.workflow.locking import open_locked
 from assaymark.workflow.progress import Progress, silent
 
@@ -69,14 +69,16 @@ def check_ledger_name(folder: RunFolder, url: str) -> bool:
     return True
 
 
-def hold_ledger(ledger: Ledger, locked: LockedPlan) -> None:
-    """See that a shared ledger is of this plan; the first that comes makes it so. An amended plan is the same plan.
+def hold_ledger(folder: RunFolder, ledger: Ledger, locked: LockedPlan) -> None:
+    """Before calls: anchor the lock, and see that a shared ledger is of this plan, which an amended one still is.
 
     Raises
     ------
     PlanError
-        It is of another plan, whose calls workers would ask in the manner of this one.
+        The lock was edited after the first call. Or the ledger is of another plan, whose calls workers would ask in the
+        manner of this one.
     """
+    anchor_lock(folder, ledger)
     if ledger.leases is None:
         return
     plan = locked.amendments[0].plan_before if locked.amendments else locked.plan_hash
@@ -107,8 +109,8 @@ def work(where: RunFolder | str, models: Mapping[str, Model], *, progress: Progr
     """
     locked = None if isinstance(where, str) else open_locked(where)
     with Ledger.open(where if isinstance(where, str) else where.ledger, create=False) as ledger:
-        if locked is not None:
-            hold_ledger(ledger, locked)
+        if locked is not None and not isinstance(where, str):
+            hold_ledger(where, ledger, locked)
         engine = manner_left(ledger) or (locked.study.engine if locked is not None else None)
         if engine is None and ledger.pending_models():
             raise PlanError(

@@ -40,9 +40,10 @@ T = TypeVar("T")
 _LOG: Final = logging.getLogger(__name__)
 _TIME: Final = pa.timestamp("us", tz="UTC")
 _TEXTS: Final = pa.map_(pa.string(), pa.string())
-_ENTRY: Final = frozenset(("sha256", "previous", "content", "rows", "basis"))
+_ENTRY: Final = ("sha256", "previous", "content", "rows", "basis")
 _CONTEXTS_AT_ONCE: Final = 8
 _BLOCK: Final = 1 << 26
+_SAME: Final = ("sha256", "content", "rows", "basis")
 Column = Callable[[Any, bytes], Any]
 
 
@@ -313,10 +314,18 @@ class Store:
 
     def digest(self, table: Table[Any]) -> str | None:
         """sha256 of a table that is whole, or None if it was never finished."""
-        entry = self._manifest().get(table.name)
+        return self._digest(table.name)
+
+    def require(self, name: str) -> None:
+        """Raise `LedgerError` unless the table of this name lies there as it was last written."""
+        if self._digest(name) is None:
+            raise LedgerError(f"{self._path(name)} is not there as it was last written; make it with {MADE_BY[name]}")
+
+    def _digest(self, name: str) -> str | None:
+        entry = self._manifest().get(name)
         if entry is None:
             return None
-        path = self._path(table)
+        path = self._path(name)
         actual = file_sha256(path) if path.is_file() else None
         if actual == entry["sha256"]:
             return str(actual)
@@ -324,7 +333,7 @@ class Store:
             return None
         raise LedgerError(
             f"{path} is damaged: its sha256 is {actual[:12]}..., the manifest says {str(entry['sha256'])[:12]}...; "
-            f"delete the file, then make it again with {MADE_BY[table.name]}"
+            f"delete the file, then make it again with {MADE_BY[name]}"
         )
 
     def done(self, table: Table[Any], basis: Mapping[str, str | None]) -> bool:
@@ -347,7 +356,7 @@ class Store:
             use_dictionary=[n for n in arrow.column_names if n != "record"],
         )
         data = sink.getvalue()
-        path = self._path(table)
+        path = self._path(table.name)
         there = file_sha256(path) if path.is_file() else None
         entry = {
             "sha256": hashlib.sha256(data).hexdigest(),
@@ -358,18 +367,30 @@ class Store:
         }
         manifest = self._manifest()
         held = manifest.get(table.name)
-        if held is not None and there == entry["sha256"] and {**held, "previous": there} == entry:
+        if held is not None and there == entry["sha256"] and all(held[name] == entry[name] for name in _SAME):
             return
+        entry["seal"] = _entry_seal(table.name, entry)
         write_json(self.folder.tables / "manifest.json", {**manifest, table.name: entry})
         write_atomic(path, data)
         _LOG.info("wrote %s: %d rows", path, arrow.num_rows)
+
+    @property
+    def contents(self) -> dict[str, str]:
+        """All tables that were written here by name, with the sha256 of the records that each should have.
+
+        Raises
+        ------
+        LedgerError
+            The manifest is damaged.
+        """
+        return {name: str(entry["content"]) for name, entry in sorted(self._manifest().items())}
 
     def move_out(self, table: Table[Any], folder: Path) -> None:
         """Move a table into another folder; here it is then as if it had never been made."""
         manifest = {name: entry for name, entry in self._manifest().items() if name != table.name}
         write_json(self.folder.tables / "manifest.json", manifest)
-        if self._path(table).is_file():
-            self._path(table).rename(folder / self._path(table).name)
+        if self._path(table.name).is_file():
+            self._path(table.name).rename(folder / self._path(table.name).name)
 
     def read(self, table: Table[T]) -> Rows[T]:
         """The records of a table, in its order; in a notebook they show themselves as one.
@@ -380,7 +401,7 @@ class Store:
             The table was never finished, or its bytes are damaged.
         """
         if self.digest(table) is None:
-            raise LedgerError(f"{self._path(table)} is not there; make it with {MADE_BY[table.name]}")
+            raise LedgerError(f"{self._path(table.name)} is not there; make it with {MADE_BY[table.name]}")
         return Rows(table.from_arrow(self._file(table).read()))
 
     def contexts(self) -> dict[str, Context]:
@@ -390,19 +411,19 @@ class Store:
     def each_context(self) -> Iterator[tuple[str, Context]]:
         """The contexts one after the other, for work that needs each of them only once."""
         if self.digest(CONTEXTS) is None:
-            raise LedgerError(f"{self._path(CONTEXTS)} is not there; make it with {MADE_BY[CONTEXTS.name]}")
+            raise LedgerError(f"{self._path(CONTEXTS.name)} is not there; make it with {MADE_BY[CONTEXTS.name]}")
         # A few at a time: the JSON of a context takes several times the memory of its records.
         for batch in self._file(CONTEXTS).iter_batches(batch_size=_CONTEXTS_AT_ONCE, columns=["context_id", "record"]):
             for row in batch.to_pylist():
                 name = row["context_id"]
                 if sha256_text(row["record"]) != name:
-                    raise LedgerError(f"{self._path(CONTEXTS)}: context {name[:12]}... does not match its name")
+                    raise LedgerError(f"{self._path(CONTEXTS.name)}: context {name[:12]}... does not match its name")
                 yield name, parse(Context, row["record"], source=f"context {name[:12]}")
 
     def columns(self, table: Table[Any], *names: str) -> list[dict[str, Any]]:
         """Some columns of a table, a dict a row; far cheaper than its records."""
         if self.digest(table) is None:
-            raise LedgerError(f"{self._path(table)} is not there; make it with {MADE_BY[table.name]}")
+            raise LedgerError(f"{self._path(table.name)} is not there; make it with {MADE_BY[table.name]}")
         return [dict(row) for row in self._file(table).read(columns=list(names)).to_pylist()]
 
     def rows(self, table: Table[Any]) -> int:
@@ -411,26 +432,34 @@ class Store:
 
     def content(self, table: Table[Any]) -> str | None:
         """sha256 of the records of a whole table, whatever library version wrote its bytes."""
-        return None if self.digest(table) is None else str(self._manifest()[table.name]["content"])
+        return None if self.digest(table) is None else self.contents[table.name]
 
     def _file(self, table: Table[Any]) -> pq.ParquetFile:
         # Not read_table: it reads through datasets, which bring pandas in where there is one.
-        return pq.ParquetFile(self._path(table), page_checksum_verification=True)
+        return pq.ParquetFile(self._path(table.name), page_checksum_verification=True)
 
-    def _path(self, table: Table[Any]) -> Path:
-        return self.folder.tables / f"{table.name}.parquet"
+    def _path(self, name: str) -> Path:
+        return self.folder.tables / f"{name}.parquet"
 
     def _manifest(self) -> dict[str, Any]:
         path = self.folder.tables / "manifest.json"
         if not path.is_file():
             return {}
         found = read_json(path, "manifest")
-        whole = isinstance(found, dict) and all(
-            isinstance(entry, dict) and entry.keys() >= _ENTRY for entry in found.values()
-        )
-        if not whole:
+        if not isinstance(found, dict) or not all(_is_entry(name, entry) for name, entry in found.items()):
             raise LedgerError(f"{path} is damaged; delete it, then make the tables again with assaymark import")
         return dict(found)
+
+
+def _is_entry(name: str, entry: object) -> bool:
+    """Whether this is an entry of the manifest as it was written; those of earlier versions carry no seal."""
+    if not isinstance(entry, dict) or entry.keys() - {"seal"} != set(_ENTRY):
+        return False
+    return "seal" not in entry or entry["seal"] == _entry_seal(name, entry)
+
+
+def _entry_seal(name: str, entry: Mapping[str, Any]) -> str:
+    return sha256_text(canonical_json([name, *(entry[part] for part in _ENTRY)]))
 
 
 def content_digest(arrow: pa.Table) -> str:

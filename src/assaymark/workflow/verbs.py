@@ -25,7 +25,7 @@ from assaymark.workflow.reporting import Reported, asked, report
 from assaymark.workflow.scores import honest_table
 from assaymark.workflow.sharing import name_ledger, work, work_lines
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
-from assaymark.workflow.verifying import verification_lines, verify_certificate
+from assaymark.workflow.verifying import verification_lines, verify_certificate, verify_run
 
 __all__ = [
     "JudgeResult",
@@ -56,6 +56,7 @@ __all__ = [
     "report",
     "verification_lines",
     "verify_certificate",
+    "verify_run",
     "work",
     "work_lines",
 ]

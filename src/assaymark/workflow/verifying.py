@@ -1,13 +1,250 @@
-"""`assaymark claim --verify`: a certificate recomputed from the tables in it, and from nothing else."""
+"""`assaymark verify` and `assaymark claim --verify`: is a run as it was written, and do certificates follow?"""
 
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Final
 
 from assaymark.claims import Verification, verify
-from assaymark.errors import InputError, Problem
-from assaymark.workflow.folder import read_text
+from assaymark.engine import Ledger
+from assaymark.errors import AssayError, InputError, LedgerError, Problem
+from assaymark.records import content_id
+from assaymark.workflow.amendments import read_amendments
+from assaymark.workflow.folder import (
+    LOCKS_1,
+    PLAN_BYTES,
+    RunFolder,
+    anchored,
+    file_sha256,
+    handed_on,
+    json_text,
+    missing,
+    read_json,
+    read_text,
+)
+from assaymark.workflow.season_journal import journal_path, read_journal
+from assaymark.workflow.season_records import TIMES
+from assaymark.workflow.season_tables import times_of
+from assaymark.workflow.tables import Store
+
+_FROM_REPLIES: Final = frozenset(("judgments", "grades", "scores"))
+_LINE: Final = re.compile(r"([0-9a-f]{64})  (.+)")
+_OBJECT: Final = re.compile(r"object ([0-9a-f]{64})")
+_BEFORE: Final = "made before assaymark did that"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A file of a run that is not as it was written, and what differs."""
+
+    file: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedRun:
+    """What going over a run found: what is as it was written, what differs, and what nothing can show."""
+
+    same: tuple[str, ...]
+    differences: tuple[Difference, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def lines(self) -> list[str]:
+        """What `assaymark verify` prints."""
+        differing = [f"DIFFERS  {one.file}: {one.what}" for one in self.differences]
+        return [*differing, *(f"same     {text}" for text in self.same), *(f"note     {text}" for text in self.notes)]
+
+
+@dataclass(slots=True)
+class _Found:
+    """What was found so far, in a folder whose files are named from ``root``."""
+
+    root: Path
+    same: list[str] = field(default_factory=list)
+    differences: list[Difference] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def differs(self, path: Path, what: str) -> None:
+        self.differences.append(Difference(self.name(path), what))
+
+    def name(self, path: Path) -> str:
+        """How messages call a file."""
+        return str(path.relative_to(self.root)) if path.is_relative_to(self.root) else str(path)
+
+    @contextmanager
+    def reading(self, path: Path) -> Iterator[None]:
+        """What cannot be read is a difference of this file."""
+        try:
+            yield
+        except (AssayError, OSError) as exc:
+            self.differs(path, str(exc).removeprefix(f"{path}: "))
+
+
+def verify_run(folder: RunFolder) -> VerifiedRun:
+    """Go over everything that a run folder keeps, and name what is not as it was written; nothing is changed.
+
+    The lock is held against its hash in the ledger, the plan and the amendments against the lock, every row and object
+    of the ledger against its digest and the seal of the last clean close, every table against the manifest, and what is
+    handed on against ``SHA256SUMS``. The pages are made from these, and are not looked at.
+
+    Raises
+    ------
+    InputError
+        There is no run.
+    """
+    if not folder.path.is_dir():
+        raise missing(folder.path, "run folder")
+    if not (folder.lock.is_file() or folder.has_ledger or folder.tables.is_dir() or folder.sums.is_file()):
+        raise InputError(str(folder.path), [Problem("", "holds no run: no lock, no ledger and no tables")])
+    found = _Found(folder.path)
+    for one in (folder, folder.rationales):
+        if one.path.is_dir():
+            stored = _check_lock(one, found)
+            _check_plan(one, stored, found)
+            _check_ledger(one.ledger, found)
+            _check_tables(one, stored, found)
+            _check_handed_on(one, found)
+    if (parts := folder.path / "partitions" / "ledger.db").is_file():
+        _check_ledger(parts, found)
+    _check_journal(folder, found)
+    return VerifiedRun(tuple(found.same), tuple(found.differences), tuple(found.notes))
+
+
+def _check_lock(folder: RunFolder, found: _Found) -> Mapping[str, Any]:
+    """The lock as it is, held against its hash in the ledger; empty if there is none that can be read."""
+    held: tuple[str, ...] = ()
+    with suppress(LedgerError):  # a ledger that cannot be read is named where it is looked at
+        held = anchored(folder)
+    if not folder.lock.is_file():
+        if held:
+            found.differs(folder.lock, f"is gone; calls were made under one whose hash is {held[0]}")
+        return {}
+    stored: Mapping[str, Any] = {}
+    with found.reading(folder.lock):
+        text = read_text(folder.lock, "lock")
+        read = read_json(folder.lock, "lock")
+        if not isinstance(read, dict):
+            found.differs(folder.lock, "is no table of fields")
+        elif held and content_id(read) not in held:
+            found.differs(folder.lock, f"was edited: its hash is {content_id(read)}, the ledger says {held[0]}")
+        elif held and text != json_text(read):
+            found.differs(folder.lock, "is not written as assaymark writes it, though its fields are the same")
+        else:
+            stored = read
+    if stored and held:
+        found.same.append(f"{found.name(folder.lock)}: every field, by its hash in the ledger")
+    elif stored:
+        what = "its hash is not in the ledger: no call was made under it yet, or it was"
+        found.notes.append(f"{found.name(folder.lock)}: {what} {_BEFORE}")
+    return stored
+
+
+def _check_plan(folder: RunFolder, stored: Mapping[str, Any], found: _Found) -> None:
+    """The plan and its amendments, held against the lock."""
+    if not stored:
+        return
+    name, written = found.name(folder.plan), stored.get(PLAN_BYTES)
+    with found.reading(folder.plan):
+        made = file_sha256(folder.plan)
+        if written is None:
+            found.notes.append(f"{name}: the lock does not hold the sha256 of its bytes; it was {_BEFORE}")
+        elif made != written:
+            found.differs(folder.plan, f"was edited: its sha256 is {made}, the lock says {written}")
+        else:
+            found.same.append(f"{name}: every byte, by the lock")
+    with found.reading(folder.amendments):
+        if made_since := read_amendments(folder, stored.get("amendments", ())):
+            found.same.append(f"{found.name(folder.amendments)}: {len(made_since)}, by the lock")
+
+
+def _check_ledger(where: Path | str, found: _Found) -> None:
+    """Every row and object of a ledger."""
+    path = Path(where) if isinstance(where, str) else where
+    if isinstance(where, Path) and not where.is_file():
+        return
+    name = where if isinstance(where, str) else found.name(where)
+    with found.reading(path), Ledger.open(where, create=False) as ledger:
+        audit = ledger.audit()
+        for what in audit.differences:
+            named = _OBJECT.match(what)
+            file = path.parent / "objects" / named[1] if named else path
+            found.differs(file if file.is_file() else path, what)
+        if not audit.differences:
+            found.same.append(f"{name}: {audit.rows:,} rows with all objects")
+        if audit.since is None:
+            why = "a database is not: others are at work in it" if isinstance(where, str) else f"it was {_BEFORE}"
+            found.notes.append(f"{name}: its rows were checked one by one, but are not sealed; {why}")
+        elif audit.since:
+            what = f"written after its last clean close, and so not sealed yet: {'; '.join(audit.since)}"
+            found.notes.append(f"{name}: {what}")
+
+
+def _check_tables(folder: RunFolder, stored: Mapping[str, Any], found: _Found) -> None:
+    """Every table against the manifest, and those that the plan was locked on against the lock."""
+    manifest, store = folder.tables / "manifest.json", Store(folder)
+    if not manifest.is_file():
+        return
+    before = len(found.differences)
+    with found.reading(manifest):
+        contents = store.contents
+        if read_text(manifest, "manifest") != json_text(read_json(manifest, "manifest")):
+            found.differs(manifest, "is not written as assaymark writes it, though it says the same")
+        for name in contents:
+            with found.reading(folder.tables / f"{name}.parquet"):
+                store.require(name)
+        if stored and not folder.has_ledger and (made := _FROM_REPLIES.intersection(contents)):
+            found.differs(folder.path / "ledger.db", f"is gone; the replies behind {', '.join(sorted(made))} are in it")
+        locked = stored.get("tables", {}) if stored.get("format") not in LOCKS_1 else {}
+        for name, content in locked.items():
+            if contents.get(name, content) != content:
+                found.differs(folder.tables / f"{name}.parquet", "is not the one that the plan was locked on")
+    if len(found.differences) == before:
+        found.same.append(f"{found.name(folder.tables)}: {len(contents)}, by the manifest")
+
+
+def _check_handed_on(folder: RunFolder, found: _Found) -> None:
+    """Verdicts, certificates and datasheets against their sums."""
+    before = len(found.differences)
+    with found.reading(folder.sums):
+        there = handed_on(folder)
+        if not folder.sums.is_file():
+            if there:
+                what = f"{len(there)} verdicts, certificates and datasheets have no digest on record"
+                found.notes.append(f"{found.name(folder.sums)}: is not there; {what}, or they were {_BEFORE}")
+            return
+        said: dict[str, str] = {}
+        for number, line in enumerate(read_text(folder.sums, "list of sums").splitlines(), start=1):
+            if part := _LINE.fullmatch(line):
+                said[part[2]] = part[1]
+            else:
+                found.differs(folder.sums, f"is damaged at line {number}")
+        for name in sorted({*said, *there}):
+            if said.get(name) != there.get(name):
+                what = "is gone" if name not in there else f"has the sha256 {there[name]}, SHA256SUMS says"
+                found.differs(folder.path / name, what if name not in there else f"{what} {said.get(name, 'nothing')}")
+    if len(found.differences) == before:
+        found.same.append(f"{found.name(folder.sums)}: {len(said)} verdicts, certificates and datasheets")
+
+
+def _check_journal(folder: RunFolder, found: _Found) -> None:
+    """The journal of a season: its chain, and the measured times, which are in no chain, against their table."""
+    path, store = journal_path(folder), Store(folder)
+    if not path.is_file():
+        return
+    with found.reading(path):
+        entries, _ = read_journal(folder)
+        kept = set(store.read(TIMES)) if store.digest(TIMES) is not None else set()
+        if lost := kept - set(times_of(entries)):
+            first = min(one.record_id for one in lost)
+            found.differs(path, f"lacks {len(lost)} decisions of {TIMES.name}.parquet, or has other seconds ({first})")
+        else:
+            found.same.append(f"{found.name(path)}: {len(entries)} days")
 
 
 def verify_certificate(path: Path) -> Verification:

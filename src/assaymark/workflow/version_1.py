@@ -23,10 +23,9 @@ from assaymark.records import content_id, sha256_text
 from assaymark.workflow.amending import asking_begun
 from assaymark.workflow.amendments import Amendment, changed_fields, read_amendments, record_amendment, undo_unfinished
 from assaymark.workflow.bench_plan import bench_lock, texts_of_stages
-from assaymark.workflow.bench_rationales import FOLDER as PANEL
 from assaymark.workflow.bench_rationales import study_text
 from assaymark.workflow.date_probes import probe_keys
-from assaymark.workflow.folder import RunFolder, is_version_1, read_json, read_text, write_atomic, write_json
+from assaymark.workflow.folder import RunFolder, is_version_1, read_json, read_text, write_atomic, write_lock
 from assaymark.workflow.locking import Locked, check_plan, locked_tables, study_lock, texts_of
 from assaymark.workflow.season_file import Season, season_hash
 from assaymark.workflow.season_imported import find_season
@@ -166,7 +165,7 @@ def adopt_rules(folder: RunFolder, *, now: datetime) -> Amendment:
             plan = parse_plan(renewed, source=source)
             found = _benchmark(stored, plan, renewed)
             _require_unchanged(folder, stored, found.hash_before)
-            _adopt_panel(RunFolder(folder.path / PANEL), plan, now)
+            _adopt_panel(folder.rationales, plan, now)
             return _adopt(folder, stored, found, now)
 
 
@@ -202,7 +201,7 @@ def _adopt(folder: RunFolder, stored: Mapping[str, Any], made: _Renewed, now: da
     for table in (MEASUREMENTS, VERDICTS):
         Store(folder).move_out(table, aside)
     write_atomic(folder.plan, made.text)
-    write_json(folder.lock, {**made.lock, "amendments": list(digests), "preregistered": not seen})
+    write_lock(folder, {**made.lock, "amendments": list(digests), "preregistered": not seen})
     return read_amendments(folder, digests)[-1]
 
 
