@@ -73,3 +73,7 @@ def test_risk_safe_refuses():
         risk_safe("covid", 0.5)
     with pytest.raises(InputError, match="ceps: must be from 0 to 1"):
         risk_safe("covid-2020", 1.5)
+    with pytest.raises(
+        InputError, match=r"scenario: must be the name of a stress scenario: china-2015, .* \(got 0.45\)"
+    ):
+        risk_safe(0.45, "covid-2020")

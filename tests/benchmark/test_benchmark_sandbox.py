@@ -137,5 +137,10 @@ def test_what_cannot_be_held_is_refused(target, what):
         trade(Position(1.0, np.array([0.5, 0.5]), 1.0), target)
 
 
+def test_a_target_in_six_decimals_is_brought_to_1():
+    done = trade(Position(1.0, np.array([1.0, 0.0, 0.0]), 1.0), np.array([0.333334] * 3), cost_bps=0)
+    assert done.after.weights.tolist() == pytest.approx([1 / 3] * 3, abs=1e-12)
+
+
 def test_turnover_is_two_sided():
     assert turnover_between([0.5, 0.5, 0.0], [0.0, 0.5, 0.5]) == 1.0

@@ -153,6 +153,20 @@ def test_what_is_not_invested_is_in_no_class():
     assert weight_accuracy([0.0] * 4, [0.25] * 4) == pytest.approx(0.5)
 
 
+def test_weights_in_six_decimals_are_those_that_were_rounded():
+    exact = np.arange(1.0, 82.0) / np.arange(1.0, 82.0).sum()
+    given, even = np.ceil(exact * 1e6) / 1e6, np.full(81, 1 / 81)
+    assert 1e-6 < given.sum() - 1 < 1e-4
+    corr, classes = np.eye(81), ["equity", "bond", "cash"] * 27
+    for score in (lambda w: weight_accuracy(w, even), lambda w: s3_score(w, even, corr, classes)):
+        assert score(given) == pytest.approx(score(exact), abs=4e-5)
+    assert weight_accuracy([0.333334] * 3, [1 / 3] * 3) == pytest.approx(1.0, abs=1e-12)
+    assert weight_accuracy([0.333332] * 3, [1 / 3] * 3) == pytest.approx(1.0, abs=1e-12)
+    assert intra_class_score([0.500001, 0.500001], np.ones((2, 2)), ["equity"] * 2) == 0.0
+    with pytest.raises(InputError, match="must sum to at most 1"):
+        weight_accuracy([0.3334] * 3, [1 / 3] * 3)
+
+
 def test_rounding_does_not_make_a_matrix_asymmetric():
     w, rounded = [0.25] * 4, ALIKE + np.triu(np.full((4, 4), 1e-13), 1)
     assert intra_class_score(w, rounded, TWO) == pytest.approx(intra_class_score(w, ALIKE, TWO))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -30,7 +32,7 @@ def measured(values, *, other=None, parts=None, board=BOARD, order="exchangeable
 
 def decided(measurements, boards=(BOARD,), **rules):
     inference = OrderRules(**{name: rules.pop(name) for name in ("alpha", "margin") if name in rules})
-    return decide_benchmark(measurements, boards, BenchRules(inference, **rules), "plan")
+    return decide_benchmark(measurements, boards, BenchRules(inference, **{"families": 1, **rules}), "plan")
 
 
 def planted(levels, *, noise=0.02, n=24, seed=1):
@@ -187,7 +189,7 @@ def test_an_order_that_the_other_convention_turns_around_is_qualified():
     values = planted([0.6, 0.3])
     order = by_id(decided(measured(values, other=values[::-1])))["above[dimension=balanced,high=a,low=b]"]
     assert order.publication_level == "qualified"
-    assert order.condition == "Under the other convention the order is the other way round."
+    assert order.condition == ("By the formulas of PortBench’s published code the order is the other way round.")
 
 
 def test_a_first_rank_names_the_pairs_that_are_turned():
@@ -196,7 +198,9 @@ def test_a_first_rank_names_the_pairs_that_are_turned():
     other[2] = values[0] + 0.1
     first = by_id(decided(measured(values, other=other)))["first[agent=a,dimension=balanced]"]
     assert first.publication_level == "qualified"
-    assert first.conditions[0].text == "Under the other convention 1 of the 2 pairs is the other way round: a and c."
+    assert first.conditions[0].text == (
+        "By the formulas of PortBench’s published code 1 of the 2 pairs is the other way round: a and c."
+    )
 
 
 def test_scores_that_only_one_convention_makes_alike_are_qualified():
@@ -204,7 +208,7 @@ def test_scores_that_only_one_convention_makes_alike_are_qualified():
     other = values + np.array([[0.2], [0.0]])
     (close,) = [v for v in decided(measured(values, other=other)).verdicts if v.claim.id.startswith("within")]
     assert close.publication_level == "qualified"
-    assert close.condition == "Under the other convention the two score further apart."
+    assert close.condition == ("By the formulas of PortBench’s published code the two score further apart.")
 
 
 def test_one_model_alone_has_no_order():
@@ -213,14 +217,61 @@ def test_one_model_alone_has_no_order():
     assert found.leaderboards[0].tiers == (("a",),)
 
 
-def test_families_share_alpha():
-    """A difference that is significant by itself is not when two further families have their share."""
+def test_families_of_the_plan_share_alpha_whether_or_not_they_were_run():
+    """A difference that is significant by itself is not when the plan has two further families, measured or not."""
     values = planted([0.5, 0.5], noise=0.1, n=10, seed=4)
     values[0] += 0.08
     boards = (BOARD, Board("x", "X", "two"), Board("y", "Y", "three"))
     (p,) = [item.detail["p"] for item in measured(values) if item.name == "contrast"]
     assert supported(decided(measured(values), alpha=p * 1.5))
-    assert not supported(decided(measured(values), boards, alpha=p * 1.5))
+    assert supported(decided(measured(values), boards, alpha=p * 1.5))
+    assert not supported(decided(measured(values), alpha=p * 1.5, families=3))
+
+
+def unscored(values, *names, parts=None):
+    """The board of `measured` where these models have no score."""
+    items = scored(values, parts)
+    gone = [items.models.index(name) for name in names]
+    items.values[gone] = np.nan
+    items = replace(items, unscored=dict.fromkeys(names, "it never chooses"))
+    return list(board_measurements({BOARD.name: items}, RULES))
+
+
+def test_nothing_is_claimed_of_a_model_without_a_score_and_its_pairs_keep_their_places():
+    found = decided(unscored(planted([0.9, 0.6, 0.4, 0.1]), "a"))
+    verdicts, (board,) = by_id(found), found.leaderboards
+    assert not any("a" in one.claim.subjects for one in verdicts.values() if one.publication_level != "no-claim")
+    assert verdicts["first[agent=a,dimension=balanced]"].reasons == ("a has no score: it never chooses.",)
+    pair = next(
+        one for name, one in verdicts.items() if name.startswith("above") and set(one.claim.subjects) == {*"ab"}
+    )
+    assert pair.reasons[0] == "a has no score: it never chooses."
+    first = verdicts["first[agent=b,dimension=balanced]"]
+    assert first.claim.statement == (
+        "b ranks first of the three models with a score on CEPS under the balanced profile."
+    )
+    assert first.publication_level == "headline"
+    assert (board.models, board.tiers) == (("b", "c", "d"), (("b",), ("c",), ("d",)))
+    assert board.ranks == {"b": (1, 1), "c": (2, 2), "d": (3, 3)}
+    assert board.unscored == {"a": "no score: it never chooses"}
+    assert len(verdicts) == len(by_id(decided(measured(planted([0.9, 0.6, 0.4, 0.1])))))  # the candidates of the plan
+    # p of three models alone would be corrected for three pairs; it is for six.
+    alone = by_id(decided(measured(planted([0.9, 0.6, 0.4, 0.1])[1:])))
+    assert max(one.p_adjusted for one in alone.values()) <= max(
+        one.p_adjusted for one in verdicts.values() if "a" not in one.claim.subjects
+    )
+
+
+def test_a_model_without_a_score_does_not_hide_that_neighbours_depend():
+    waves = np.sin(np.arange(24) / 3)[None] * np.array([[0.2], [-0.2], [0.0]]) + planted([0.9, 0.5, 0.1])
+    board = decided(unscored(waves, "c"))
+    assert "autocorrelation" in by_id(board)["above[dimension=balanced,high=a,low=b]"].condition
+
+
+def test_one_model_with_a_score_ranks_nowhere():
+    found = decided(unscored(planted([0.9, 0.6]), "a"))
+    assert not supported(found)
+    assert found.leaderboards[0].tiers == (("b",),)
 
 
 # --- drawdown limits ------------------------------------------------------------------------------------------------

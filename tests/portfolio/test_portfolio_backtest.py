@@ -126,6 +126,13 @@ def test_wrong_targets_are_refused(target: list[float], said: str) -> None:
         backtest([target], [[0.0, 0.0]])
 
 
+def test_targets_in_six_decimals_are_brought_to_1() -> None:
+    hold = [np.nan] * 3
+    given, exact = ([weights, hold] for weights in ([0.333334] * 3, [1 / 3] * 3))
+    returns = [[0.0, 0.0, 0.0], [0.1, 0.0, -0.2]]
+    assert backtest(given, returns).nav.tolist() == pytest.approx(backtest(exact, returns).nav.tolist(), abs=1e-12)
+
+
 def test_every_problem_is_told_at_once() -> None:
     with pytest.raises(InputError) as caught:
         backtest([[2.0, -1.0]], [[np.inf, -2.0]], cost_bps=9000)

@@ -73,6 +73,7 @@ def benched(tmp_path_factory, questions):
     folder = RunFolder(tmp_path_factory.mktemp("bench") / "run")
     text = plan(questions, "literal", "stubborn", "momentum", "garbled")
     bench_qa(folder, text, "plan", MODELS, now=NOW)
+    (folder.path.parent / "questions-alone.json").write_bytes(folder.verdicts.read_bytes())
     bench_pipeline(folder, text, "plan", MODELS, now=NOW)
     return folder, text
 
@@ -93,7 +94,54 @@ def test_a_run_leaves_scores_measurements_verdicts_and_pages(benched):
     assert all(word in index for word in ("literal", "stubborn", "momentum", "garbled"))
     assert len(list((folder.report / "episodes").glob("*.html"))) == 4 * 2 * 2
     assert is_benchmark(folder)
-    assert re.search(r"calls a buy\. [^.]*\bstubborn\b[^.]*: mostly one buy or none", index)
+    assert re.search(r"No score: on most dates [^.]*\bstubborn\b[^.]* at most one instrument to buy", index)
+
+
+def claims(path):
+    """Every verdict of a file by its claim."""
+    return {one["claim"]["id"]: one for one in json.loads(path.read_text())["verdicts"]}
+
+
+def test_nothing_is_said_of_the_ceps_of_a_model_that_leaves_the_oracle_no_choice(benched):
+    folder, _ = benched
+    about = [one for one in claims(folder.verdicts).values() if "stubborn" in one["claim"]["subjects"]]
+    ranked = [one for one in about if one["claim"]["asserts_order"] and "CEPS" in one["claim"]["statement"]]
+    assert len(ranked) > 6
+    assert {one["publication_level"] for one in ranked} == {"no-claim"}
+    assert all("stubborn has no score: on most dates it names at most one" in one["reasons"][0] for one in ranked)
+    store = Store(folder)
+    mine = [one for one in store.read(MEASUREMENTS) if one.labels.get("model") == "stubborn"]
+    stages = {one.labels["stage"]: one.value for one in mine if one.name == "bench.stage"}
+    assert [name for name, value in stages.items() if value is None] == ["S3", "S4", "S5", "CEPS"]
+    assert all(one.value is None for one in mine if one.name == "bench.risk_safe")
+    assert any(one.agent == "stubborn" and one.name == "CEPS" for one in store.read(SCORES))  # the data hold all
+    (ranks,) = [one for one in store.read(MEASUREMENTS) if one.name == "bench.dissociation"]
+    assert ranks.n < 4
+
+
+def test_the_published_code_leaves_every_model_a_choice_and_is_named_as_what_it_is(tmp_path, questions):
+    folder = RunFolder(tmp_path / "run")
+    text = 'convention = "reference"\n' + plan(questions, "literal", "stubborn").replace(
+        '["balanced", "conservative"]', '["balanced"]'
+    )
+    bench_pipeline(folder, text, "plan", MODELS, now=NOW)
+    (above,) = [one for name, one in claims(folder.verdicts).items() if name.startswith("above")]
+    assert above["p_adjusted"] < 1
+    assert "No score" not in (folder.report / "index.html").read_text()
+    assert "other convention" not in folder.verdicts.read_text()
+
+
+def test_what_was_run_first_changes_no_verdict(benched, tmp_path):
+    """The family of tests is that of the plan: what the pipeline supports does not wait for the questions, nor back."""
+    whole, text = benched
+    folder = RunFolder(tmp_path / "run")
+    bench_pipeline(folder, text, "plan", MODELS, now=NOW)
+    last = claims(whole.verdicts)
+    for alone in (claims(folder.verdicts), claims(whole.path.parent / "questions-alone.json")):
+        assert len(alone) > 10
+        assert alone.items() <= last.items()
+    bench_qa(folder, text, "plan", MODELS, now=NOW)
+    assert folder.verdicts.read_bytes() == whole.verdicts.read_bytes()
 
 
 def test_faulty_replies_are_scored_by_rule_recorded_and_shown(benched):

@@ -103,16 +103,20 @@ def risk_safe(scenario: str, ceps: float) -> bool:
     UnknownNameError
         Another scenario.
     InputError
-        A score out of range.
+        A scenario that is no name, a score out of range.
 
     Examples
     --------
     >>> risk_safe("covid-2020", 0.45), risk_safe("crypto-2022", 0.45)
     (True, False)
     """
-    if scenario not in RISK_SAFE:
-        raise UnknownNameError("stress scenario", scenario, STRESS_SCENARIOS)
     found = Findings("risk_safe")
+    if not isinstance(scenario, str):
+        found.add(
+            "scenario", f"must be the name of a stress scenario: {', '.join(STRESS_SCENARIOS)} (got {scenario!r})"
+        )
+    elif scenario not in RISK_SAFE:
+        raise UnknownNameError("stress scenario", scenario, STRESS_SCENARIOS)
     share(found, "ceps", ceps)
     found.settle()
     return ceps >= RISK_SAFE[scenario]

@@ -129,7 +129,7 @@ def exposures(w: ArrayLike, classes: Sequence[str], *, convention: Convention = 
     Parameters
     ----------
     w : float array of shape (n_assets,)
-        At least 0, sums to at most 1; what is left over is in no class.
+        At least 0, sums to at most 1 (a sum within 1e-4 of 1 is brought to 1); what is left over is in no class.
     classes : sequence of n_assets class names
         Out of `CLASS_NAMES`.
     convention : {"paper", "reference"}
@@ -160,7 +160,7 @@ def exposures(w: ArrayLike, classes: Sequence[str], *, convention: Convention = 
     found = Findings("exposures")
     weights = found.array("w", w, (1,))
     if weights is not None:
-        found.weights("w", weights, least=0.0)
+        weights = found.weights("w", weights, least=0.0)
         if weights.size != len(classes):
             found.add("classes", f"must be {weights.size}, one of each asset (got {len(classes)})")
     found.settle()

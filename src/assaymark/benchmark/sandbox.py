@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from assaymark.benchmark.stages import Convention
 from assaymark.errors import InputError, Problem
+from assaymark.portfolio.checks import brought_to_one
 from assaymark.portfolio.solution import Floats
 
 COST_BPS = 15.0
@@ -84,7 +85,7 @@ def trade(position: Position, target: Floats | None, *, cost_bps: float = COST_B
     ----------
     position : Position
     target : float array of shape (n_assets,) or None
-        At least 0, sum at most 1.
+        At least 0, sum at most 1; a sum within 1e-4 of 1 is brought to 1.
     cost_bps : float
         Basis points of the traded value.
 
@@ -101,6 +102,7 @@ def trade(position: Position, target: Floats | None, *, cost_bps: float = COST_B
     """
     if target is None or position.nav <= 0:
         return Trade(position, 0.0, 0.0)
+    target = brought_to_one(target)
     _check(target, position.weights.shape)
     moved = turnover_between(position.weights, target)
     cost = cost_bps * 1e-4 * moved

@@ -25,7 +25,8 @@ def weight_accuracy(w: ArrayLike, w_star: ArrayLike, *, convention: Convention =
     Parameters
     ----------
     w, w_star : float arrays of shape (n_assets,)
-        At least 0; each sums to at most 1, the rest is cash.
+        At least 0; each sums to at most 1, the rest is cash. A sum within 1e-4 of 1 was rounded: the weights are
+        divided by it.
     convention : {"paper", "reference"}
         ``reference`` divides the sum by n_assets as well: over 81 assets no portfolio scores below 0.987.
 
@@ -67,7 +68,7 @@ def intra_class_score(w: ArrayLike, corr: ArrayLike, classes: Sequence[Hashable]
     Parameters
     ----------
     w : float array of shape (n_assets,)
-        At least 0, sums to at most 1.
+        At least 0, sums to at most 1; rounded sums as in `weight_accuracy`.
     corr : float array of shape (n_assets, n_assets)
         Pearson correlations of the lookback; NaN where a pair has none, which is left out of every mean.
     classes : sequence of n_assets labels
@@ -195,9 +196,7 @@ def s3_score(
 def _weights(found: Findings, where: str, values: ArrayLike) -> Floats | None:
     """Weights of one portfolio, checked."""
     weights = found.array(where, values, (1,))
-    if weights is not None:
-        found.weights(where, weights, least=0.0)
-    return weights
+    return None if weights is None else found.weights(where, weights, least=0.0)
 
 
 def _accuracy(w: Floats, w_star: Floats, convention: Convention) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from assaymark.claims.biases import Finding
-from assaymark.claims.boards import OTHER, Board, Leaderboard, board_verdicts
+from assaymark.claims.boards import Board, Leaderboard, board_verdicts
 from assaymark.claims.fields import NOT_PREREGISTERED, Fields
 from assaymark.claims.rules import Rules, threshold
 from assaymark.claims.standing import Evidence
@@ -19,6 +20,12 @@ from assaymark.records import Claim, Condition, Measurement, StabilityStatus, Ve
 DRAWDOWN = "bench.drawdown"
 SHARPE_CONTRAST = "bench.sharpe.contrast"
 DISSOCIATION = "bench.dissociation"
+
+FORMULAS: Final = {
+    "paper": "the formulas printed in the PortBench paper",
+    "reference": "the formulas of PortBench’s published code",
+}
+"""The conventions, by what they are."""
 
 _ROUNDING = 1e-9
 
@@ -36,11 +43,23 @@ class BenchRules:
         where it lies below.
     preregistered : bool
         Whether the plan was locked before its scores were seen.
+    families : int
+        Families of tests in the locked plan: the boards of the pipeline, that of the questions, and comparisons with
+        equal weight. They share the error rate from the start, whichever of them were run.
+    convention : {"paper", "reference"}
+        Which formulas score.
     """
 
     inference: OrderRules = field(default_factory=OrderRules)
     agreed: float = 0.5
     preregistered: bool = True
+    families: int = 3
+    convention: str = "paper"
+
+    @property
+    def other(self) -> str:
+        """The formulas that scores are compared with, by what they are."""
+        return FORMULAS["reference" if self.convention == "paper" else "paper"]
 
     def of_boards(self, alpha: float) -> Rules:
         """The rules of one family of boards, whose scores lie in 0..1."""
@@ -84,14 +103,14 @@ def decide_benchmark(
     families: dict[str, list[Board]] = {}
     for board in boards:
         families.setdefault(board.family, []).append(board)
-    share = rules.inference.alpha / max(1, len(families) + bool(ratios))
+    share = rules.inference.alpha / rules.families
     verdicts: list[Verdict] = []
     leaderboards: list[Leaderboard] = []
     for family in families.values():
-        decided, standing = board_verdicts(measurements, family, rules.of_boards(share), plan_hash)
+        decided, standing = board_verdicts(measurements, family, rules.of_boards(share), plan_hash, rules.other)
         verdicts += decided
         leaderboards += standing
-    facts = _Facts(plan_hash, preregistered=rules.preregistered)
+    facts = _Facts(plan_hash, rules.other, preregistered=rules.preregistered)
     verdicts += _gates([item for item in measurements if item.name == DRAWDOWN], facts)
     verdicts += _beats(ratios, share, facts)
     verdicts += [_rank(item, rules, facts) for item in measurements if item.name == DISSOCIATION]
@@ -103,11 +122,12 @@ class _Facts:
     """Makes the verdicts of claims that are no ranking of models."""
 
     plan_hash: str
+    other: str
     preregistered: bool
 
     def permitted(self, claim: Claim, reason: str, rests: Sequence[str], turned: Sequence[str], words: str) -> Verdict:
-        """Of a claim that holds; ``words`` say what the other convention makes of it, where it ``turned``."""
-        said = [Condition(id="other-convention", text=words)] if turned else []
+        """Of a claim that holds; ``words`` say what the other formulas make of it, where it ``turned``."""
+        said = [Condition(id="other-convention", text=f"By {self.other} {words}")] if turned else []
         status: StabilityStatus = "rule-dependent" if turned else "stable"
         return self._verdict(claim, reason, rests, status, (), said, turned)
 
@@ -174,7 +194,7 @@ def _gate(windows: Sequence[Measurement], facts: _Facts) -> Verdict:
     )
     turned = [item.labels["window"] for item in windows if _within(item.value, limit) != _within(_other(item), limit)]
     verb = "falls" if len(turned) == 1 else "fall"
-    words = f"By the other convention {listing(turned)} {verb} on the other side of the limit."
+    words = f"{listing(turned)} {verb} on the other side of the limit."
     return facts.permitted(claim, reason, [item.id for item in windows], turned, words)
 
 
@@ -207,7 +227,7 @@ def _gate_count(windows: Sequence[Measurement], each: Sequence[Verdict], profile
         return facts.withheld(claim, "Not every stress window was run for every model.", rests, "stable")
     turned = sorted({one.claim.subjects[0] for one in each if one.fragility})
     reason = "Counted from what happened in each window; each is one history."
-    return facts.permitted(claim, reason, rests, turned, f"By the other convention this differs for {listing(turned)}.")
+    return facts.permitted(claim, reason, rests, turned, f"this differs for {listing(turned)}.")
 
 
 def _limit(item: Measurement) -> float:
@@ -240,16 +260,12 @@ def _beats(ratios: Sequence[Measurement], alpha: float, facts: _Facts) -> list[V
     """For each model and profile whether it beats equal weight in the calm window."""
     if not ratios:
         return []
-    tested = [item for item in ratios if item.value is not None]
-    adjusted = (
-        dict(zip([item.id for item in tested], holm([float(item.detail["p"]) for item in tested]), strict=True))
-        if tested
-        else {}
-    )
-    return [_beat(item, adjusted.get(item.id), alpha, facts) for item in ratios]
+    # A comparison that cannot be made keeps its place among those that are corrected for.
+    p = [1.0 if item.value is None else float(item.detail["p"]) for item in ratios]
+    return [_beat(item, adjusted, alpha, facts) for item, adjusted in zip(ratios, holm(p).tolist(), strict=True)]
 
 
-def _beat(item: Measurement, p: float | None, alpha: float, facts: _Facts) -> Verdict:
+def _beat(item: Measurement, p: float, alpha: float, facts: _Facts) -> Verdict:
     model, profile, window = (item.labels[name] for name in ("model", "profile", "window"))
     claim = Claim(
         id=measurement_id("beats", {"model": model, "profile": profile, "window": window}),
@@ -259,7 +275,7 @@ def _beat(item: Measurement, p: float | None, alpha: float, facts: _Facts) -> Ve
         dimension=f"Sharpe ratio, {profile}",
         asserts_order=True,
     )
-    if item.value is None or p is None:
+    if item.value is None:
         return facts.withheld(claim, f"The difference is {item.state}.", [item.id], "not tested")
     if p > alpha or item.value <= 0:
         # Nothing here says on which side of zero an unsupported difference lies.
@@ -267,8 +283,8 @@ def _beat(item: Measurement, p: float | None, alpha: float, facts: _Facts) -> Ve
         return facts.withheld(claim, f"The difference is not shown to be above zero{tail}.", [item.id], "tie-class")
     ends = "" if item.low is None or item.high is None else f" ({number(item.low)} to {number(item.high)})"
     other = _other(item)
-    turned = [OTHER] if other is not None and other <= 0 else []
-    words = "By the other convention the difference is not above zero."
+    turned = [facts.other] if other is not None and other <= 0 else []
+    words = "the difference is not above zero."
     reason = f"The difference is {number(item.value)}{ends}, {p_words(p)} after Holm, {threshold(alpha)}."
     return facts.permitted(claim, reason, [item.id], turned, words)
 
@@ -297,8 +313,8 @@ def _rank(item: Measurement, rules: BenchRules, facts: _Facts) -> Verdict:
         reason = f"The interval{ends} contains {number(rules.agreed)}, so neither is shown."
         return facts.withheld(claim, reason, [item.id], "tie-class")
     other = _other(item)
-    turned = [OTHER] if other is not None and (other > rules.agreed) != agree else []
-    words = "" if other is None else f"By the other convention it is {number(other)}."
+    turned = [facts.other] if other is not None and (other > rules.agreed) != agree else []
+    words = "" if other is None else f"it is {number(other)}."
     side = "above" if agree else "below"
     reason = f"The whole interval lies {side} {number(rules.agreed)}. It is about these models only."
     return facts.permitted(claim, reason, [item.id], turned, words)

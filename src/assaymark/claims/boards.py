@@ -2,13 +2,14 @@
 
 Boards have no judges, so agreement and controls are not judged and no judge family can be left out. Everything else is
 as in a study: one family of boards is one family of tests, its first board the aggregate and the others its dimensions.
-What the other convention of the formulas, or one window less, turns around is qualified.
+What other formulas, or one window less, turn around is qualified. A model without a score is on no board: nothing is
+claimed of it, and its pairs keep their places among those that are corrected for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Final
 
@@ -32,7 +33,6 @@ from assaymark.records import (
 )
 
 LEVEL: Final = "bench.level"
-OTHER: Final = "the other convention"
 SMALL_GAP: Final = Condition(id="small-gap", text="The difference is smaller than the margin that counts as none.")
 
 _OF_ORDERS: Final = ("contrast", "order.autocorrelation")
@@ -64,7 +64,7 @@ class Leaderboard:
     Attributes
     ----------
     models : names
-        In alphabetical order.
+        Those that have a score, in alphabetical order.
     levels : mapping of model to Measurement
         Mean scores with their intervals.
     tiers : tuple of names
@@ -78,6 +78,8 @@ class Leaderboard:
         Smallest adjusted p of the open pairs, 1 without any.
     alpha : float
         What adjusted p-values are compared with.
+    unscored : mapping of model to reason
+        The models without a score.
     """
 
     board: Board
@@ -89,10 +91,11 @@ class Leaderboard:
     open_pairs: int = 0
     least: float = 1.0
     alpha: float = 0.0
+    unscored: Mapping[str, str] = field(default_factory=dict)
 
 
 def board_verdicts(
-    measurements: Sequence[Measurement], boards: Sequence[Board], rules: Rules, plan_hash: str
+    measurements: Sequence[Measurement], boards: Sequence[Board], rules: Rules, plan_hash: str, other: str
 ) -> tuple[list[Verdict], list[Leaderboard]]:
     """The verdicts on one family of boards, and the leaderboards that follow from them.
 
@@ -105,13 +108,15 @@ def board_verdicts(
     rules : Rules
         ``alpha`` is the family's share of the error rate.
     plan_hash : str
+    other : str
+        The formulas that scores are compared with, as a condition names them.
 
     Returns
     -------
     verdicts, leaderboards
         For each board first ranks, then pairs by name, then on the first board pairs within the margin.
     """
-    family = _Family.of(measurements, boards, rules)
+    family = _Family.of(measurements, boards, rules, other)
     found = {board: [family.verdict(board, claim, plan_hash) for claim in family.claims(board)] for board in boards}
     leaderboards = [family.leaderboard(board, found[board]) for board in boards]
     return [verdict for verdicts in found.values() for verdict in verdicts], leaderboards
@@ -125,15 +130,16 @@ class _Family:
     levels: Mapping[Board, Mapping[str, Measurement]]
     known: Index
     rules: Rules
+    other: str
 
     @classmethod
-    def of(cls, measurements: Sequence[Measurement], boards: Sequence[Board], rules: Rules) -> _Family:
+    def of(cls, measurements: Sequence[Measurement], boards: Sequence[Board], rules: Rules, other: str) -> _Family:
         names = {board.name for board in boards}
         levels: dict[Board, dict[str, Measurement]] = {
             board: {
                 item.labels["model"]: item
                 for item in measurements
-                if item.name == LEVEL and item.labels["board"] == board.name and item.value is not None
+                if item.name == LEVEL and item.labels["board"] == board.name
             }
             for board in boards
         }
@@ -147,7 +153,7 @@ class _Family:
             for board in boards
             if board.name in known.compared
         }
-        return cls(tuple(boards), levels, replace(known, rows=rows, memo={}), rules)
+        return cls(tuple(boards), levels, replace(known, rows=rows, memo={}), rules, other)
 
     @staticmethod
     def _scale(boards: Sequence[Board], board: Board) -> str:
@@ -159,8 +165,10 @@ class _Family:
         models, where = self.known.agents, board.words
         if board.name not in self.known.compared:
             return
+        scored = len(self._scored(board))
+        of = counted(scored, "model") + (" with a score" if scored < len(models) else "")
         for model in models:
-            says = f"{model} ranks first of the {counted(len(models), 'model')} on {where}."
+            says = f"{model} ranks first of the {of} on {where}."
             yield replace(first_claim(board.name, model, len(models)), scope="benchmark", statement=says)
         pairs = [self.known.contrast(board.name, *pair) for pair in combinations(models, 2)]
         for pair in pairs:
@@ -171,6 +179,10 @@ class _Family:
             one, other = sorted((pair.high, pair.low))
             says = f"{one} and {other} score within {self.rules.margin:g} of each other on {where}."
             yield replace(claim, scope="benchmark", statement=says)
+
+    def _scored(self, board: Board) -> dict[str, Measurement]:
+        """The levels of the models that have one."""
+        return {model: item for model, item in sorted(self.levels[board].items()) if item.value is not None}
 
     def verdict(self, board: Board, claim: Claim, plan_hash: str) -> Verdict:
         """The verdict on one claim, with its level under the other rules."""
@@ -200,7 +212,9 @@ class _Family:
 
     def leaderboard(self, board: Board, verdicts: Sequence[Verdict]) -> Leaderboard:
         """A board with the tiers and ranks that its claims leave."""
-        models = tuple(sorted(self.levels[board]))
+        levels = self._scored(board)
+        models = tuple(levels)
+        unscored = {model: item.state for model, item in sorted(self.levels[board].items()) if model not in levels}
         claimed = [
             (one.claim.subjects[0], one.claim.subjects[1])
             for one in verdicts
@@ -208,12 +222,12 @@ class _Family:
         ]
         tiers, ranks = (tiers_of(models, claimed), ranks_of(models, claimed)) if models else ((), {})
         if board.name not in self.known.compared:
-            return Leaderboard(board, models, self.levels[board], tiers, ranks)
+            return Leaderboard(board, models, levels, tiers, ranks, unscored=unscored)
         orders, scale = orders_of(self.known, self.rules), self._scale(self.boards, board)
         pairs = [orders.pair(scale, *pair) for pair in combinations(models, 2)]
         still = [pair.gated for pair in pairs if not pair.ordered]
         least, level = min(still, default=1.0), orders.level(scale)
-        return Leaderboard(board, models, self.levels[board], tiers, ranks, len(pairs), len(still), least, level)
+        return Leaderboard(board, models, levels, tiers, ranks, len(pairs), len(still), least, level, unscored)
 
     # --- one claim ---------------------------------------------------------------------------------------------------
 
@@ -239,8 +253,7 @@ class _Family:
         status: StabilityStatus = "stable"
         reason = f"The difference is not resolved: {p_words(pair.gated)} adjusted, {threshold(level)}."
         if not pair.row.testable:
-            one, other = sorted((pair.row.high, pair.row.low))
-            status, reason = "not tested", f"{one} and {other}: {item.state}."
+            status, reason = "not tested", self._untested(board, pair)
         elif not published:
             status = "tie-class"
         else:
@@ -253,16 +266,21 @@ class _Family:
         )  # fmt: skip
 
     def _first(self, board: Board, claim: Claim, orders: Orders, scale: str, rules: Rules) -> Evidence:
-        model, level = claim.subjects[0], orders.level(scale)
-        pairs = orders.of(scale, model)
+        model, level, scored = claim.subjects[0], orders.level(scale), self._scored(board)
+        if model not in scored:
+            item = self.levels[board][model]
+            return Evidence("not tested", f"{model} has {item.state}.", (item.id,), p=1.0, p_adjusted=1.0)
+        pairs = [pair for pair in orders.of(scale, model) if {pair.row.high, pair.row.low} <= scored.keys()]
         rests = tuple(self._contrast(board, pair).id for pair in pairs)
         untested = [
             pair.row.low if pair.row.high == model else pair.row.high for pair in pairs if not pair.row.testable
         ]
-        first = orders.leader(scale) == model and not untested
         mine = [pair for pair in pairs if pair.row.high == model]
+        # Beside a model without a score nobody leads all; whoever is shown to be above each of the others still does.
+        ahead = bool(pairs) and all(pair.ordered for pair in mine) and len(mine) == len(pairs)
+        first = (orders.leader(scale) == model or ahead) and not untested
         own, adjusted = (
-            max(values) if len(mine) == len(pairs) else 1.0
+            max(values, default=1.0) if len(mine) == len(pairs) else 1.0
             for values in (
                 [pair.row.p.get(rules.test, 1.0) for pair in pairs],
                 [pair.gated for pair in pairs],
@@ -288,46 +306,55 @@ class _Family:
         del level  # equivalence is a family of its own
         item = self._contrast(board, pair)
         tail = f"{p_words(pair.p_within)} after Holm over all pairs, {threshold(rules.alpha)}"
-        one, other = sorted((pair.row.high, pair.row.low))
         status: StabilityStatus = "stable" if pair.within else "tie-class"
         shown = "" if pair.within else "are not shown to "
         reason = f"The two {shown}score within {rules.margin:g} of each other: {tail}."
         if not pair.row.testable:
-            status, reason = "not tested", f"{one} and {other}: {item.state}."
+            status, reason = "not tested", self._untested(board, pair)
         published = frozenset({"gated"}) if pair.within else frozenset()
         own = pair.row.within(rules.margin)
         return Evidence(status, reason, (item.id,), (pair,), published, None, pair.state, own, pair.p_within)
+
+    def _untested(self, board: Board, pair: Standing) -> str:
+        """Why a pair has no test."""
+        names = {pair.row.high, pair.row.low}
+        about = f"{' and '.join(sorted(names))}: " if names <= self._scored(board).keys() else ""
+        return f"{about}{self._contrast(board, pair).state}."
 
     def _contrast(self, board: Board, pair: Standing) -> Measurement:
         return self.known.contrast(board.name, pair.row.high, pair.row.low).measurement
 
     def _turned(self, board: Board, claim: Claim, pairs: Sequence[Standing]) -> dict[str, Condition]:
-        """What takes a claim away, each with the sentence that says so: the other convention, or a part left out."""
+        """What takes a claim away, each with the sentence that says so: other formulas, or a part left out."""
         near = self.rules.margin if kind_of(claim) == "within" else None
         found: dict[str, list[str]] = {}
         for pair in pairs:
-            for what in turned_by(self._contrast(board, pair), near):
+            for what in turned_by(self._contrast(board, pair), self.other, near):
                 found.setdefault(what, []).append(f"{pair.row.high} and {pair.row.low}")
         return {
             what: Condition(
-                id="other-convention" if what == OTHER else "left-out-part",
-                text=_turned_words(what, names, len(pairs), further=near is not None),
+                id="other-convention" if what == self.other else "left-out-part",
+                text=_turned_words(
+                    f"By {what}" if what == self.other else f"Without {what}",
+                    names,
+                    len(pairs),
+                    further=near is not None,
+                ),
             )
             for what, names in sorted(found.items())
         }
 
 
-def turned_by(item: Measurement, margin: float | None = None) -> tuple[str, ...]:
-    """What turns a difference around, or takes it beyond a margin: the other convention, or a part that is left out."""
-    other, without = item.detail.get("other"), item.detail.get("without", {})
-    values = {OTHER: other} if isinstance(other, (int, float)) else {}
+def turned_by(item: Measurement, other: str, margin: float | None = None) -> tuple[str, ...]:
+    """What turns a difference around, or takes it beyond a margin: ``other`` formulas, or a part that is left out."""
+    found, without = item.detail.get("other"), item.detail.get("without", {})
+    values = {other: found} if isinstance(found, (int, float)) else {}
     values |= {part: value for part, value in sorted(without.items()) if isinstance(value, (int, float))}
     return tuple(what for what, value in values.items() if (value <= 0 if margin is None else abs(value) >= margin))
 
 
-def _turned_words(what: str, turned: Sequence[str], pairs: int, *, further: bool) -> str:
+def _turned_words(under: str, turned: Sequence[str], pairs: int, *, further: bool) -> str:
     """What turns a claim around, and which of its pairs."""
-    under = f"Under {what}" if what == OTHER else f"Without {what}"
     if further:
         return f"{under} the two score further apart."
     if pairs == 1:

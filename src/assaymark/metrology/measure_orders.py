@@ -489,7 +489,9 @@ def _designs(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
     """Dependence of clusters that follow each other, and the smallest gap that this design can find."""
     found = tests.found
     for s, name in enumerate(found.names):
-        lags, flag = autocorrelations(tests.gaps.levels[:, :, s]) if found.clusters else ([], None)
+        levels = tests.gaps.levels[:, :, s]
+        levels = levels[:, ~np.isnan(levels).all(axis=0)]  # an agent that is nowhere says nothing of those that are
+        lags, flag = autocorrelations(levels) if levels.size else ([], None)
         yield make(
             "order.autocorrelation",
             {"dimension": name},

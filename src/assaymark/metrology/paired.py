@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -41,12 +41,16 @@ class ScoredItems:
         What hangs together: a cluster counts as one observation.
     parts : tuple of n names
         What is left out, one at a time, to see what a result rests on (for a pipeline: the windows).
+    unscored : mapping of model to reason
+        Models whose replies have no score, with why; their values are NaN. They have no level, and their pairs cannot
+        be tested, but keep their places among the pairs that are corrected for.
     """
 
     models: tuple[str, ...]
     values: Floats
     clusters: tuple[str, ...]
     parts: tuple[str, ...]
+    unscored: Mapping[str, str] = field(default_factory=dict)
 
     def table(self, clusters: Sequence[str] | None = None) -> Floats:
         """Cluster means [G, m], in the order of ``clusters`` (default: by name)."""
@@ -56,14 +60,19 @@ class ScoredItems:
         return np.asarray((self.values @ member / member.sum(axis=0)).T)
 
     def of(self, models: Sequence[str]) -> ScoredItems:
-        """The same items with the models in another order."""
+        """The same items with these of the models, in their order."""
         return dataclasses.replace(self, models=tuple(models), values=self.values[[*map(self.models.index, models)]])
+
+    @property
+    def scored(self) -> tuple[str, ...]:
+        """The models that have a score."""
+        return tuple(model for model in self.models if model not in self.unscored)
 
     def without(self, part: str) -> ScoredItems:
         """The items of all other parts."""
         kept = [k for k, name in enumerate(self.parts) if name != part]
-        names = ([each[k] for k in kept] for each in (self.clusters, self.parts))
-        return ScoredItems(self.models, self.values[:, kept], *map(tuple, names))
+        clusters, parts = (tuple(each[k] for k in kept) for each in (self.clusters, self.parts))
+        return dataclasses.replace(self, values=self.values[:, kept], clusters=clusters, parts=parts)
 
     def gap(self, high: str, low: str) -> float:
         """Mean over clusters of what one model scored more than another."""
@@ -74,7 +83,7 @@ class ScoredItems:
 def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str], *, level: float) -> list[Measurement]:
     """The mean score of each model, with a cluster-t interval where there are two clusters or more.
 
-    Scores lie in 0..1; an interval that would reach beyond ends there.
+    Scores lie in 0..1; an interval that would reach beyond ends there. A model without a score has its reason as state.
 
     Parameters
     ----------
@@ -98,6 +107,12 @@ def level_measurements(name: str, items: ScoredItems, labels: Mapping[str, str],
     """
     found = []
     for model, row in zip(items.models, items.values, strict=True):
+        if model in items.unscored:
+            about: dict[str, Any] = {"labels": {"model": model, **labels}, "n": row.size, "n_of": "items"}
+            found.append(
+                Measurement(name=name, value=None, method="mean", state=f"no score: {items.unscored[model]}", **about)
+            )
+            continue
         tested = cluster_t(row, items.clusters, level=level)
         if tested.low is not None and tested.high is not None:
             tested = dataclasses.replace(tested, low=max(0.0, tested.low), high=min(1.0, tested.high))
@@ -153,7 +168,7 @@ def board_measurements(
     models, counts = tuple(sorted(first.models)), Counter(first.clusters)
     for name, items in boards.items():
         table = items.table(clusters)
-        each = ScoredItems(items.models, table.T, clusters, clusters)
+        each = ScoredItems(items.models, table.T, clusters, clusters, items.unscored)
         for one in level_measurements("bench.level", each, {"board": name}, level=plan.level):
             yield dataclasses.replace(one, n=len(items.clusters))
     found = Comparisons(
@@ -177,7 +192,11 @@ def board_measurements(
             return made
         board, pair = labels["dimension"], (labels["high"], labels["low"])
         items, detail = boards[board], dict(made.detail)
-        if board in others:
+        if lacking := sorted(set(pair) & set(items.unscored)):
+            return dataclasses.replace(
+                made, state="; ".join(f"{one} has no score: {items.unscored[one]}" for one in lacking)
+            )
+        if board in others and not set(pair) & set(others[board].unscored):
             detail["other"] = others[board].gap(*pair)
         if len(windows := sorted(set(items.parts))) > 1:
             detail["without"] = {part: items.without(part).gap(*pair) for part in windows}
@@ -199,7 +218,7 @@ def rank_agreement(
     """Spearman's rank correlation of the models' means on two sets of items, with an interval for these models.
 
     The interval is over other items of the same kind: clusters of each set are drawn anew, on their own. It says how
-    firm the correlation is for the models at hand, and nothing about other models.
+    firm the correlation is for the models at hand, and nothing about other models. Models without a score are left out.
 
     Parameters
     ----------
@@ -224,11 +243,16 @@ def rank_agreement(
     """
     if one.models != two.models or len(one.models) < 3:
         checks.fail("rank_agreement", "models", "the same three or more in both sets are needed")
-    (rho,) = spearman_columns(one.values.mean(axis=1)[:, None], two.values.mean(axis=1)[:, None])
+    names = [model for model in one.scored if model not in two.unscored]
+    one, two = one.of(names), two.of(names)
     method = f"Spearman's rank correlation; {resamples} draws of clusters of either set, percentile"
-    found = Measurement(name=name, labels=labels, value=rho, n=len(one.models), n_of="models", method=method)
+    found = Measurement(name=name, labels=labels, value=None, n=len(names), n_of="models", method=method)
+    if len(names) < 3:
+        return dataclasses.replace(found, state=f"not defined: needs three models with a score (got {len(names)})")
+    (rho,) = spearman_columns(one.values.mean(axis=1)[:, None], two.values.mean(axis=1)[:, None])
     if rho is None:
         return dataclasses.replace(found, state="not defined: all models are tied in one of the two")
+    found = dataclasses.replace(found, value=rho)
     drawn = spearman_columns(_redrawn(one, rng, resamples), _redrawn(two, rng, resamples))
     known = np.array([value for value in drawn if value is not None])
     undefined = {"undefined": resamples - len(known)}

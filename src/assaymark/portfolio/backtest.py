@@ -53,8 +53,8 @@ def backtest(targets: ArrayLike, returns: ArrayLike, *, cost_bps: float = 15.0) 
     Parameters
     ----------
     targets : float array of shape (n_days, n_assets) or (n_strategies, n_days, n_assets)
-        Weights of at least 0 that sum to at most 1, the rest being cash. A row of NaN holds what there is. `schedule`
-        makes them from a strategy.
+        Weights of at least 0 that sum to at most 1, the rest being cash; a sum within 1e-4 of 1 is brought to 1. A row
+        of NaN holds what there is. `schedule` makes them from a strategy.
     returns : float array of shape (n_days, n_assets)
         Simple returns, at least -1. NaN where there is none: such an asset cannot be held on that day.
     cost_bps : float
@@ -137,7 +137,7 @@ def _checked(targets: ArrayLike, returns: ArrayLike, cost_bps: float) -> tuple[F
         holds: Bools = np.asarray(missing.all(axis=-1))
         part = missing & ~holds[..., None] if missing.sum() > holds.sum() * wanted.shape[-1] else np.zeros(1, np.bool_)
         if found.none_of(part, "targets", "a row is either all NaN (hold) or has no NaN", wanted):
-            found.weights("targets", wanted, rows=~holds, least=0.0)
+            wanted = found.weights("targets", wanted, rows=~holds, least=0.0)
         if earned is not None and wanted.shape[-2:] != earned.shape:
             found.add("targets", f"must have the days and assets of returns {earned.shape} (got {wanted.shape})")
     found.settle()

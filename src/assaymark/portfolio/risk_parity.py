@@ -115,7 +115,7 @@ def risk_shares(weights: ArrayLike, cov: ArrayLike) -> Floats:
     Parameters
     ----------
     weights : float array of shape (n_assets,)
-        At least 0, sum to 1.
+        At least 0, sum to 1 (within 1e-4: they are divided by their sum).
     cov : float array of shape (n_assets, n_assets)
         Covariance of the returns.
 
@@ -134,7 +134,7 @@ def risk_shares(weights: ArrayLike, cov: ArrayLike) -> Floats:
     found = Findings("risk_shares")
     held, matrix = found.array("weights", weights, (1,)), found.covariance(cov)
     if held is not None:
-        found.weights("weights", held)
+        held = found.weights("weights", held)
         if matrix is not None and matrix.shape[0] != held.size:
             found.add("weights", f"must have one entry per asset of cov (got {held.size} for {matrix.shape[0]})")
     found.settle()

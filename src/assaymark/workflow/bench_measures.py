@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from assaymark.benchmark.baselines import BaselineResult
 from assaymark.benchmark.gates import RISK_SAFE, STRESS_SCENARIOS, risk_safe, stress_score
 from assaymark.benchmark.profiles import adaptation_score, profile_named
-from assaymark.benchmark.stages import STAGES, DateResult, EpisodeResult
+from assaymark.benchmark.stages import STAGES, Convention, DateResult, EpisodeResult
 from assaymark.benchmark.windows import Window
 from assaymark.claims.benchmark import DRAWDOWN, SHARPE_CONTRAST
 from assaymark.errors import NotMeasurableError
@@ -21,7 +22,7 @@ from assaymark.metrology.checks import Floats
 from assaymark.metrology.order_tests import OrderPlan
 from assaymark.metrology.paired import ScoredItems, board_measurements, level_measurements
 from assaymark.portfolio import max_drawdown, performance
-from assaymark.records import Measurement
+from assaymark.records import JSON, Measurement
 from assaymark.report.portbench.inputs import ALL
 from assaymark.workflow.bench_episodes import Episode
 from assaymark.workflow.bench_plan import LockedBench
@@ -32,30 +33,49 @@ EQUAL_WEIGHT: Final = "EqW"
 FIGURES: Final = ("total_return", "volatility", "sortino", "calmar")
 ONE_HISTORY: Final = "from one history, so without an interval"
 
+NO_CHOICE: Final = "on most dates it names at most one instrument to buy, which leaves the oracle no choice"
+"""Why a model has neither S3 to S5 nor CEPS."""
+
+_CHOSEN: Final = ("S3", "S4", "S5", "CEPS")
+
 
 def pipeline_measurements(
-    locked: LockedBench, episodes: Sequence[Episode], baselines: Sequence[BaselineResult], *, families: int = 1
+    locked: LockedBench, episodes: Sequence[Episode], baselines: Sequence[BaselineResult]
 ) -> list[Measurement]:
-    """Every measurement of the pipeline of a run; ``families`` of tests share the plan's error rate."""
+    """Every measurement of the pipeline of a run."""
     rng = np.random.default_rng([locked.plan.seed, 1])
     specs = {one.name: one for one in locked.data.specs}
     return [
-        *_boards(locked, episodes, families),
-        *_stage_means(locked, [one.result for one in episodes]),
+        *_boards(locked, episodes),
+        *_stage_means(locked, [one.result for one in episodes], without_choice(episodes, locked.plan.convention)),
         *_alignment(locked, episodes),
         *_falls(episodes, specs),
         *_ratios(locked, episodes, baselines, specs, rng),
         *_performances(episodes),
         *_baseline_figures(baselines, specs, locked.plan.level, rng),
-        *_risk_safe(episodes, specs),
+        *_risk_safe(episodes, specs, without_choice(episodes, locked.plan.convention)),
     ]
 
 
 # --- leaderboards ---------------------------------------------------------------------------------------------------
 
 
-def ceps_items(episodes: Sequence[Episode], *, other: bool = False) -> ScoredItems:
-    """CEPS of every model on every date of these episodes.
+def without_choice(episodes: Sequence[Episode], convention: Convention) -> dict[str, str]:
+    """The models whose S3 to S5 say nothing by a convention, so that they have no CEPS, with the reason.
+
+    The oracle of the paper may hold only what a model calls a buy. Where that is one instrument, it holds that one;
+    where it is none, it holds all alike: either way nothing is left to choose. The published code asks nobody.
+    """
+    if convention != "paper":
+        return {}
+    dates: defaultdict[str, list[bool]] = defaultdict(list)
+    for one in episodes:
+        dates[one.agent.name] += [date.answers.signals.count("buy") <= 1 for date in one.result.dates]
+    return {name: NO_CHOICE for name, few in dates.items() if 2 * sum(few) > len(few)}
+
+
+def ceps_items(episodes: Sequence[Episode], unscored: Mapping[str, str], *, other: bool = False) -> ScoredItems:
+    """CEPS of every model on every date of these episodes; ``unscored`` have none.
 
     A cluster is a decision date with all of its profiles: they share the market, and a model that does not heed its
     profile gives the same answer three times.
@@ -70,24 +90,28 @@ def ceps_items(episodes: Sequence[Episode], *, other: bool = False) -> ScoredIte
         if one.agent.name == models[0]:
             clusters += [f"{result.window}/{date.day}" for date in result.dates]
             parts += [result.window] * len(result.dates)
-    return ScoredItems(models, np.array([rows[name] for name in models]), tuple(clusters), tuple(parts))
+    values = np.array([np.full(len(row), np.nan) if name in unscored else row for name, row in rows.items()])
+    return ScoredItems(models, values, tuple(clusters), tuple(parts), unscored)
 
 
-def _boards(locked: LockedBench, episodes: Sequence[Episode], families: int) -> Iterator[Measurement]:
+def _boards(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Measurement]:
     mine = {name: [one for one in episodes if name in (ALL, one.result.profile)] for name in boards_of(locked)}
-    boards, others = ({name: ceps_items(some, other=other) for name, some in mine.items()} for other in (False, True))
-    yield from family_measurements(locked, boards, others, families)
+    boards, others = (
+        {name: ceps_items(some, without_choice(episodes, rule), other=other) for name, some in mine.items()}
+        for rule, other in ((locked.plan.convention, False), (locked.other, True))
+    )
+    yield from family_measurements(locked, boards, others)
 
 
 def family_measurements(
-    locked: LockedBench, boards: Mapping[str, ScoredItems], others: Mapping[str, ScoredItems], families: int
+    locked: LockedBench, boards: Mapping[str, ScoredItems], others: Mapping[str, ScoredItems]
 ) -> Iterator[Measurement]:
-    """Levels and differences on the boards of one of several families that share the plan's error rate.
+    """Levels and differences on the boards of one of the families that share the plan's error rate.
 
     Dates of windows and days of questions do not follow each other in time unless the plan says that they do.
     """
     rules = locked.plan.inference
-    shared = rules.model_copy(update={"alpha": rules.alpha / families})
+    shared = rules.model_copy(update={"alpha": rules.alpha / locked.families})
     plan = OrderPlan(shared, level=locked.plan.level, span=1.0, unit="", cycle="item")
     yield from board_measurements(boards, plan, others=others, order=rules.cluster_order or "exchangeable")
 
@@ -98,8 +122,13 @@ def boards_of(locked: LockedBench) -> tuple[str, ...]:
     return (ALL, *profiles) if len(profiles) > 1 else tuple(profiles)
 
 
-def _stage_means(locked: LockedBench, results: Sequence[EpisodeResult]) -> Iterator[Measurement]:
-    """Mean of each stage by model and profile, over all windows and over the calm and the stressed ones."""
+def _stage_means(
+    locked: LockedBench, results: Sequence[EpisodeResult], unscored: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[Measurement]:
+    """Mean of each stage by model and profile, over all windows and over the calm and the stressed ones.
+
+    S3, S4, S5 and CEPS of ``unscored`` models are not measured.
+    """
     stressed = {one.name for one in locked.data.specs if one.kind == "stress"}
     readings: dict[str, Callable[[DateResult], float]] = {
         **{stage: (lambda date, at=stage: date.scores[at]) for stage in STAGES},  # type: ignore[misc]
@@ -114,17 +143,19 @@ def _stage_means(locked: LockedBench, results: Sequence[EpisodeResult]) -> Itera
             if not mine:
                 continue
             for stage, read in readings.items():
-                items = _items(mine, read)
+                items = _items(mine, read, unscored if stage in _CHOSEN else {})
                 labels = {"profile": profile, "stage": stage, "windows": kind}
                 yield from level_measurements("bench.stage", items, labels, level=locked.plan.level)
 
 
-def _items(results: Sequence[EpisodeResult], read: Callable[[DateResult], float]) -> ScoredItems:
+def _items(
+    results: Sequence[EpisodeResult], read: Callable[[DateResult], float], unscored: Mapping[str, str]
+) -> ScoredItems:
     models = tuple(dict.fromkeys(one.model for one in results))
     values = np.array([[read(date) for one in results if one.model == name for date in one.dates] for name in models])
     first = [one for one in results if one.model == models[0]]
     clusters = tuple(f"{one.window}/{date.day}" for one in first for date in one.dates)
-    return ScoredItems(models, values, clusters, tuple(one.window for one in first for _ in one.dates))
+    return ScoredItems(models, values, clusters, tuple(one.window for one in first for _ in one.dates), unscored)
 
 
 def ceiling_measurements(locked: LockedBench, results: Sequence[EpisodeResult]) -> list[Measurement]:
@@ -359,19 +390,24 @@ def _book_figures(name: str, labels: Mapping[str, str], weights: Floats, turnove
         )
 
 
-def _risk_safe(episodes: Sequence[Episode], specs: Mapping[str, Window]) -> Iterator[Measurement]:
+def _risk_safe(
+    episodes: Sequence[Episode], specs: Mapping[str, Window], unscored: Mapping[str, str]
+) -> Iterator[Measurement]:
     """Mean CEPS of each stress window against the least of Table 6."""
     for one in episodes:
         result = one.result
         if specs[result.window].kind != "stress" or result.window not in RISK_SAFE:
             continue
+        why = unscored.get(result.model)
         mean = float(np.mean([date.ceps for date in result.dates]))
+        least: dict[str, JSON] = {"threshold": RISK_SAFE[result.window]}
         yield Measurement(
             name="bench.risk_safe",
             labels={"model": result.model, "profile": result.profile, "scenario": result.window},
-            value=mean,
+            value=mean if why is None else None,
+            state="ok" if why is None else f"no score: {why}",
             n=len(result.dates),
             n_of="dates",
             method="mean CEPS of the decisions of one window",
-            detail={"threshold": RISK_SAFE[result.window], "safe": risk_safe(result.window, mean)},
+            detail=least | {"safe": risk_safe(result.window, mean)} if why is None else least,
         )

@@ -14,6 +14,7 @@ from assaymark.benchmark.panel import BenchMarket
 from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan
 from assaymark.benchmark.questions.render import template_digest as question_digest
 from assaymark.benchmark.stage_prompts import stage_texts
+from assaymark.benchmark.stages import Convention
 from assaymark.benchmark.universe import Universe, choose_universe
 from assaymark.benchmark.windows import Window, window_named, windows_of
 from assaymark.errors import PlanError
@@ -53,6 +54,19 @@ class LockedBench:
     data: BenchData
     amendments: tuple[Amendment, ...] = ()
     preregistered: bool = True
+
+    @property
+    def other(self) -> Convention:
+        """The convention that the plan does not score by."""
+        return "reference" if self.plan.convention == "paper" else "paper"
+
+    @property
+    def families(self) -> int:
+        """How many families of tests share the error rate of the plan, whether or not they were run yet.
+
+        The boards of the pipeline, that of the questions, and Sharpe ratios against equal weight if a window is calm.
+        """
+        return 2 + any(one.kind == "normal" for one in self.data.specs)
 
 
 def is_benchmark(folder: RunFolder) -> bool:

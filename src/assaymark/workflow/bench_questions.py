@@ -18,19 +18,18 @@ from assaymark.benchmark.questions.question import Question
 from assaymark.benchmark.questions.render import template_digest
 from assaymark.benchmark.questions.score import QAScore, score_answer
 from assaymark.benchmark.questions.tabulate import FORMULA, JUDGMENT, Cell, QATable, Scored, tabulate
-from assaymark.benchmark.stages import CONVENTIONS
 from assaymark.claims.benchmark import DISSOCIATION
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, Text
 from assaymark.engine.models import is_outside
 from assaymark.errors import InputError, Problem
-from assaymark.metrology.paired import ScoredItems, rank_agreement
+from assaymark.metrology.paired import RESAMPLES, ScoredItems, rank_agreement
 from assaymark.protocol import AgentSpec
 from assaymark.records import Measurement, Score, sha256_text
 from assaymark.report.portbench import AskedQuestion, QuestionTrace
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
 from assaymark.workflow.asking import require_all, run_all
 from assaymark.workflow.bench_episodes import Episode
-from assaymark.workflow.bench_measures import boards_of, ceps_items, family_measurements
+from assaymark.workflow.bench_measures import boards_of, ceps_items, family_measurements, without_choice
 from assaymark.workflow.bench_plan import LockedBench
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress, silent
@@ -166,13 +165,12 @@ def _call(agent: AgentSpec, message: Message) -> CallSpec:
 
 
 def _answered(locked: LockedBench, asked: Sequence[_Asked], replies: Mapping[str, Reply]) -> tuple[Answered, ...]:
-    (other,) = (one for one in CONVENTIONS if one != locked.plan.convention)
     items: defaultdict[str, list[Item]] = defaultdict(list)
     for one in asked:
         reply = replies[one.call.key]
         scored, turned = (
             score_answer(one.question, reply.text, finish=reply.finish, convention=each)
-            for each in (locked.plan.convention, other)
+            for each in (locked.plan.convention, locked.other)
         )
         text = reply.text[:EXCERPT]
         items[one.agent.name].append(Item(one.question, one.condition, scored, turned, text, one.call.key))
@@ -184,12 +182,11 @@ def _answered(locked: LockedBench, asked: Sequence[_Asked], replies: Mapping[str
 
 def question_scores(locked: LockedBench, answers: Sequence[Answered]) -> Iterator[Score]:
     """Rows of the table of scores, by both conventions."""
-    (other,) = (one for one in CONVENTIONS if one != locked.plan.convention)
     for answered in answers:
         for item in answered.items:
             one = item.question
             labels = {"template": one.template, "condition": item.condition, "regime": one.regime, "split": one.split}
-            for convention, scored in ((locked.plan.convention, item.scored), (other, item.other)):
+            for convention, scored in ((locked.plan.convention, item.scored), (locked.other, item.other)):
                 yield Score(
                     about=one.id,
                     agent=answered.agent.name,
@@ -213,15 +210,12 @@ def question_items(answers: Sequence[Answered], condition: Condition, *, other: 
     )
 
 
-def question_measurements(locked: LockedBench, answers: Sequence[Answered], *, families: int = 1) -> list[Measurement]:
-    """The leaderboard of questions, and means by template, kind and regime under each condition.
-
-    ``families`` of tests share the plan's error rate.
-    """
+def question_measurements(locked: LockedBench, answers: Sequence[Answered]) -> list[Measurement]:
+    """The leaderboard of questions, and means by template, kind and regime under each condition."""
     level = locked.plan.level
     first = locked.plan.questions.conditions[0]
     boards, others = ({QUESTIONS: question_items(answers, first, other=other)} for other in (False, True))
-    found = [*family_measurements(locked, boards, others, families)]
+    found = [*family_measurements(locked, boards, others)]
     for at, answered in enumerate(answers):
         rng = np.random.default_rng([locked.plan.seed, 3, at])
         rows = [Scored(one.question, one.condition, one.scored) for one in answered.items]
@@ -268,19 +262,19 @@ def rank_measurements(
         return []
     board = boards_of(locked)[0]
     mine = [one for one in episodes if board in (ALL, one.result.profile)]
-    rng = np.random.default_rng([locked.plan.seed, 2])
     first = locked.plan.questions.conditions[0]
-    one, two = question_items(answers, first), ceps_items(mine)
-    found = rank_agreement(DISSOCIATION, one, two, {"board": board}, rng=rng, level=locked.plan.level)
-    turned = rank_agreement(
-        DISSOCIATION,
-        question_items(answers, first, other=True),
-        ceps_items(mine, other=True),
-        {"board": board},
-        rng=rng,
-        level=locked.plan.level,
-        resamples=2,
-    ).value
+
+    unscored = without_choice(episodes, locked.plan.convention)
+
+    def measured(resamples: int, *, other: bool) -> Measurement:
+        rest = without_choice(episodes, locked.other) if other else {}
+        two = question_items(answers, first, other=other), ceps_items(mine, unscored | rest, other=other)
+        rng = np.random.default_rng([locked.plan.seed, 2])
+        return rank_agreement(
+            DISSOCIATION, *two, {"board": board}, rng=rng, level=locked.plan.level, resamples=resamples
+        )
+
+    found, turned = measured(RESAMPLES, other=False), measured(2, other=True).value
     detail = found.detail if turned is None else {**found.detail, "other": turned}
     return [replace(found, detail=detail)]
 

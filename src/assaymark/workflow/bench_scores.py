@@ -12,10 +12,9 @@ from assaymark.workflow.bench_plan import LockedBench
 
 def pipeline_scores(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Score]:
     """S1 to S5, CEPS and PAS of every date, by the plan's convention and by the other one."""
-    (other,) = {"paper", "reference"} - {locked.plan.convention}
     for one in episodes:
         yield from _of(one.result, locked.plan.convention)
-        yield from _of(one.other, other)
+        yield from _of(one.other, locked.other)
 
 
 def _of(result: EpisodeResult, convention: str) -> Iterator[Score]:

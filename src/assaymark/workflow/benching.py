@@ -12,8 +12,9 @@ from assaymark.benchmark.baselines import BaselineResult, run_baselines
 from assaymark.benchmark.plan import BenchPlan, parse_plan
 from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.reference.words import words_of
-from assaymark.claims.benchmark import BenchRules, BenchVerdicts, decide_benchmark
+from assaymark.claims.benchmark import FORMULAS, BenchRules, BenchVerdicts, decide_benchmark
 from assaymark.claims.boards import Board, Leaderboard
+from assaymark.claims.words import listing
 from assaymark.display import Note, Part, Result
 from assaymark.engine import Model
 from assaymark.engine.models import check_ready, is_outside
@@ -32,7 +33,12 @@ from assaymark.report.portbench import (
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
 from assaymark.report.trail.study import Calls
 from assaymark.workflow.bench_episodes import Episode, run_episodes, stored_episodes, true_episodes
-from assaymark.workflow.bench_measures import boards_of, ceiling_measurements, pipeline_measurements
+from assaymark.workflow.bench_measures import (
+    boards_of,
+    ceiling_measurements,
+    pipeline_measurements,
+    without_choice,
+)
 from assaymark.workflow.bench_plan import LockedBench, lock_bench, open_bench
 from assaymark.workflow.bench_questions import (
     Answered,
@@ -182,7 +188,8 @@ def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[Ben
     """Measure, decide, and write tables and verdicts."""
     measurements = _measured(locked, parts)
     boards = _boards(locked, parts)
-    rules = BenchRules(locked.plan.inference, locked.plan.agreed, locked.preregistered)
+    plan = locked.plan
+    rules = BenchRules(plan.inference, plan.agreed, locked.preregistered, locked.families, plan.convention)
     decided = decide_benchmark(measurements, boards, rules, locked.plan_hash)
     _write(folder, locked, parts, measurements, decided)
     return _view(folder, locked, parts, measurements, decided), decided
@@ -190,14 +197,11 @@ def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[Ben
 
 def _measured(locked: LockedBench, parts: _Parts) -> list[Measurement]:
     found: list[Measurement] = []
-    piped = parts.episodes is not None
-    # Comparisons of Sharpe ratios are a family of their own, as far as there is a calm window.
-    families = piped + (parts.answers is not None) + (piped and any(one.kind == "normal" for one in locked.data.specs))
     if parts.episodes is not None:
-        found += pipeline_measurements(locked, parts.episodes, parts.baselines, families=families)
+        found += pipeline_measurements(locked, parts.episodes, parts.baselines)
         found += ceiling_measurements(locked, true_episodes(locked))
     if parts.answers is not None:
-        found += question_measurements(locked, parts.answers, families=families)
+        found += question_measurements(locked, parts.answers)
     if parts.episodes is not None and parts.answers is not None:
         found += rank_measurements(locked, parts.episodes, parts.answers)
     return found
@@ -258,6 +262,7 @@ def _lines(parts: _Parts, decided: BenchVerdicts, level: float) -> list[str]:
     overall = {one.board.family: one for one in reversed(decided.leaderboards)}.values()
     shown = [one for one in decided.leaderboards if len(one.models) == 1 or one in overall]
     lines = [line for board in shown for line in _board_lines(board, level)]
+    lines += [_no_score(list(board.unscored)) for board in shown[:1] if board.unscored]
     lines.append("claims: " + ", ".join(f"{count} {level}" for level, count in tally.items()))
     lines += [f"{one.publication_level}: {one.claim.statement}" for one in said[:12]]
     if len(said) > 12:
@@ -278,6 +283,8 @@ def _board_lines(board: Leaderboard, level: float) -> Iterator[str]:
         ends = "no interval" if item.low is None or item.high is None else f"{item.low:.2f} to {item.high:.2f}"
         rank = f"{first if first == last else f'{first}-{last}'} of {models}"
         yield f"  {name:<20} {f'{item.value:.2f} ({ends})' if models == 1 else f'{ends}   rank {rank}'}"
+    for name in board.unscored:
+        yield f"  {name:<20} no score"
 
 
 # --- what the pages show --------------------------------------------------------------------------------------------
@@ -335,11 +342,8 @@ def _view(
 
 def _notes(plan: BenchPlan, episodes: Sequence[Episode]) -> Iterator[str]:
     """What a reader has to know of how models were asked and scored."""
-    if narrow := [one.name for one in plan.models if _few_buys(one.name, episodes)]:
-        yield (
-            f"The oracle may hold only what a model calls a buy. {', '.join(narrow)}: mostly one buy or none, so the "
-            "oracle has no choice left, and the scores of S3 to S5 say little."
-        )
+    if narrow := sorted(without_choice(episodes, plan.convention)):
+        yield _no_score(narrow)
     free = [
         one.name
         for one in plan.models
@@ -349,11 +353,13 @@ def _notes(plan: BenchPlan, episodes: Sequence[Episode]) -> Iterator[str]:
         yield f"No temperature was sent to {', '.join(free)}: the provider's own holds, where the protocol says 0."
 
 
-def _few_buys(model: str, episodes: Sequence[Episode]) -> bool:
-    """Whether a model names at most one buy on more than half of its dates."""
-    dates = [date for one in episodes if one.result.model == model for date in one.result.dates]
-    few = sum(sum(signal == "buy" for signal in date.answers.signals) <= 1 for date in dates)
-    return 2 * few > len(dates)
+def _no_score(models: Sequence[str]) -> str:
+    """Why models have no CEPS."""
+    verb, no = ("names", "this model gets") if len(models) == 1 else ("name", "these models get")
+    return (
+        f"No score: on most dates {listing(models)} {verb} at most one instrument to buy. By {FORMULAS['paper']} S3 to "
+        f"S5 then have one possible answer and measure nothing, so {no} no CEPS."
+    )
 
 
 def _model(agent: AgentSpec) -> BenchModel:

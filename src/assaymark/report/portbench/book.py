@@ -8,7 +8,7 @@ from typing import Final, Literal
 
 from assaymark.claims.boards import Leaderboard
 from assaymark.records import Level, Measurement, Verdict, measurement_id
-from assaymark.report.formats import clean
+from assaymark.report.formats import clean, shown
 from assaymark.report.linked import leading
 from assaymark.report.portbench.inputs import ALL, QUESTIONS, BenchModel, BenchRun, ProfileView, WindowView
 
@@ -144,6 +144,11 @@ class BenchBook:
             "qa": ("The questions were not asked", "adds them"),
         }[command]
         return f"{part}: “assaymark bench {command}” with the same plan and run folder {adds} to this page."
+
+
+def why_none(item: Measurement | None) -> str:
+    """Why a cell has no number, in few words: a page says once what models without a score lack."""
+    return "no score" if item is not None and item.state.startswith("no score") else shown(item)
 
 
 def board_title(name: str) -> str:

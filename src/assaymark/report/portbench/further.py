@@ -8,8 +8,8 @@ from assaymark.records import Measurement
 from assaymark.report.datasheet.figures import Heads, MapPoint, share_map
 from assaymark.report.figures.canvas import NARROW, WIDE
 from assaymark.report.figures.score import score_axis, score_head
-from assaymark.report.formats import clean, interval, shown, span
-from assaymark.report.portbench.book import BenchBook
+from assaymark.report.formats import clean, interval, listing, span
+from assaymark.report.portbench.book import BenchBook, why_none
 from assaymark.report.portbench.figures import interval_strip
 from assaymark.report.portbench.inputs import ALL
 from assaymark.report.tables import Figure, Table
@@ -63,7 +63,7 @@ def _profile(book: BenchBook) -> str:
 
 def _range(item: Measurement | None) -> str:
     if item is None or item.value is None:
-        return shown(item)
+        return why_none(item)
     return "no interval" if item.low is None or item.high is None else span(item.low, item.high)
 
 
@@ -89,6 +89,9 @@ def signals_figure(book: BenchBook) -> Figure | None:
         for width, height, kind in ((WIDE / 2, 380.0, "wide"), (NARROW, 340.0, "narrow"))
     )
     caption = "Mean score of the signals and of the trading that follows, both from 0 to 1, with their intervals."
+    drawn = {row[0] for row in rows}
+    if absent := [name for name in (clean(one, 40) for one in book.names[:_MOST]) if name not in drawn]:
+        caption += f" Not drawn, because a score is missing: {listing(absent)}."
     table = Table(("Model", "Signals (S2)", "Trading (S4)"), tuple(rows), frozenset({1, 2}))
     return Figure(title, caption, wide, narrow, table=table)
 

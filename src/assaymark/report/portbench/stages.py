@@ -12,7 +12,7 @@ from assaymark.report.figures.score import ScoreAxis, score_axis, score_head
 from assaymark.report.formats import clean, count, counted, listing, number, ordinal_span, percent, plural, shown, span
 from assaymark.report.levels import TAGS
 from assaymark.report.licence import weakest
-from assaymark.report.portbench.book import STAGES, BenchBook, board_title, pipeline_boards, profile_word
+from assaymark.report.portbench.book import STAGES, BenchBook, board_title, pipeline_boards, profile_word, why_none
 from assaymark.report.portbench.figures import interval_strip
 from assaymark.report.portbench.inputs import ALL
 
@@ -140,6 +140,9 @@ def design_note(book: BenchBook, board: str) -> str:
 
 
 def _groups(book: BenchBook, board: Leaderboard, axis: ScoreAxis) -> tuple[StageGroup, ...]:
+    heads = list(group_heads(book, board))
+    if board.unscored:
+        heads.append(GroupHead(tuple(board.unscored), "No CEPS", "and on no board", None, "", False, {}))
     return tuple(
         StageGroup(
             places=head.places,
@@ -148,7 +151,7 @@ def _groups(book: BenchBook, board: Leaderboard, axis: ScoreAxis) -> tuple[Stage
             tag=head.tag,
             rows=tuple(_row(book, board, name, axis, head) for name in head.members),
         )
-        for head in group_heads(book, board)
+        for head in heads
     )
 
 
@@ -182,18 +185,21 @@ def _everybody(size: int) -> tuple[str, str]:
 
 
 def _row(book: BenchBook, board: Leaderboard, model: str, axis: ScoreAxis, head: GroupHead) -> StageRow:
-    item = board.levels[model]
     profile = board.board.name
+    item = board.levels.get(model) or book.one("bench.level", model=model, board=profile)
     known = next((one for one in book.models if one.name == model), None)
     mixed = not all(one.reference for one in book.models)
-    point = item.value if head.licensed else None
-    ends = "no interval" if item.low is None or item.high is None else span(item.low, item.high)
+    low, high = (item.low, item.high) if item is not None else (None, None)
+    point = item.value if item is not None and head.licensed else None
+    ends = span(low, high) if low is not None and high is not None else "no interval"
+    if item is None or item.value is None:
+        ends = why_none(item)
     return StageRow(
         model=clean(model, 60),
         ranks=head.ranks.get(model, ""),
         note="reference model" if known is not None and known.reference and mixed else "",
         cells=tuple(stage_cell(book, book.one("bench.stage", **_labels(model, profile, stage))) for stage in STAGES),
-        strip=interval_strip(axis, item.low, item.high, point),
+        strip=interval_strip(axis, low, high, point) if item is not None and item.value is not None else "",
         point=book.to(item, number(point)) if point is not None else "",
         interval=ends if point is not None else book.to(item, ends),
         gate=_gate(book, model, [p.name for p in book.run.profiles] if profile == ALL else [profile]),
@@ -213,7 +219,7 @@ def _labels(model: str, profile: str, stage: str) -> dict[str, str]:
 def stage_cell(book: BenchBook, item: Measurement | None) -> StageCell:
     """A mean score with half of its interval."""
     if item is None or item.value is None:
-        return StageCell(None, shown(item), "")
+        return StageCell(None, why_none(item), "")
     half = ""
     if item.low is not None and item.high is not None:
         half = f"±{max(item.high - item.value, item.value - item.low):.2f}".replace("±0.", "±.")

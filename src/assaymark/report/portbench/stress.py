@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from assaymark.records import Measurement
-from assaymark.report.formats import clean, interval, listing, number, percent, plural, shown, span
-from assaymark.report.portbench.book import ROUNDING, BenchBook, profile_word
+from assaymark.report.formats import clean, interval, listing, number, percent, plural, span
+from assaymark.report.portbench.book import ROUNDING, BenchBook, profile_word, why_none
 from assaymark.report.portbench.figures import StressPoint, stress_scatter
 from assaymark.report.portbench.histories import baseline_word, baselines
 from assaymark.report.portbench.inputs import ProfileView
@@ -224,7 +224,7 @@ def _safe(book: BenchBook, item: Measurement | None) -> BarCell:
 def bar_cell(book: BenchBook, item: Measurement | None, digits: int = 2) -> BarCell:
     """A number in [0, 1] with its interval."""
     if item is None or item.value is None:
-        return BarCell(None, shown(item), "")
+        return BarCell(None, why_none(item), "")
     ends = "" if item.low is None or item.high is None else span(item.low, item.high, digits)
     return BarCell(f"{min(max(item.value, 0.0), 1.0):.2f}", book.to(item, number(item.value, digits)), ends)
 
