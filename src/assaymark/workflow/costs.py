@@ -100,7 +100,7 @@ def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path 
         raise missing(prices, "file of prices")
     found = load_prices(prices)
     try:
-        purse = None if budget is None else Purse(budget, found.bound, found.paid)
+        purse = None if budget is None else Purse(budget, found.bound, found.paid, found.share)
     except ValueError as exc:
         raise InputError("--budget", [Problem("", str(exc))]) from None
     whole = models if isinstance(models, Models) else Models(models, {})
