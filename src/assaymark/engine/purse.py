@@ -167,6 +167,10 @@ class Purse:
         if share is not None:
             self._seen.setdefault(manner, _Seen()).add(share)
 
+    def emptied(self) -> Purse:
+        """Another purse with the same limit, that has paid nothing yet and is for any ledger."""
+        return Purse(self.limit_usd, self._bound, self._cost, self._share)
+
     # --- before a run ---
 
     def begin(self, ledger: Ledger) -> None:

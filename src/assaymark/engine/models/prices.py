@@ -212,8 +212,9 @@ class Prices:
 
         >>> from assaymark.engine import Message, Text
         >>> call = CallSpec(model="openai/gpt-4o", messages=(Message("user", (Text.of("x" * 4000),)),), template="")
-        >>> load_prices().estimate(call)
-        Estimate(tokens=1000, output_tokens=1000, cost=0.0125, basis='characters / 4; output tokens a reply: 1,000 assumed')
+        >>> found = load_prices().estimate(call)
+        >>> found.cost, found.basis
+        (0.0125, 'characters / 4; output tokens a reply: 1,000 assumed')
         """
         return self.estimate_all([call], batch=batch)
 
