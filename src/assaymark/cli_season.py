@@ -18,9 +18,8 @@ from assaymark.workflow.asking import prices_of
 from assaymark.workflow.folder import RunFolder, read_text
 from assaymark.workflow.season_judging import judge_season
 from assaymark.workflow.season_judging_costs import expect_season_judging
-from assaymark.workflow.season_plan import lock_season
 from assaymark.workflow.season_publishing import chosen_languages, publish_season
-from assaymark.workflow.season_running import Stepped, run_season, step_season
+from assaymark.workflow.season_running import Stepped, run_season, start_season, step_season
 from assaymark.workflow.sharing import check_ledger_name, name_ledger
 
 SeasonFile = Annotated[Path, typer.Argument(help="Season file (TOML).", metavar="FILE")]
@@ -63,7 +62,9 @@ def init(ctx: typer.Context, file: SeasonFile, out: Out, ledger: Ledger = None, 
     folder = RunFolder(out)
     if ledger is not None:
         check_ledger_name(folder, ledger)
-    locked = lock_season(folder, read_text(file, "season"), str(file), tools.models(), now=datetime.now(UTC))
+    text = read_text(file, "season")
+    with tools.progress() as progress:
+        locked = start_season(folder, text, str(file), tools.models(), now=datetime.now(UTC), progress=progress)
     if ledger is not None:
         name_ledger(folder, ledger)
     season, days = locked.season, locked.season.calendar

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
@@ -35,7 +36,7 @@ from assaymark.workflow.bare_tables import measure_table
 from assaymark.workflow.benching import bench_report
 from assaymark.workflow.datasheets import datasheet_report
 from assaymark.workflow.exporting import export_arrow, export_inspect
-from assaymark.workflow.folder import RunFolder, read_lock, read_text
+from assaymark.workflow.folder import RunFolder, new_folder, read_lock, read_text
 from assaymark.workflow.joining import TITLE, join_runs, kind_of
 from assaymark.workflow.partitions import computing_of
 from assaymark.workflow.tables import MEASUREMENTS, VERDICTS, Store
@@ -167,10 +168,11 @@ def run(
     if dry_run:
         say_forecast(tools, json, costs.expect_study(folder, text, str(study), who, prices_of(who)))
         return
-    if ledger is not None:
-        verbs.name_ledger(folder, ledger)
     with tools.progress() as progress:
-        verbs.lock(folder, text, str(study), now=datetime.now(UTC), models=who, progress=progress)
+        with new_folder(folder.path) if ledger is not None else nullcontext():
+            if ledger is not None:
+                verbs.name_ledger(folder, ledger)
+            verbs.start(folder, text, str(study), now=datetime.now(UTC), models=who, progress=progress)
         result = verbs.finish(folder, who, progress=progress)
     _finish(tools, json, folder, result, costs.paid_of(folder, prices_of(who)))
 

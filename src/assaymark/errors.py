@@ -98,16 +98,25 @@ class ModelError(AssayError):
     """One attempt at a model call failed.
 
     ``retryable`` says whether another attempt can help. ``retry_after`` is how many seconds the provider asked to
-    wait before it. With ``quota`` no call of this provider can succeed (the key is wrong, or there is no money left).
+    wait before it. With ``quota`` no call of this provider can succeed (the key is wrong, or there is no money left),
+    and with ``always`` no call of this model (nobody knows its name, or it takes no schema).
 
     >>> busy = ModelError("rate limited (429)", retryable=True, retry_after=2.0)
     >>> busy.retryable, busy.retry_after, busy.quota
     (True, 2.0, False)
     """
 
-    def __init__(self, message: str, *, retryable: bool, retry_after: float | None = None, quota: bool = False) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        retryable: bool,
+        retry_after: float | None = None,
+        quota: bool = False,
+        always: bool = False,
+    ) -> None:
         super().__init__(message)
-        self.retryable, self.retry_after, self.quota = retryable, retry_after, quota
+        self.retryable, self.retry_after, self.quota, self.always = retryable, retry_after, quota, always
 
 
 class StoppedError(AssayError):

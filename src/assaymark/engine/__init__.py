@@ -13,8 +13,10 @@ from assaymark.engine.models import Registry, resolve
 from assaymark.engine.purse import Purse
 from assaymark.engine.rows import Attempt, End, Outcome, Source
 from assaymark.engine.runner import Failure, Progress, RunSummary, run_calls, run_worker
+from assaymark.engine.watch import FIRST, Unusable, Watch, first_line
 
 __all__ = [
+    "FIRST",
     "Attempt",
     "BatchSummary",
     "CallSpec",
@@ -37,8 +39,11 @@ __all__ = [
     "RunSummary",
     "Source",
     "Text",
+    "Unusable",
+    "Watch",
     "beside",
     "cancel_batches",
+    "first_line",
     "map_chunks",
     "provider_of",
     "resolve",

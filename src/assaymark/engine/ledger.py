@@ -89,7 +89,7 @@ class Ledger:
     ``leases`` is there where several workers share the ledger, and None where one run holds it; see `Leases`.
     ``batches`` knows which calls are in batches at a provider; see `BatchBook`. ``chunks`` keeps results of
     computations; see `ChunkBook`. ``notes`` are for whoever works on the calls; see `Notes`. ``looked_over`` says that
-    a run found it sound since it was opened.
+    a run found it sound since it was opened, ``heard`` which models are known to have replied.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder, Ledger.open(Path(folder) / "ledger.db") as ledger:
@@ -103,6 +103,7 @@ class Ledger:
         self._store = store
         self._engine = store.engine
         self.looked_over = False
+        self.heard: set[str] = set()
         self.leases = Leases(store) if store.shared else None
         self._has_windows = store.shared
         self.batches = BatchBook(store)

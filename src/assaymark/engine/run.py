@@ -22,6 +22,7 @@ from assaymark.engine.limits import Limits
 from assaymark.engine.purse import Hold, Purse
 from assaymark.engine.room import Place, Room
 from assaymark.engine.rows import Attempt, Committed, End
+from assaymark.engine.watch import Watch
 from assaymark.engine.work import Due, Work
 from assaymark.errors import LedgerError
 
@@ -94,7 +95,9 @@ class Run:
         progress: Progress | None,
         purse: Purse | None = None,
         told: Told | None = None,
+        watch: Watch | None = None,
     ) -> None:
+        self._watch = watch
         self._told, self._under_way = told, 0
         self._ledger, self._work, self._manner, self._progress = ledger, work, manner, progress
         self._purse = purse
@@ -109,8 +112,8 @@ class Run:
 
     @property
     def stopped(self) -> tuple[str, ...]:
-        """One line for each provider that was not asked to the end, and one for a budget that is used up."""
-        lines = [gate.stopped for gate in self._gates.values()]
+        """One line for each provider or model that was not asked to the end, and one for a budget that is used up."""
+        lines = [*(gate.stopped for gate in self._gates.values()), *(self._watch.lines if self._watch else ())]
         if self._purse is not None:
             lines.append(self._purse.stopped)
         return tuple(line for line in lines if line is not None)
@@ -122,7 +125,8 @@ class Run:
             workers: list[asyncio.Task[None]] = []
             for name, size in self._work.sizes().items():
                 n = min(self._manner.concurrency, size)
-                feed = _Feed(self._work, thread, name, n, partial(self._gate, thread), self._over, self._look)
+                gate_of = partial(self._gate, thread)
+                feed = _Feed(self._work, thread, name, n, gate_of, self._over, self._look, self._watch)
                 workers += [asyncio.create_task(self._work_on(feed, models)) for _ in range(n)]
             self.in_flight_bound = len(workers)
             renewing = asyncio.create_task(self._renew(thread))
@@ -216,6 +220,8 @@ class Run:
     def _give_up(self, due: Due, sent: int, trouble: Trouble) -> None:
         _LOG.info("%s: a call is given up after %d attempts (%s)", due.call.model, sent, trouble.error)
         self.failed.append(Failure(due.key, due.call.model, sent, str(trouble.error)))
+        if self._watch is not None:
+            self._watch.failed(due.call, trouble.error)
         if trouble.defect is not None:
             self._halt(trouble.defect)
 
@@ -250,6 +256,8 @@ class Run:
 
     def _replied(self, place: Place, due: Due, reply: Reply) -> None:
         place.leave()
+        if self._watch is not None:
+            self._watch.replied(due.call, reply)
         if self._told is not None:
             self._told(due.call.model, reply)
 
@@ -302,8 +310,9 @@ class _Feed:
         gate_of: Callable[[CallSpec], Gate],
         over: asyncio.Event,
         look: Callable[[Executor], Awaitable[None]],
+        watch: Watch | None,
     ) -> None:
-        self._gate_of, self._over, self._look = gate_of, over, look
+        self._gate_of, self._over, self._look, self._watch = gate_of, over, look, watch
         self._work, self._thread, self._lane, self._n = work, thread, lane, n
         self._dues = deque(work.at_hand(lane))
         self._aside: list[Due] = []  # held, so that they do not come again, until nothing more is asked
@@ -331,7 +340,7 @@ class _Feed:
                         return None
                 continue
             due = self._dues.popleft()
-            if not self.gate(due).shut:
+            if not self.gate(due).shut and not (self._watch and self._watch.stopped(due.call)):
                 return due
             self.set_aside(due)
         return None

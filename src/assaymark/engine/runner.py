@@ -14,6 +14,7 @@ from assaymark.engine.limits import Limits
 from assaymark.engine.loop import on_own_loop
 from assaymark.engine.purse import Purse
 from assaymark.engine.run import Failure, Manner, Progress, Run, Told
+from assaymark.engine.watch import Watch
 from assaymark.engine.work import Listed, Planned, Shared, Work, sizes_of
 from assaymark.errors import LedgerError, UnknownNameError
 
@@ -26,8 +27,8 @@ class RunSummary:
 
     ``in_flight_bound`` is how many calls can have been under way at once: after a hard kill no more than these are
     paid for a second time. ``orphaned`` counts the attempts that somebody had under way when it died. ``put_off``
-    counts the attempts that a provider turned away with a time to wait. ``stopped`` has a line for each provider that
-    was not asked to the end. ``elsewhere`` are the calls that other workers answered meanwhile.
+    counts the attempts that a provider turned away with a time to wait. ``stopped`` has a line for each provider or
+    model that was not asked to the end. ``elsewhere`` are the calls that other workers answered meanwhile.
     """
 
     planned: int
@@ -63,6 +64,7 @@ def run_calls(
     purse: Purse | None = None,
     progress: Progress | None = None,
     told: Told | None = None,
+    watch: Watch | None = None,
 ) -> RunSummary:
     """Ask every call that has no reply yet, and write down what comes back.
 
@@ -102,6 +104,8 @@ def run_calls(
         Told ``(replied, planned)`` after each commit.
     told : callable, optional
         Told ``(model, reply)`` of each reply of this run when it is on the disk.
+    watch : Watch, optional
+        Which models are asked no further because nothing usable comes of it; without it, none.
 
     Raises
     ------
@@ -141,7 +145,10 @@ def run_calls(
         else:
             work = Shared(ledger, ledger.leases, lease_s, sizes=sizes_of(pending.values()), calls=pending)
         already = len(asked) - len(pending)
-        run = Run(ledger, work, manner, planned=len(asked), already=already, progress=progress, purse=purse, told=told)
+        run = Run(
+            ledger, work, manner, planned=len(asked), already=already, progress=progress, purse=purse, told=told,
+            watch=watch,
+        )  # fmt: skip
         if pending:
             on_own_loop(run.ask(models), run.interrupt)
         open_ = len(ledger.pending(pending)) if ledger.leases else 0

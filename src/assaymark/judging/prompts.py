@@ -192,11 +192,16 @@ def plan_calls(
 
 
 def user_messages(
-    decisions: Sequence[Decision], contexts: Iterable[tuple[str, Context]], study: Study
+    decisions: Sequence[Decision],
+    contexts: Iterable[tuple[str, Context]],
+    study: Study,
+    *,
+    only: Collection[str] | None = None,
 ) -> dict[str, Message]:
     """What a judge is shown of every decision that the study includes, by record id; see `plan_calls`.
 
-    The contexts may come one after the other: each is rendered once, and not kept.
+    The contexts may come one after the other: each is rendered once, and not kept. With ``only``, just these records
+    are rendered, in the words that they have among all.
 
     Raises
     ------
@@ -207,8 +212,10 @@ def user_messages(
     waiting: dict[str, list[Decision]] = {}
     for decision in eligible(decisions, study.records):
         waiting.setdefault(decision.context_id, []).append(decision)
+    if only is not None:
+        waiting = {name: ones for name, ones in waiting.items() if any(one.record_id in only for one in ones)}
     messages = {}
-    for context_id, context in contexts:
+    for context_id, context in contexts if waiting else ():
         members = waiting.pop(context_id, [])
         if not members:
             continue
@@ -216,7 +223,10 @@ def user_messages(
         out = hidden(members, context, names, study.records.keep_names)
         material = Text.of(material_text(context, out))
         for decision in members:
-            messages[decision.record_id] = Message("user", (material, Text.of(decision_text(decision, out))))
+            if only is None or decision.record_id in only:
+                messages[decision.record_id] = Message("user", (material, Text.of(decision_text(decision, out))))
+        if only is not None and not waiting:
+            break
     if waiting:
         lost = sorted((d.record_id, d.context_id) for members in waiting.values() for d in members)
         raise InputError(

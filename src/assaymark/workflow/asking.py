@@ -9,9 +9,20 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from assaymark.engine import CallSpec, Ledger, Limits, Model, Purse, Reply, RunSummary, run_calls
+from assaymark.engine import (
+    CallSpec,
+    Ledger,
+    Limits,
+    Model,
+    Purse,
+    Reply,
+    RunSummary,
+    Unusable,
+    Watch,
+    run_calls,
+)
 from assaymark.engine.models import Models, check_ready
-from assaymark.engine.models.prices import Prices, load_prices
+from assaymark.engine.models.prices import Prices, costs_nothing, load_prices
 from assaymark.errors import InputError, ModelError, Problem, StoppedError
 from assaymark.protocol import EngineChoice
 from assaymark.records import canonical_json
@@ -22,6 +33,7 @@ from assaymark.workflow.progress import Progress, paying
 
 _LOG: Final = logging.getLogger(__name__)
 _MANNER: Final = "manner"
+_LOOKED_AT: Final = 200  # calls of each model whose replies of earlier runs are looked at
 
 
 def run_all(
@@ -32,16 +44,27 @@ def run_all(
     *,
     what: str,
     progress: Progress,
+    unusable: Unusable | None = None,
+    stopping: bool = True,
 ) -> RunSummary:
     """Ask every call that has no reply yet, in the manner that a plan sets: in batches, if it says so.
 
-    Whoever answers is first seen to be ready. With a purse, nothing is asked that it does not pay; calls in batches,
-    which cannot be stopped one by one, have to fit into it together.
+    Whoever answers is first seen to be ready. Of a model that has answered nothing on this ledger yet, one call is
+    asked before all others: what no call of it can pass, is found by that one. With a purse, nothing is asked that it
+    does not pay; calls in batches, which cannot be stopped one by one, have to fit into it together.
+
+    Parameters
+    ----------
+    unusable : callable, optional
+        Says why nothing can be made of a reply: a model whose first replies are all unusable is asked no further.
+    stopping : bool
+        Without it, a model that can bring nothing is asked to the end, and is not asked one call first.
 
     Raises
     ------
     ModelError
-        A model is not ready: no key, nobody at its address. Nothing was sent.
+        A model is not ready: no key, nobody at its address. Nothing was sent. Or its first call failed in a way that
+        all others would: nothing else was sent.
     PlanError
         There is a budget, and a call without a known price, or batches that do not fit.
     """
@@ -55,15 +78,49 @@ def run_all(
             purse.afford(ledger, batched_calls(calls))
         ask_in_batches(ledger, calls, engine, what=what, progress=progress)
     _LOG.info("%s: %s", what, ", ".join(f"{n:,} calls of {model}" for model, n in _counts(calls).items()))
+    told = _cost_told(models, progress)
+    if stopping and (first := _unheard(ledger, calls)):
+        tried = run_calls(ledger, first, models, purse=purse, told=told, watch=Watch(), **manner(engine))
+        if tried.stopped and not tried.interrupted:
+            raise ModelError("; ".join(tried.stopped), retryable=True)
     return run_calls(
         ledger,
         calls,
         models,
         purse=purse,
         progress=lambda done, total: progress(what, done, total),
-        told=_cost_told(models, progress),
+        told=told,
+        watch=_watch(ledger, calls, unusable) if stopping else None,
         **manner(engine),
     )
+
+
+def _unheard(ledger: Ledger, calls: Sequence[CallSpec]) -> list[CallSpec]:
+    """The first call of each provider's model that has several and has answered nothing on this ledger yet."""
+    by_model: dict[str, list[CallSpec]] = {}
+    for call in calls:
+        if call.model not in ledger.heard and not costs_nothing(call.model):
+            by_model.setdefault(call.model, []).append(call)
+    if not by_model:
+        return []
+    ledger.heard |= {model for model, (_, answered) in ledger.standing().items() if answered}
+    found = [ones[0] for model, ones in by_model.items() if model not in ledger.heard and len(ones) > 1]
+    ledger.heard |= by_model.keys()
+    return found
+
+
+def _watch(ledger: Ledger, calls: Sequence[CallSpec], unusable: Unusable | None) -> Watch:
+    """Watches the replies of now; those of earlier runs count for models of which no reply was usable."""
+    watch = Watch(unusable)
+    if unusable is not None:
+        before: dict[str, list[CallSpec]] = {}
+        for call in calls:
+            if not call.model.startswith("reference/") and len(some := before.setdefault(call.model, [])) < _LOOKED_AT:
+                some.append(call)
+        asked = {call.key: call for some in before.values() for call in some}
+        for key, reply in ledger.replies(asked):
+            watch.replied(asked[key], reply)
+    return watch
 
 
 def _counts(calls: Sequence[CallSpec]) -> dict[str, int]:
@@ -145,6 +202,7 @@ def ask(
     what: str,
     progress: Progress,
     engine: EngineChoice | None = None,
+    unusable: Unusable | None = None,
 ) -> dict[str, Reply]:
     """The replies to one judge's calls by key, asking only for those that the ledger does not have.
 
@@ -158,7 +216,10 @@ def ask(
     with Ledger.open(folder.ledger) as ledger:
         anchor_lock(folder, ledger)
         ledger.plan(calls)
-        summary = run_all(ledger, calls, models, engine or EngineChoice(), what=f"{what} {judge}", progress=progress)
+        summary = run_all(
+            ledger, calls, models, engine or EngineChoice(), what=f"{what} {judge}", progress=progress,
+            unusable=unusable,
+        )  # fmt: skip
         require_all(summary, judge, folder)
         return dict(ledger.replies([call.key for call in calls]))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -74,8 +74,15 @@ def is_benchmark(folder: RunFolder) -> bool:
     return folder.lock.is_file() and read_lock(folder).get("format") == FORMAT
 
 
-def lock_bench(folder: RunFolder, text: str, source: str, *, now: datetime) -> LockedBench:
-    """Lock a plan in a run folder; the same plan again changes nothing.
+def lock_bench(
+    folder: RunFolder,
+    text: str,
+    source: str,
+    *,
+    now: datetime,
+    first: Callable[[LockedBench], object] | None = None,
+) -> LockedBench:
+    """Lock a plan in a run folder; the same plan again changes nothing. ``first`` is called with what is to be locked.
 
     Raises
     ------
@@ -90,6 +97,8 @@ def lock_bench(folder: RunFolder, text: str, source: str, *, now: datetime) -> L
     if folder.lock.is_file():
         return _same(folder, plan, source)
     data = open_data(plan)
+    if first is not None:
+        first(LockedBench(plan, fingerprint(plan, data), "", data))
     with new_folder(folder.path):
         write_atomic(folder.plan, text)
         write_lock(folder, bench_lock(fingerprint(plan, data), to_json(now), inputs_of(data)))

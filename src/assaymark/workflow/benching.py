@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from assaymark.benchmark.baselines import BaselineResult, run_baselines
-from assaymark.benchmark.plan import BenchPlan, parse_plan
+from assaymark.benchmark.episode import EpisodeState
+from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.reference.words import words_of
 from assaymark.claims.benchmark import FORMULAS, BenchRules, BenchVerdicts, decide_benchmark
 from assaymark.claims.boards import Board, Leaderboard
 from assaymark.claims.words import listing
 from assaymark.display import Note, Part, Result
-from assaymark.engine import Model
-from assaymark.engine.models import check_ready, is_outside
+from assaymark.engine import CallSpec, Model
+from assaymark.engine.models import is_outside
 from assaymark.errors import InputError
+from assaymark.judging import load_rubric, plan_texts
 from assaymark.protocol import AgentSpec
 from assaymark.records import Measurement
 from assaymark.report.notebook import bench_parts
@@ -32,7 +34,7 @@ from assaymark.report.portbench import (
 )
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
 from assaymark.report.trail.study import Calls
-from assaymark.workflow.bench_episodes import Episode, run_episodes, stored_episodes, true_episodes
+from assaymark.workflow.bench_episodes import Episode, rules_of, run_episodes, stored_episodes, true_episodes
 from assaymark.workflow.bench_measures import (
     boards_of,
     ceiling_measurements,
@@ -44,6 +46,7 @@ from assaymark.workflow.bench_questions import (
     Answered,
     ask_questions,
     asked_questions,
+    planned_questions,
     question_measurements,
     question_scores,
     question_traces,
@@ -53,6 +56,7 @@ from assaymark.workflow.bench_questions import (
 from assaymark.workflow.bench_rationales import grade_rationales
 from assaymark.workflow.bench_scores import pipeline_scores
 from assaymark.workflow.bench_traces import episode_trace
+from assaymark.workflow.canaries import Canaries, check_call
 from assaymark.workflow.claiming import Panel, decided_file, tally_of
 from assaymark.workflow.folder import RunFolder, replace_files, write_json, write_sums
 from assaymark.workflow.model_problems import unknown_model
@@ -103,8 +107,7 @@ def bench_pipeline(
     StoppedError
         The run was asked to stop; every reply so far is kept.
     """
-    _require_models(folder, text, source, models)
-    locked = lock_bench(folder, text, source, now=now)
+    locked = _lock(folder, text, source, models, _opening, now=now, progress=progress)
     episodes = run_episodes(folder, locked, models, progress=progress)
     if locked.plan.judges:
         grade_rationales(folder, locked, episodes, models, now=now, progress=progress)
@@ -121,8 +124,8 @@ def bench_qa(
     progress: Progress = silent,
 ) -> Benched:
     """Lock a plan, have every question answered, and write what came of it; see `bench_pipeline`."""
-    _require_models(folder, text, source, models)
-    locked = lock_bench(folder, text, source, now=now)
+    first = lambda bench: [one.call for one in planned_questions(bench)]  # noqa: E731
+    locked = _lock(folder, text, source, models, first, now=now, progress=progress)
     answers = ask_questions(folder, locked, models, progress=progress)
     episodes = stored_episodes(folder, locked, progress=progress)
     return _publish(folder, locked, _Parts(episodes, _baselines(locked) if episodes else (), answers))
@@ -145,25 +148,51 @@ def _stored(folder: RunFolder, locked: LockedBench, progress: Progress) -> _Part
     return _Parts(episodes, _baselines(locked) if episodes else (), stored_answers(folder, locked))
 
 
-def _require_models(folder: RunFolder, text: str, source: str, models: Mapping[str, Model]) -> None:
-    """See that everybody whom a new plan asks is known and ready, before a folder is made for it.
+def _lock(
+    folder: RunFolder,
+    text: str,
+    source: str,
+    models: Mapping[str, Model],
+    calls: Callable[[LockedBench], Iterable[CallSpec]],
+    *,
+    now: datetime,
+    progress: Progress,
+) -> LockedBench:
+    """Lock a plan after one call to each of its models, the first of ``calls``, and one to each judge.
 
     Raises
     ------
     InputError
         Nobody provides a model.
     ModelError
-        A model has no key, or nobody is at its address.
+        Models cannot be asked: says of each why. Nothing is locked.
     """
-    if folder.lock.is_file():
-        return
-    plan = parse_plan(text, source=source)
-    wanted = [(one.model, one.args) for one in plan.models] + [(one.model, one.args) for one in plan.judges]
-    for name, args in wanted:
-        if (problem := unknown_model(name, models)) is not None:
-            raise InputError(source, [problem])
-        if not name.startswith("reference/"):
-            check_ready(models[name], args)
+    sent: list[Canaries] = []
+
+    def ask(bench: LockedBench) -> None:
+        plan, found = bench.plan, Canaries(models, bench.plan.engine, progress)
+        named = [*(one.model for one in plan.models), *(one.model for one in plan.judges)]
+        if problems := [problem for name in named if (problem := unknown_model(name, models)) is not None]:
+            raise InputError(source, dict.fromkeys(problems))
+        if not all(name.startswith("reference/") for name in named):
+            schema = plan_texts(load_rubric(plan.rubric))[f"schema {plan.rubric}"]
+            found.ask([*calls(bench), *(check_call(one, schema) for one in plan.judges)])
+            found.require()
+        sent.append(found)
+
+    locked = lock_bench(folder, text, source, now=now, first=ask)
+    for one in sent:
+        one.keep(folder, locked)
+    return locked
+
+
+def _opening(bench: LockedBench) -> Iterator[CallSpec]:
+    """The first call of the pipeline to each model."""
+    plan = bench.plan
+    for agent in plan.models:
+        profile = profile_named(plan.pipeline.profiles[0])
+        if (call := EpisodeState(agent, profile, bench.data.windows[0], rules_of(plan)).next_call()) is not None:
+            yield call
 
 
 def _baselines(locked: LockedBench) -> tuple[BaselineResult, ...]:

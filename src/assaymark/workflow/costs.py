@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final
 
 from assaymark.agents.date_probe import date_call
 from assaymark.engine import CallSpec, Ledger, Model, Purse
@@ -27,8 +26,9 @@ from assaymark.judging.pairs import (
     point_stimuli,
 )
 from assaymark.protocol import JudgeSpec, Study, parse_study
-from assaymark.records import Decision, Rationale, sha256_text
+from assaymark.records import Decision
 from assaymark.report import PaidView, money
+from assaymark.workflow.canaries import stand_in
 from assaymark.workflow.date_probes import sample_of
 from assaymark.workflow.deciding import agent_calls
 from assaymark.workflow.folder import RunFolder, missing, read_text, require_version_2
@@ -41,9 +41,6 @@ from assaymark.workflow.reporting import asked
 from assaymark.workflow.selection import select
 from assaymark.workflow.substrates import prepare, unsanitised
 from assaymark.workflow.tables import CYCLES, DECISIONS, Store
-
-STAND_IN: Final = "This text stands in for the reasons that an agent will give. " * 20
-"""What a dry run takes for a text that is not written yet: about 300 tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +97,7 @@ def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path 
         raise missing(prices, "file of prices")
     found = load_prices(prices)
     try:
-        purse = None if budget is None else Purse(budget, found.bound, found.paid)
+        purse = None if budget is None else Purse(budget, found.bound, found.paid, found.share)
     except ValueError as exc:
         raise InputError("--budget", [Problem("", str(exc))]) from None
     whole = models if isinstance(models, Models) else Models(models, {})
@@ -187,13 +184,7 @@ def _stages(folder: RunFolder, study: Study, *, datasheets: bool) -> list[Stage]
 
 def _stand_ins(study: Study, store: Store) -> list[Decision]:
     """The decisions that will be made, with a text of likely length in the place of each that is not written yet."""
-    return [_stand_in(one) for one in planned_decisions(study, store.read(CYCLES))]
-
-
-def _stand_in(planned: Decision) -> Decision:
-    """A planned decision with a text of its own: equal texts would be asked about once."""
-    text = STAND_IN + sha256_text(planned.record_id)[:12]
-    return replace(planned, rationales=(Rationale(text=text, kind="summary"),))
+    return [stand_in(one) for one in planned_decisions(study, store.read(CYCLES))]
 
 
 def _datasheet_calls(

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from assaymark.display import Note, Part, Result
-from assaymark.engine import Ledger, Model
+from assaymark.engine import CallSpec, Ledger, Model
 from assaymark.errors import InputError, Problem
 from assaymark.importers.verdicts import VerdictMap, parse_verdict_map, read_verdicts, verdict_map
 from assaymark.judging import PLANTED
@@ -52,6 +52,7 @@ from assaymark.report.trail.calls import ReadCalls
 from assaymark.report.trail.study import Calls
 from assaymark.workflow.answered import stored_answers
 from assaymark.workflow.asking import ask
+from assaymark.workflow.canaries import Canaries
 from assaymark.workflow.folder import (
     RunFolder,
     missing,
@@ -67,6 +68,7 @@ from assaymark.workflow.pointwise import measure_pointwise
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.raw_calls import calls_of
 from assaymark.workflow.tables import MEASUREMENTS, PAIRS, POINTS, Store
+from assaymark.workflow.unusable import unusable_of
 
 LOG_NON_CLAIMS: Final = (
     "That a preference in this log is an error: nothing here says which text is better.",
@@ -135,8 +137,13 @@ def measure_judges(
     _require_judges(judges, models)
     earlier = _earlier(old, [judge.name for judge in judges])
     variants = (TIE_ALLOWED, STRICT) if strict else (TIE_ALLOWED,)
+    canaries = Canaries(models, progress=progress)
+    if not folder.has_ledger:  # else whoever has not answered yet is asked one call by the run
+        canaries.ask(_first_calls(judges, pairs))
+        canaries.require()
     with new_folder(folder.path), Ledger.open(folder.ledger):
         pass  # from here on the folder stays, whatever happens: it holds replies that were paid for
+    canaries.keep(folder)
     calls: dict[str, list[PairCall]] = {}
     points: list[Judgment] = []
     sheets = []
@@ -250,6 +257,13 @@ def _require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model]) ->
         raise InputError("--judge", problems)
 
 
+def _first_calls(judges: Sequence[JudgeSpec], pairs: Sequence[Pair]) -> Iterator[CallSpec]:
+    """The first call of each judge that is asked over a wire: of our own, some read single texts alone."""
+    for judge in judges:
+        if judge.model not in PLANTED:
+            yield plan_pair_calls(pairs[:1], judge, (TIE_ALLOWED,))[0].call
+
+
 def _ask(
     folder: RunFolder,
     judge: JudgeSpec,
@@ -260,7 +274,15 @@ def _ask(
 ) -> tuple[list[PairCall], str | None]:
     """One judge's answers, and what it calls itself."""
     planned = plan_pair_calls(pairs, judge, variants)
-    replies = ask(folder, [item.call for item in planned], models, judge=judge.name, what="asking", progress=progress)
+    replies = ask(
+        folder,
+        [item.call for item in planned],
+        models,
+        judge=judge.name,
+        what="asking",
+        progress=progress,
+        unusable=unusable_of(planned, lambda one, reply: pair_call(one, reply).reason),
+    )
     prints = {reply.fingerprint for reply in replies.values() if reply.fingerprint}
     calls = [pair_call(item, replies[item.call.key]) for item in planned]
     return calls, ", ".join(sorted(prints)) or None

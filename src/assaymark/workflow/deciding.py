@@ -28,7 +28,7 @@ _LANE: Final = 8  # few at once, so that the seconds of a decision are its own a
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class Asked:
     """One agent before one cycle."""
 
     agent: LLMAgent
@@ -69,6 +69,19 @@ def agent_calls(study: Study, store: Store) -> list[CallSpec]:
     return [one.call for key, context in _contexts(study, store) for one in _questions(study, key, context)]
 
 
+def first_questions(study: Study, store: Store) -> list[Asked]:
+    """Every agent of a study before its first cycle."""
+    return _questions(study, *_contexts(study, store)[0])
+
+
+def decided(
+    asked: Sequence[Asked], kept: Mapping[str, tuple[CallSpec, Reply]], models: Mapping[str, Model]
+) -> list[Decision]:
+    """What these agents decide, as far as their replies are among ``kept``."""
+    found = [(one, kept[one.call.key][1]) for one in asked if one.call.key in kept]
+    return [_decision(one, reply, prices_of(models), False) for one, reply in found]
+
+
 def _contexts(study: Study, store: Store) -> list[tuple[CycleKey, Context]]:
     """What agents are shown, regime by regime."""
     keys = {key.context_id: key for key in store.read(CYCLES)}
@@ -77,7 +90,7 @@ def _contexts(study: Study, store: Store) -> list[tuple[CycleKey, Context]]:
     return sorted(contexts, key=lambda pair: (order[pair[0].regime], pair[0].number))
 
 
-def _questions(study: Study, key: CycleKey, context: Context) -> list[_Asked]:
+def _questions(study: Study, key: CycleKey, context: Context) -> list[Asked]:
     """Every agent before one cycle; the prompt is rendered once."""
     place = Place(study.name, key.regime, key.number, key.context_id)
     messages: dict[bool, Message] = {}
@@ -87,12 +100,12 @@ def _questions(study: Study, key: CycleKey, context: Context) -> list[_Asked]:
         if outside not in messages:
             messages[outside] = envelope_of(context) if outside else prompt_of(context)
         agent = LLMAgent(spec)
-        found.append(_Asked(agent, place, context, agent.call(messages[outside])))
+        found.append(Asked(agent, place, context, agent.call(messages[outside])))
     return found
 
 
 def _answers(
-    folder: RunFolder, locked: Locked, asked: Sequence[_Asked], models: Mapping[str, Model], progress: Progress
+    folder: RunFolder, locked: Locked, asked: Sequence[Asked], models: Mapping[str, Model], progress: Progress
 ) -> tuple[list[Decision], int]:
     """Ask what has no reply yet, and make a decision of every reply."""
     engine = locked.study.engine
@@ -114,7 +127,7 @@ def _answers(
     return [_decision(one, replies[one.call.key], prices, one.call.key in batched) for one in asked], summary.made
 
 
-def _decision(one: _Asked, reply: Reply, prices: Prices, batch: bool) -> Decision:
+def _decision(one: Asked, reply: Reply, prices: Prices, batch: bool) -> Decision:
     """What a reply decides; its cost stands in the record where a price is known."""
     cost = prices.cost_of(one.call.model, reply.input_tokens, reply.output_tokens, reply.cached_tokens, batch)
     return one.agent.decide(one.context, one.place, reply, key=one.call.key, cost_usd=cost)

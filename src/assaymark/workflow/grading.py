@@ -18,6 +18,7 @@ from assaymark.workflow.progress import Progress
 from assaymark.workflow.selection import Selection, select
 from assaymark.workflow.sharing import hold_ledger
 from assaymark.workflow.tables import DECISIONS, Store
+from assaymark.workflow.unusable import unusable_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +75,10 @@ class Desk:
             hold_ledger(self.folder, ledger, self.locked)
             ledger.plan(item.call for item in planned)
             calls = [item.call for item in planned]
-            summary = run_all(ledger, calls, self.models, study.engine, what=what, progress=self.progress)
+            summary = run_all(
+                ledger, calls, self.models, study.engine, what=what, progress=self.progress,
+                unusable=unusable_of(planned, lambda one, reply: judgment(one, reply, rubric).reason),
+            )  # fmt: skip
             require_all(summary, "the judges", self.folder)
             return _parsed(planned, ledger, rubric), summary
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
@@ -22,7 +23,15 @@ from assaymark.records import JSON, Decision, to_json
 from assaymark.typography import clean
 from assaymark.workflow.amendments import Amendment, read_amendments
 from assaymark.workflow.date_probes import probe_dates
-from assaymark.workflow.folder import RunFolder, check_lock, read_lock, read_text, write_atomic, write_lock
+from assaymark.workflow.folder import (
+    RunFolder,
+    check_lock,
+    new_folder,
+    read_lock,
+    read_text,
+    write_atomic,
+    write_lock,
+)
 from assaymark.workflow.planned import planned_decisions
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.selection import Selection, checked_rubric, select
@@ -68,13 +77,15 @@ def lock(
     *,
     now: datetime,
     models: Mapping[str, Model] | None = None,
+    first: Callable[[Study], object] | None = None,
     progress: Progress = silent,
 ) -> Locked:
     """Lock a study on the records of a run folder: validate, run the preflight, fingerprint.
 
     A study that makes its own records has its cycles cut here and is locked on them, before any agent is asked, if they
     pass the date probes. Locking the same plan again changes nothing. No lock is written unless everything holds. With
-    ``models``, agents and judges whose model nobody provides are refused here, not after the lock.
+    ``models``, agents and judges whose model nobody provides are refused here, not after the lock. ``first`` is called
+    with a study that is about to be locked; if it raises, a folder that was made for the cycles is gone again.
 
     Raises
     ------
@@ -86,11 +97,14 @@ def lock(
     if folder.lock.is_file():
         stored_lock(folder)  # what is locked here may be no study, or of version 1
     study = parse_study(study_text, source=source)
-    prepare(folder, study, progress=progress)
-    folder.require()
-    checked = check_plan(folder, study, source, models)
-    if folder.lock.is_file():
-        return _same_plan(folder, checked.plan_hash, source)
+    with new_folder(folder.path) if study.substrate is not None else nullcontext():
+        prepare(folder, study, progress=progress)
+        folder.require()
+        checked = check_plan(folder, study, source, models)
+        if folder.lock.is_file():
+            return _same_plan(folder, checked.plan_hash, source)
+        if first is not None:
+            first(study)
     probes = [to_json(one) | {"passed": one.passed} for one in probe_dates(folder, study, models, progress=progress)]
     write_plan(folder, study_text, checked, locked_at=to_json(now), amendments=(), probes=probes)
     return open_locked(folder)

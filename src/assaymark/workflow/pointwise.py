@@ -16,6 +16,7 @@ from assaymark.records import AGGREGATE, Judgment, Measurement
 from assaymark.workflow.asking import ask
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress
+from assaymark.workflow.unusable import unusable_of
 
 _Scores = Mapping[str, float]
 """What one grading gave, by dimension and for their mean."""
@@ -48,6 +49,7 @@ def measure_pointwise(
         judge=judge.name,
         what="asking for grades by",
         progress=progress,
+        unusable=unusable_of(planned, lambda one, reply: judgment(one, reply, wanted).reason),
     )
     graded = [judgment(item, replies[item.call.key], wanted) for item in planned]
     return point_measurements(stimuli, graded, wanted.names, judge=judge.name, seed=seed), graded

@@ -72,7 +72,7 @@ def ask_agents(
     StoppedError
         The run was asked to stop; what was answered is kept.
     """
-    calls = [one for each in asked for one in _calls(season, each, shared)]
+    calls = [one for each in asked for one in calls_of(season, each, shared)]
     outside = [one.spec for one in asked if is_outside(one.spec.model)]
     # An agent outside has its own patience; cut off before it, it would be asked again.
     deadline = max([season.engine.deadline_s, *(patience(one.args) + _MARGIN_S for one in outside)])
@@ -80,7 +80,7 @@ def ask_agents(
         update={"concurrency": min(season.engine.concurrency, _LANE), "deadline_s": deadline}
     )
     specs = [one.call for one in calls]
-    summary = run_all(ledger, specs, models, lane, what=f"asking on {day}", progress=progress)
+    summary = run_all(ledger, specs, models, lane, what=f"asking on {day}", progress=progress, stopping=False)
     failed = _failures(summary, folder)
     replies = dict(ledger.replies([call.key for call in specs]))
     batched = ledger.batches.answered_in_batches(replies)
@@ -89,7 +89,8 @@ def ask_agents(
     ]
 
 
-def _calls(season: Season, asked: Asked, shared: DayMaterial) -> list[_Call]:
+def calls_of(season: Season, asked: Asked, shared: DayMaterial) -> list[_Call]:
+    """What an agent is asked about one day, once for each replicate."""
     message = season_message(agent_sections(shared, asked.context))
     return [
         _Call(asked, trial, season_call(asked.spec, asked.context, message, trial=trial))

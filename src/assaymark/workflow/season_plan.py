@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import zip_longest
@@ -108,9 +108,17 @@ def is_season(folder: RunFolder) -> bool:
 
 
 def lock_season(
-    folder: RunFolder, text: str, source: str, models: Mapping[str, Model] | None = None, *, now: datetime
+    folder: RunFolder,
+    text: str,
+    source: str,
+    models: Mapping[str, Model] | None = None,
+    *,
+    now: datetime,
+    first: Callable[[Season, SeasonData], object] | None = None,
 ) -> LockedSeason:
     """Lock a season in a run folder; the same season again changes nothing, and a failure leaves nothing behind.
+
+    ``first`` is called with what is to be locked, before anything is written.
 
     Raises
     ------
@@ -139,6 +147,8 @@ def lock_season(
                 f"{source} differs from the season locked in {folder.path} (plan hash {made[:12]}..., locked "
                 f"{locked.plan_hash[:12]}...); a locked season is not changed: use a new run folder (--out)"
             )
+    elif first is not None:
+        first(season, data)
     with new_folder(folder.path):
         if found is not None:
             write_season(folder, found, made)

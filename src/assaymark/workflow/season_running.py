@@ -6,19 +6,24 @@ Replay and live are the same code over a clock; see `assaymark.market.clock`.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final
 
+from assaymark.agents.season_prompts import season_texts
 from assaymark.display import Told
-from assaymark.engine import Ledger, Model
+from assaymark.engine import CallSpec, Ledger, Model
 from assaymark.errors import InputError, PlanError, Problem
+from assaymark.judging.season.horizon_prompts import horizon_texts
+from assaymark.judging.season.plans import load_scoring
 from assaymark.market.clock import Clock, Day
 from assaymark.portfolio.broker import Book
+from assaymark.protocol import AgentSpec
 from assaymark.records import sha256_text, to_json
 from assaymark.workflow.asking import prices_of
+from assaymark.workflow.canaries import Canaries, check_call
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress, Within, silent
 from assaymark.workflow.season_books import (
@@ -32,9 +37,10 @@ from assaymark.workflow.season_books import (
     written,
 )
 from assaymark.workflow.season_context import DayMaterial, agent_context, context_json, day_material, told
-from assaymark.workflow.season_deciding import Asked, ask_agents
+from assaymark.workflow.season_deciding import Asked, ask_agents, calls_of
+from assaymark.workflow.season_file import Season
 from assaymark.workflow.season_journal import Entry, Journal
-from assaymark.workflow.season_plan import LockedSeason, open_season
+from assaymark.workflow.season_plan import LockedSeason, SeasonData, lock_season, open_season
 from assaymark.workflow.season_settled import Baseline, begun, checked, new_baselines, settle_baseline, waiting
 from assaymark.workflow.season_tables import write_tables
 from assaymark.workflow.sharing import hold_ledger
@@ -49,6 +55,53 @@ class Stepped(Told):
     days: tuple[date, ...]
     lines: tuple[str, ...]
     navs: Mapping[str, float]
+
+
+def start_season(
+    folder: RunFolder,
+    text: str,
+    source: str,
+    models: Mapping[str, Model],
+    *,
+    now: datetime,
+    progress: Progress = silent,
+) -> LockedSeason:
+    """Lock a season as `lock_season` does, after one call to each of its models: agents about the first day.
+
+    Raises
+    ------
+    ModelError
+        Models cannot be asked: says of each why. Nothing is locked, and nothing is left.
+    """
+    sent: list[Canaries] = []
+
+    def ask(season: Season, data: SeasonData) -> None:
+        found, schemas = Canaries(models, season.engine, progress), horizon_texts(load_scoring(season.scoring))
+        found.ask(_opening(season, data, now))
+        panel = [one for one in season.panel if not one.human]
+        found.ask(check_call(one, schemas[f"schema {season.scoring}"]) for one in panel)
+        found.require()
+        sent.append(found)
+
+    locked = lock_season(folder, text, source, models, now=now, first=ask)
+    for one in sent:
+        one.keep(folder, locked)
+    return locked
+
+
+def _opening(season: Season, data: SeasonData, now: datetime) -> Iterable[CallSpec]:
+    """The call to each agent about the first day; where the market has none yet, one that stands in for it."""
+    if season.recorded or all(one.model.startswith("reference/") for one in season.agents):
+        return []
+    clock = data.clock(season)
+    days = (clock.day(day, after=None) for day in clock.due(None, now=now if season.market.live else None))
+    day = next((one for one in days if one.has_data), None)
+    if day is None:
+        return [check_call(one, season_texts()["schema of an agent"]) for one in season.agents]
+    start, shared = Account(Book(season.capital)), day_material(season, day, set())
+    settled = {one.name: settle_account(season, one.name, start, day, {}) for one in season.agents}
+    asked = [_asked(season, shared, one, settled[one.name]) for one in season.agents]
+    return [calls_of(season, one, shared)[0].call for one in asked]
 
 
 def step_season(
@@ -234,7 +287,7 @@ class Desk:
         self.marks = marks_after(self.marks, day)
         self.notes = {name: one.notes for name, one in settled.items()}
         shared = day_material(self.season, day, {name for one in settled.values() for name in one.book.positions})
-        asked = [self._asked(shared, one.name, settled[one.name]) for one in self.season.agents]
+        asked = [_asked(self.season, shared, one, settled[one.name]) for one in self.season.agents]
         decided = ask_agents(
             self.folder, self.ledger, self.season, day.date, asked, shared, self.models, self.prices, self.calls
         )
@@ -260,13 +313,6 @@ class Desk:
             found[name] = self.baselines[name].to_json(nav)
         self.traded = True
         return found
-
-    def _asked(self, shared: DayMaterial, name: str, settled: Settlement) -> Asked:
-        prompt = told(self.season, name, settled.notes)
-        context = agent_context(shared, settled.book, settled.nav.nav, self.season.currency, prompt)
-        raw = context_json(context, shared.facts, shared.series, shared.instruments)
-        spec = next(one for one in self.season.agents if one.name == name)
-        return Asked(spec, context, sha256_text(raw))
 
     def _record(
         self,
@@ -317,6 +363,14 @@ class Desk:
         }
         self.baselines = {name: Baseline.from_json(raw) for name, raw in record["baselines"].items()}
         self.marks = {name: (float(price), str(of)) for name, (price, of) in record["marks"].items()}
+
+
+def _asked(season: Season, shared: DayMaterial, spec: AgentSpec, settled: Settlement) -> Asked:
+    """An agent before a day, after what was settled on it."""
+    prompt = told(season, spec.name, settled.notes)
+    context = agent_context(shared, settled.book, settled.nav.nav, season.currency, prompt)
+    raw = context_json(context, shared.facts, shared.series, shared.instruments)
+    return Asked(spec, context, sha256_text(raw))
 
 
 def _lines(locked: LockedSeason, clock: Clock, journal: Journal, due: tuple[date, ...]) -> tuple[str, ...]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol, TypeVar
 
 from assaymark.agents.llm import NOT_USABLE
+from assaymark.engine import CallSpec, Reply, Unusable
 from assaymark.records import Decision, Judgment
 
 _STAYS: Final = "recorded as they came, and not asked again"
@@ -44,6 +45,37 @@ def unusable_decisions(decisions: Iterable[Decision]) -> list[str]:
         _line(agent, kinds.total(), given[agent], "hold no decision", f" ({', '.join(sorted(kinds))})")
         for agent, kinds in sorted(bad.items())
     ]
+
+
+class Asked(Protocol):
+    """A planned call of a judge."""
+
+    @property
+    def call(self) -> CallSpec:
+        """What is asked."""
+        ...
+
+    @property
+    def judge(self) -> str:
+        """The name of who is asked."""
+        ...
+
+
+P = TypeVar("P", bound=Asked)
+
+
+def unusable_of(planned: Sequence[P], why: Callable[[P, Reply], str | None]) -> Unusable:
+    """Says whose reply to one of these calls is of no use, for `run_all`; ``why`` reads a reply."""
+    asked: dict[str, P] = {}
+
+    def found(call: CallSpec, reply: Reply) -> tuple[str, str] | None:
+        if not asked:  # a key costs something, and most runs never ask
+            asked.update({one.call.key: one for one in planned})
+        one = asked[call.key]
+        reason = why(one, reply)
+        return None if reason is None else (one.judge, reason)
+
+    return found
 
 
 def _first(bad: Iterable[Judgment]) -> str:

@@ -9,6 +9,7 @@ from importlib.resources import files
 from assaymark.engine import Model
 from assaymark.protocol import JudgeSpec
 from assaymark.workflow.amending import amend, amendment_lines
+from assaymark.workflow.canaries import Canaries, study_canaries
 from assaymark.workflow.claiming import VerdictFile, claim
 from assaymark.workflow.datasheets import judges_of, log_map, measure_judges, measure_log, stored_datasheets
 from assaymark.workflow.deciding import decide
@@ -54,12 +55,46 @@ __all__ = [
     "plan_calls",
     "plan_calls_lines",
     "report",
+    "start",
     "verification_lines",
     "verify_certificate",
     "verify_run",
     "work",
     "work_lines",
 ]
+
+
+def start(
+    folder: RunFolder,
+    text: str,
+    source: str,
+    *,
+    now: datetime,
+    models: Mapping[str, Model],
+    progress: Progress = silent,
+) -> Locked:
+    """Lock a study as `lock` does, after one call to each of its models; what they answer is kept if it is locked.
+
+    Raises
+    ------
+    InputError, PlanError
+        As `lock`.
+    ModelError
+        Models cannot be asked: says of each why. Nothing is locked, and nothing is left.
+    """
+    sent: list[Canaries] = []
+    locked = lock(
+        folder,
+        text,
+        source,
+        now=now,
+        models=models,
+        first=lambda study: sent.append(study_canaries(folder, study, models, progress)),
+        progress=progress,
+    )
+    for one in sent:
+        one.keep(folder, locked)
+    return locked
 
 
 def finish(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress = silent) -> Reported:

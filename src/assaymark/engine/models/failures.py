@@ -69,7 +69,13 @@ def refusal(found: Refused, transport: Transport) -> ModelError:
     said = "" if found.html or not found.message else f": {transport.shown(found.message)}"
     retryable = not quota and retryable_status(found.status)
     wait = retry_after_of(found.headers) if retryable else None
-    return ModelError(f"{transport.provider.name}: {what}{said}", retryable=retryable, retry_after=wait, quota=quota)
+    return ModelError(
+        f"{transport.provider.name}: {what}{said}",
+        retryable=retryable,
+        retry_after=wait,
+        quota=quota,
+        always=not quota and not retryable and _of_every_call(found),
+    )
 
 
 def is_html(text: str) -> bool:
@@ -102,6 +108,12 @@ def _meaning(found: Refused, at: Transport) -> tuple[str, bool]:
     if found.html and not retryable_status(status):
         return not_an_api(at, status), False
     return _of_one_call(found, at), False
+
+
+def _of_every_call(found: Refused) -> bool:
+    """Whether a refusal holds for whatever else the same model is asked in the same way."""
+    schema = found.status in (400, 422) and _SCHEMA.search(f"{found.message} {' '.join(found.words)}") is not None
+    return found.html or found.status == 404 or 300 <= found.status < 400 or schema
 
 
 def _of_one_call(found: Refused, at: Transport) -> str:

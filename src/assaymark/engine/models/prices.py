@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import date
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -25,7 +25,10 @@ CHARACTERS_PER_TOKEN: Final = 4
 """How many characters an estimate takes for a token. English prose is near it; digits and other scripts have fewer."""
 
 ASSUMED_OUTPUT_TOKENS: Final = 1000
-"""The length of a reply that an estimate assumes where the call sets no ``max_tokens``."""
+"""The length of a reply that an estimate assumes, of every provider alike, where the call sets no ``max_tokens``."""
+
+_SENT_OUTPUT_TOKENS: Final = {"anthropic": 16_000}
+"""The ``max_tokens`` that is sent to a provider whose API has to be given one, where the call sets none."""
 
 FRAME_TOKENS: Final = 500
 """Tokens that a bound allows for what a provider adds to a prompt: roles, and its words about the form of a reply."""
@@ -98,6 +101,22 @@ class Estimate:
     basis: str
 
 
+class Bound(NamedTuple):
+    """The most that one call may cost, in USD, by its two parts.
+
+    >>> Bound(0.25, 0.5).usd
+    0.75
+    """
+
+    input: float
+    output: float
+
+    @property
+    def usd(self) -> float:
+        """Both together."""
+        return self.input + self.output
+
+
 @dataclass(frozen=True, slots=True)
 class Prices:
     """A table of prices and where it is from; see `load_prices`."""
@@ -159,16 +178,31 @@ class Prices:
             return 0.0
         return self.cost_of(model, reply.input_tokens, reply.output_tokens, reply.cached_tokens, batch)
 
-    def bound(self, call: CallSpec) -> float | None:
+    def bound(self, call: CallSpec) -> Bound | None:
         """The most that one call may cost, in USD, where it sets ``max_tokens``; None where its price is unknown.
 
         No tokenizer makes more tokens than there are bytes, and `FRAME_TOKENS` are for what a provider puts around a
         prompt. Without ``max_tokens`` a reply of `ASSUMED_OUTPUT_TOKENS` is assumed, and then it is no bound.
         """
         if costs_nothing(call.model):
-            return 0.0
-        size = sum(len(part.text.encode("utf-8", "surrogatepass")) for part in call.texts)
-        return self.cost_of(call.model, size + FRAME_TOKENS, _output_tokens(call))
+            return Bound(0.0, 0.0)
+        tokens, reply = _most_tokens(call)
+        asked, answered = self.cost_of(call.model, tokens, 0), self.cost_of(call.model, 0, reply)
+        return None if asked is None or answered is None else Bound(asked, answered)
+
+    @staticmethod
+    def share(call: CallSpec, reply: Reply) -> tuple[float, float] | None:
+        """The parts of the tokens of `bound` that a reply took, of input and output; None where they are not known.
+
+        >>> from assaymark.engine import Message, Text
+        >>> call = CallSpec(model="openai/gpt-4o", messages=(Message("user", (Text.of("x" * 500),)),), template="")
+        >>> Prices.share(call, Reply(text="", model="", input_tokens=250, output_tokens=100))
+        (0.25, 0.1)
+        """
+        if reply.input_tokens is None or reply.output_tokens is None:
+            return None
+        tokens, most = _most_tokens(call)
+        return reply.input_tokens / tokens, reply.output_tokens / max(most, 1)
 
     def estimate(self, call: CallSpec, *, batch: bool = False) -> Estimate:
         """What one call may cost: its characters divided by four, and the longest reply that it allows.
@@ -178,8 +212,9 @@ class Prices:
 
         >>> from assaymark.engine import Message, Text
         >>> call = CallSpec(model="openai/gpt-4o", messages=(Message("user", (Text.of("x" * 4000),)),), template="")
-        >>> load_prices().estimate(call)
-        Estimate(tokens=1000, output_tokens=1000, cost=0.0125, basis='characters / 4; 1000 output tokens assumed')
+        >>> found = load_prices().estimate(call)
+        >>> found.cost, found.basis
+        (0.0125, 'characters / 4; output tokens a reply: 1,000 assumed')
         """
         return self.estimate_all([call], batch=batch)
 
@@ -189,14 +224,13 @@ class Prices:
         costs: list[float | None] = []
         words: set[str] = set()
         for call in calls:
-            asked, most = _input_tokens(call), call.args.get("max_tokens")
-            reply = _output_tokens(call)
-            words.add("max_tokens as output" if most is not None else f"{reply} output tokens assumed")
+            asked, reply = _input_tokens(call), _output_tokens(call, ASSUMED_OUTPUT_TOKENS)
+            words.add(f"max_tokens, {reply:,}" if "max_tokens" in call.args else f"{reply:,} assumed")
             tokens, output = tokens + asked, output + reply
             free = costs_nothing(call.model)
             costs.append(0.0 if free else self.cost_of(call.model, asked, reply, batch=batch))
         known = [cost for cost in costs if cost is not None]
-        basis = "; ".join([f"characters / {CHARACTERS_PER_TOKEN}", *sorted(words)])
+        basis = f"characters / {CHARACTERS_PER_TOKEN}; output tokens a reply: {' or '.join(sorted(words)) or 'none'}"
         return Estimate(tokens, output, sum(known) if len(known) == len(costs) else None, basis)
 
 
@@ -276,9 +310,16 @@ def costs_nothing(model: str) -> bool:
     return model.partition("/")[0] in FREE
 
 
-def _output_tokens(call: CallSpec) -> int:
-    most = call.args.get("max_tokens", 16_000 if call.model.startswith("anthropic/") else ASSUMED_OUTPUT_TOKENS)
-    return int(most) if isinstance(most, int | float) else ASSUMED_OUTPUT_TOKENS
+def _most_tokens(call: CallSpec) -> tuple[int, int]:
+    """The most tokens that a call can take: of input, and of output where its length is limited."""
+    size = sum(len(part.text.encode("utf-8", "surrogatepass")) for part in call.texts)
+    unset = _SENT_OUTPUT_TOKENS.get(call.model.partition("/")[0], ASSUMED_OUTPUT_TOKENS)
+    return size + FRAME_TOKENS, _output_tokens(call, unset)
+
+
+def _output_tokens(call: CallSpec, unset: int) -> int:
+    most = call.args.get("max_tokens", unset)
+    return int(most) if isinstance(most, int | float) else unset
 
 
 def _input_tokens(call: CallSpec) -> int:
