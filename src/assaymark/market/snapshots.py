@@ -126,7 +126,7 @@ def _bars(history: History, snapshot: str) -> Any:
 def _traded(adjusted: np.ndarray, factor: np.ndarray) -> np.ndarray:
     """Prices whose product with the factor is the adjusted price to the last bit, so that reading gives it again."""
     found = adjusted / factor
-    for step in (found, np.nextafter(found, np.inf), np.nextafter(found, 0.0)):
+    for step in (np.nextafter(found, np.inf), np.nextafter(found, 0.0)):
         found = np.where(found * factor == adjusted, found, step)
     return found
 

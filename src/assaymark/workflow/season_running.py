@@ -228,7 +228,7 @@ class Desk:
         self.journal.append(entry)
 
     def _trading(self, day: Day) -> Entry:
-        before = self.accounts
+        before, marks = self.accounts, self.marks
         settled = {name: settle_account(self.season, name, one, day, self.marks) for name, one in before.items()}
         baselines = self._baselines(day)
         self.marks = marks_after(self.marks, day)
@@ -247,7 +247,7 @@ class Desk:
         record["baselines"] = baselines
         for name, one in settled.items():
             source = "" if (last := before[name].decision) is None else last.record_id
-            record["agents"][name]["checks"] = checked(self.season, before[name].book, one, day, source)
+            record["agents"][name]["checks"] = checked(self.season, before[name].book, one, day, source, marks)
         times = {one.decision.record_id: one.seconds for one in decided}
         return Entry(record, shared.facts, shared.instruments, shared.series, times)
 
@@ -262,7 +262,7 @@ class Desk:
         return found
 
     def _asked(self, shared: DayMaterial, name: str, settled: Settlement) -> Asked:
-        prompt = told(self.season, name, settled.notes)
+        prompt = told(self.season, name, settled.notes, settled.actions)
         context = agent_context(shared, settled.book, settled.nav.nav, self.season.currency, prompt)
         raw = context_json(context, shared.facts, shared.series, shared.instruments)
         spec = next(one for one in self.season.agents if one.name == name)

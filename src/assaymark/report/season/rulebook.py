@@ -98,7 +98,8 @@ def formulas(plan: ScoringPlan, words: Words) -> tuple[str, ...]:
     ]
     if plan.efficiency.weight:
         lines.append(words("formula.quick", least=words.catalogue.number(plan.efficiency.least_seconds, "g")))
-    return (*lines, words("formula.ties", level=words.percent(plan.ties.level, 0)), words("formula.reliability"))
+    lines.append(words("formula.ties", level=words.percent(plan.ties.level, 0)))
+    return (*lines, words("formula.returns"), words("formula.reliability"))
 
 
 def _percents(plan: ScoringPlan, words: Words) -> dict[str, str]:
