@@ -16,7 +16,7 @@ import numpy as np
 
 from assaymark.errors import InputError, Problem, UnknownNameError
 from assaymark.market.actions import CorporateAction
-from assaymark.market.calendar import weekdays
+from assaymark.market.calendar import instant, weekdays
 from assaymark.market.history import FACTOR, FIELDS, History
 from assaymark.market.view import AsOf
 
@@ -169,6 +169,14 @@ class Clock:
         if now.tzinfo is None:
             raise InputError("clock", [f"a time needs a zone (got {now.isoformat()})"])
         return tuple(day for day in found if self.moment(day) <= now)
+
+    def knows(self, day: date) -> bool:
+        """Whether a bar of the universe of that day is known at its hour of decision."""
+        row = int(np.searchsorted(self.history.days, np.datetime64(day)))
+        if row >= self.history.days.size or self.history.days[row] != np.datetime64(day):
+            return False
+        known = self.history.known_at[row, self._columns] <= instant(self.moment(day))
+        return bool((known & np.isfinite(self.history.bars["close"][row, self._columns])).any())
 
     def _traded(self, last: date) -> list[date]:
         days = self.history.days.astype("datetime64[D]")
