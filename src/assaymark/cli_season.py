@@ -12,7 +12,7 @@ import typer
 from assaymark.cli_tools import AsJson, Budget, DryRun, Ledger, PriceFile, Tools, say, say_forecast, tools_of
 from assaymark.cli_verb import Verbs, examples
 from assaymark.cli_voice import WHOLE
-from assaymark.errors import InputError
+from assaymark.errors import AssayError, InputError
 from assaymark.workflow import costs
 from assaymark.workflow.asking import prices_of
 from assaymark.workflow.folder import RunFolder, read_text
@@ -161,8 +161,10 @@ def _run(
     with tools.progress() as progress:
         done = verb(folder, who, now=datetime.now(UTC), progress=progress)
     paid = costs.paid_of(folder, prices_of(who))
-    value = {"days": [str(one) for one in done.days], "navs": done.navs, "paid": paid.views}
+    value = {"days": [str(one) for one in done.days], "navs": done.navs, "overdue": done.overdue, "paid": paid.views}
     say(tools, json, value, [*done.lines, *paid.lines])
+    if done.overdue:
+        raise AssayError(f"{folder.path}: {'; '.join(done.overdue)}")
 
 
 def _day(text: str) -> date:

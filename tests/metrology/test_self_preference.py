@@ -49,7 +49,9 @@ def test_over_clusters_the_interval_is_that_of_their_gaps():
     scores = rng.normal(60, 5, (12, 3, 3))  # clusters, agents, judges
     scores[:, 0, 0] += 20
     families = ["own", "other", "other"]
-    found = self_preference(scores.reshape(36, 3), families * 12, ["own", "b", "c"], clusters=np.arange(12).repeat(3))[0]
+    found = self_preference(scores.reshape(36, 3), families * 12, ["own", "b", "c"], clusters=np.arange(12).repeat(3))[
+        0
+    ]
     above = scores[..., 0] - np.median(scores, axis=2)
     gaps = above[:, 0] - above[:, 1:].mean(axis=1)
     low, high = sm.DescrStatsW(gaps).tconfint_mean()

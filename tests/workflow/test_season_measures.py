@@ -270,7 +270,9 @@ def test_only_usable_answers_are_timed_and_an_agent_without_one_has_no_total(
 
     def unanswered(keep: Collection[str]) -> SeasonMaterial:
         mine = tuple(
-            one if one.decision.record_id in keep else replace(one, decision=replace(one.decision, flags=("no-answer",)))
+            one
+            if one.decision.record_id in keep
+            else replace(one, decision=replace(one.decision, flags=("no-answer",)))
             for one in material.steps["two"]
         )
         seconds = {name: 0.001 for name in material.seconds} | {first: 120.0}

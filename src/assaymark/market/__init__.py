@@ -6,6 +6,7 @@ classes, and prices from files.
 Nothing that decides, judges, measures or certifies can import it.
 """
 
+from assaymark.market.actions import CorporateAction
 from assaymark.market.calendar import fill_gaps, sample_on, simple_returns, weekdays
 from assaymark.market.calibration import calibration, calibration_table
 from assaymark.market.checks import Finding, Limits, price_findings, price_problems, snapshot_problems
@@ -34,6 +35,7 @@ __all__ = [
     "AsOf",
     "AssetClass",
     "Bars",
+    "CorporateAction",
     "Correlations",
     "Filing",
     "Finding",

@@ -20,7 +20,7 @@ from assaymark.errors import LedgerError
 from assaymark.market.restated import Restated
 from assaymark.market.wide import WideBars
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Version of the cache's layout; part of its key."""
 
 _INDEX: Final = "index.json"
@@ -66,7 +66,7 @@ def _mapped(path: Path, digest: str) -> np.ndarray:
 def _parts(bars: WideBars) -> dict[str, np.ndarray]:
     """Every array under the name of its file."""
     later = bars.restated
-    found = {"days": bars.days.astype(np.int64), "known_at": bars.known_at}
+    found = {"days": bars.days.astype(np.int64), "known_at": bars.known_at, "unstated": bars.unstated}
     found |= {f"bar-{name}": one for name, one in bars.bars.items()}
     found |= {"later-row": later.rows, "later-column": later.columns, "later-known_at": later.known_at}
     return found | {f"later-bar-{name}": one for name, one in later.values.items()}
@@ -77,4 +77,4 @@ def _assembled(parts: dict[str, np.ndarray]) -> WideBars:
     values = {name.removeprefix("later-bar-"): one for name, one in parts.items() if name.startswith("later-bar-")}
     bars = {name.removeprefix("bar-"): one for name, one in parts.items() if name.startswith("bar-")}
     restated = Restated(parts["later-row"], parts["later-column"], parts["later-known_at"], values)
-    return WideBars(parts["days"].astype("datetime64[D]"), bars, parts["known_at"], restated)
+    return WideBars(parts["days"].astype("datetime64[D]"), bars, parts["known_at"], parts["unstated"], restated)

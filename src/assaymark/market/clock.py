@@ -7,16 +7,17 @@ day is due when the store reaches it; what the store does not reach yet is waite
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from typing import Final
 
 import numpy as np
 
 from assaymark.errors import InputError, Problem, UnknownNameError
-from assaymark.market.calendar import weekdays
-from assaymark.market.history import History
+from assaymark.market.actions import CorporateAction
+from assaymark.market.calendar import instant, weekdays
+from assaymark.market.history import FACTOR, FIELDS, History
 from assaymark.market.view import AsOf
 
 _REACH: Final = 40  # rows beyond the bars asked for, so that an instrument with holes still has that many
@@ -25,7 +26,7 @@ _DIGITS: Final = 6  # significant, of prices as they are shown
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """One day's bar of one instrument, as known at the hour of decision. A field that is not known is None."""
+    """One day's bar of one instrument as it was traded, known at the hour of decision. What is not known is None."""
 
     open: float | None
     high: float | None
@@ -35,11 +36,13 @@ class Quote:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Day:
-    """One trading day: the view at ``moment``, the bars of the day, and the closes up to it.
+    """One trading day: the view at ``moment``, the bars of the day, and the bars up to it.
 
-    ``quotes`` holds the instruments of the universe that have a close of this day. ``closes`` has shape
-    (n_days, n_instruments), rows ``days`` (datetime64[D]), columns in the order of the universe, NaN where nothing
-    was known. ``gone`` names instruments whose last trading day lies behind.
+    ``quotes`` holds the instruments of the universe that have a close of this day. ``bars`` holds each field that the
+    store has with shape (n_days, n_instruments), rows ``days`` (datetime64[D]), columns in the order of the universe,
+    NaN where nothing was known. Prices of earlier days are adjusted for the splits and dividends since, so that the
+    last one is the price of its day; volumes are adjusted for splits. ``actions`` are the splits and dividends known
+    by then, by instrument and oldest first. ``gone`` names instruments whose last trading day lies behind.
     """
 
     date: date
@@ -48,8 +51,14 @@ class Day:
     view: AsOf
     quotes: dict[str, Quote]
     days: np.ndarray
-    closes: np.ndarray
+    bars: Mapping[str, np.ndarray]
     gone: frozenset[str]
+    actions: Mapping[str, tuple[CorporateAction, ...]] = field(default_factory=dict)
+
+    @property
+    def closes(self) -> np.ndarray:
+        """The closes of ``bars``."""
+        return self.bars["close"]
 
     @property
     def has_data(self) -> bool:
@@ -161,6 +170,14 @@ class Clock:
             raise InputError("clock", [f"a time needs a zone (got {now.isoformat()})"])
         return tuple(day for day in found if self.moment(day) <= now)
 
+    def knows(self, day: date) -> bool:
+        """Whether a bar of the universe of that day is known at its hour of decision."""
+        row = int(np.searchsorted(self.history.days, np.datetime64(day)))
+        if row >= self.history.days.size or self.history.days[row] != np.datetime64(day):
+            return False
+        known = self.history.known_at[row, self._columns] <= instant(self.moment(day))
+        return bool((known & np.isfinite(self.history.bars["close"][row, self._columns])).any())
+
     def _traded(self, last: date) -> list[date]:
         days = self.history.days.astype("datetime64[D]")
         rows = np.flatnonzero((days >= np.datetime64(self.first)) & (days <= np.datetime64(last)))
@@ -181,33 +198,59 @@ class Clock:
             raise InputError("clock", [f"{day} lies outside of the season ({self.first} to {self.last})"])
         moment = self.moment(day)
         view = self.history.as_of(moment)
-        closes = view.prices(self.bars + _REACH, filled=False)
+        whole = {name: view.prices(self.bars + _REACH, field=name, filled=False) for name in self.history.bars}
+        closes = whole["close"]
         places = {name: place for place, name in enumerate(closes.ids)}
         columns = np.array([places.get(name, -1) for name in self.universe])
-        quotes: dict[str, Quote] = {}
-        if closes.days.size and closes.days[-1] == np.datetime64(day):
-            rows = [self._row(view, field, columns) for field in _PRICES]
-            quotes = {
-                name: Quote(*map(_known, values))
-                for name, *values in zip(self.universe, *rows, strict=True)
-                if math.isfinite(values[-1])
-            }
+        bars = {name: _of(one.values, columns) for name, one in whole.items()}
+        factors = bars.pop(FACTOR, None)
+        there = closes.days.size and closes.days[-1] == np.datetime64(day)
+        quotes = self._quotes(bars, factors) if there else {}
         gone = frozenset(name for name in self.universe if name in places) - frozenset(view.held())
-        return Day(day, moment, self.universe, view, quotes, closes.days, _of(closes.values, columns), gone)
+        actions = view.actions()
+        bars = _as_of_now(bars, factors, self.universe, closes.days, actions)
+        return Day(day, moment, self.universe, view, quotes, closes.days, bars, gone, actions)
 
-    def _row(self, view: AsOf, field: str, columns: np.ndarray) -> list[float]:
-        """The last row of one field; all missing where the store does not have it."""
-        if field not in self.history.bars:
-            return [np.nan] * columns.size
-        found: list[float] = _of(view.prices(1, field=field, filled=False).values, columns)[-1].tolist()
-        return found
+    def _quotes(self, bars: Mapping[str, np.ndarray], factors: np.ndarray | None) -> dict[str, Quote]:
+        """The last row of every price, as it was traded; of a field that the store does not have nothing is known."""
+        nothing = np.full(len(self.universe), np.nan)
+        rows = [bars[name][-1] if name in bars else nothing for name in _PRICES]
+        if factors is not None:
+            # A price that was adjusted and is divided again is off in its last digits; no source has as many.
+            rows = [np.array([float(f"{price:.12g}") for price in (one / factors[-1]).tolist()]) for one in rows]
+        return {
+            name: Quote(*map(_known, values))
+            for name, *values in zip(self.universe, *(one.tolist() for one in rows), strict=True)
+            if math.isfinite(values[-1])
+        }
 
 
-_PRICES: Final = ("open", "high", "low", "close")
+_PRICES: Final = FIELDS[:4]
+
+
+def _as_of_now(
+    bars: Mapping[str, np.ndarray],
+    factors: np.ndarray | None,
+    universe: Sequence[str],
+    days: np.ndarray,
+    actions: Mapping[str, Sequence[CorporateAction]],
+) -> dict[str, np.ndarray]:
+    """Adjusted prices on the level of each instrument's last bar, and volumes in units of that day."""
+    found = dict(bars)
+    if factors is not None:
+        rows = np.where(np.isfinite(factors), np.arange(days.size)[:, None], -1).max(axis=0, initial=-1)
+        level = np.where(rows >= 0, factors[rows, np.arange(rows.size)], np.nan)
+        found = {name: one if name == "volume" else one / level for name, one in bars.items()}
+    if "volume" in bars and actions:
+        found["volume"] = bars["volume"].copy()
+        for at, name in enumerate(universe):
+            for one in actions.get(name, ()):
+                found["volume"][days < np.datetime64(one.ex_date), at] *= one.split
+    return found
 
 
 def _of(table: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Some columns of a table of prices, -1 for what is not listed yet; prices that nobody can trade at are missing."""
+    """Some columns of a table of bars, -1 for what is not listed yet; prices that nobody can trade at are missing."""
     padded = np.hstack([table, np.full((table.shape[0], 1), np.nan)])[:, columns]
     found: np.ndarray = np.where(np.isfinite(padded) & (padded > 0), padded, np.nan)
     return found

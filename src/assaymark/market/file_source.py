@@ -44,6 +44,7 @@ PORTBENCH_NOTES: Final[tuple[str, ...]] = (
 )
 """What a reader of PortBench's market file must know, beside what was left out of it."""
 
+_ACTIONS: Final = ("split", "dividend")
 _FIELD: Final = re.compile(r"(?P<name>.+)_(?P<field>open|high|low|close|volume)", re.IGNORECASE)
 _RETURN: Final = re.compile(r".+_(?:log_?)?returns?", re.IGNORECASE)
 
@@ -83,8 +84,11 @@ def snapshot_from_file(
 ) -> Snapshot:
     """A file of prices as a snapshot, named by its contents.
 
-    A long table has the columns ``instrument``, a day and ``close``, and may have the other fields, ``adj_factor`` and
-    ``known_at``; a bar that is there with several ``known_at`` was restated. A wide table has a column of days and one
+    A long table has the columns ``instrument``, a day and ``close``, and may have the other fields, ``adj_factor``,
+    ``split``, ``dividend`` and ``known_at``; a bar that is there with several ``known_at`` was restated. With a column
+    ``adj_factor`` closes are as they were traded, and close times factor is the total-return price as of this file.
+    ``split`` (units after it for each one before) and ``dividend`` (cash for each unit after the split) stand in the
+    row of their ex-date; without ``adj_factor`` the factors are made from them. A wide table has a column of days and one
     column an instrument, its closes, or columns such as ``SPY_open`` and ``SPY_close``. In wide tables Saturdays and
     Sundays are left out, and so are columns of returns (``SPY_return``), which are neither prices nor said to be
     simple. PortBench's market file is a wide table whose columns begin with the class: its ``_return`` columns are log
@@ -142,7 +146,7 @@ def _read(path: Path) -> _Bars:
 def _long(path: Path, table: Any, names: Mapping[str, str]) -> _Bars:
     """One row a version of a bar."""
     _, days = day_column(path, table, names)
-    fields = [name for name in (*FIELDS, "adj_factor") if name in names]
+    fields = [name for name in (*FIELDS, "adj_factor", *_ACTIONS) if name in names]
     values = dict(zip(fields, numbers(path, table, [names[name] for name in fields]), strict=True))
     ids = [None if one is None else str(one).strip() for one in table[names["instrument"]].to_pylist()]
     if nameless := [row + 1 for row, one in enumerate(ids) if not one]:
@@ -260,6 +264,9 @@ def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, name: s
     """Bars and instruments as tables."""
     size = bars.columns["instrument"].size
     given = {**bars.columns, "known_at": bars.columns["known_at"] * 1_000_000}
+    actions = _actions(given)
+    if actions and "adj_factor" not in given:
+        given["adj_factor"] = _factors(given)
     given |= {"source": np.full(size, f"file {name}", dtype=object)}
     columns = [
         pa.array(given[one.name], one.type, from_pandas=True) if one.name in given else pa.nulls(size, one.type)
@@ -274,7 +281,50 @@ def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, name: s
     return {
         "bars": pa.Table.from_arrays(columns, schema=SCHEMAS["bars"]),
         "instruments": pa.Table.from_pylist(rows, schema=SCHEMAS["instruments"]),
+        **actions,
     }
+
+
+def _actions(given: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """The table of actions of a file that has columns for them; empty cells, splits of 1 and dividends of 0 are none."""
+    if not set(_ACTIONS) & set(given):
+        return {}
+    splits, dividends = _splits(given), _dividends(given)
+    rows = np.flatnonzero((splits != 1.0) | (dividends != 0.0))
+    # Of several versions of a bar the one known first says from when the action is known.
+    rows = rows[np.argsort(given["known_at"][rows], kind="stable")]
+    first = {(given["instrument"][row], given["event_date"][row]): row for row in rows[::-1].tolist()}
+    kept = np.array(sorted(first.values()), dtype=np.int64)
+    columns = (given["instrument"][kept], given["event_date"][kept], given["known_at"][kept], splits[kept])
+    arrays = zip((*columns, dividends[kept]), SCHEMAS["actions"], strict=True)
+    return {"actions": pa.Table.from_arrays([pa.array(one, of.type) for one, of in arrays], schema=SCHEMAS["actions"])}
+
+
+def _splits(given: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The split of each row, 1 where there is none; some files write 0 for that."""
+    found = given.get("split", np.ones(given["close"].size))
+    return np.where(np.isnan(found) | (found == 0.0), 1.0, found)
+
+
+def _dividends(given: Mapping[str, np.ndarray]) -> np.ndarray:
+    found: np.ndarray = np.nan_to_num(given.get("dividend", np.zeros(given["close"].size)))
+    return found
+
+
+def _factors(given: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Factors that count back from each instrument's last bar, as data vendors make them."""
+    splits, dividends, factors = _splits(given), _dividends(given), np.ones(given["close"].size)
+    later: dict[Any, tuple[int, float]] = {}
+    for row in np.lexsort((given["known_at"], given["event_date"]))[::-1].tolist():
+        name = given["instrument"][row]
+        if name in later:
+            next_row, factor = later[name]
+            if given["event_date"][row] != given["event_date"][next_row]:
+                before = given["close"][row] / splits[next_row]
+                factor *= (1.0 - dividends[next_row] / before) / splits[next_row]
+            factors[row] = factor
+        later[name] = (row, factors[row])
+    return factors
 
 
 def _unknown(name: str, bars: _Bars, first: date) -> Listing:

@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from assaymark.errors import InputError, Problem
+from assaymark.market.actions import CorporateAction
 from assaymark.market.calendar import known_from
 from assaymark.market.fundamentals import Fundamentals, synthetic_fundamentals
 from assaymark.market.instruments import Listing
@@ -26,6 +27,9 @@ from assaymark.typography import clean
 
 FIELDS = ("open", "high", "low", "close", "volume")
 """What a bar has."""
+
+FACTOR = "adj_factor"
+"""The adjustment factor, beside the fields of a bar."""
 
 CLOSE_OF_DAY = 21 * 3600
 """Seconds after midnight UTC at which a day's bars are complete."""
@@ -42,7 +46,8 @@ class History(ShownHistory):
         Increasing.
     bars : dict of field to float array of shape (n_days, n_instruments)
         Fields of `FIELDS`; NaN where there is no bar. ``close`` is needed, and is a total-return price: what a source
-        calls the close, times its adjustment factor.
+        calls the close, times its adjustment factor. `FACTOR` is there where a factor is not 1: a price divided by it
+        is the price as it was traded.
     known_at : int64 array of shape (n_days, n_instruments)
         Seconds since 1970 in UTC at which the bar became known; where there is none, at which that was known.
     macro, news : tuples
@@ -51,6 +56,10 @@ class History(ShownHistory):
     restated : Restated
         Later versions of bars. A view shows the first version until the time of the next, and that one from then on.
     fundamentals : Fundamentals
+    actions : tuple of (int, CorporateAction)
+        Those that the source lists, each with the second since 1970 in UTC at which it became known.
+    unstated : frozenset of ids
+        Instruments whose source does not say whether their prices are adjusted.
 
     Raises
     ------
@@ -68,6 +77,8 @@ class History(ShownHistory):
     snapshot: str = ""
     restated: Restated = field(default_factory=Restated.none)
     fundamentals: Fundamentals = field(default_factory=Fundamentals.none)
+    actions: tuple[tuple[int, CorporateAction], ...] = ()
+    unstated: frozenset[str] = frozenset()
     closes_at: np.ndarray = field(init=False)
     row_known: np.ndarray = field(init=False)
     published: np.ndarray = field(init=False)
@@ -120,7 +131,7 @@ def _problems(history: History) -> Sequence[Problem]:
     if "close" not in history.bars:
         found.append(Problem("bars", "the field 'close' is needed"))
     for name, values in {**history.bars, "known_at": history.known_at}.items():
-        if name != "known_at" and name not in FIELDS:
+        if name not in ("known_at", FACTOR, *FIELDS):
             found.append(Problem(name, f"is no field of a bar; fields are {', '.join(FIELDS)}"))
         if values.shape != shape:
             found.append(Problem(name, f"must have the shape {shape} (got {values.shape})"))

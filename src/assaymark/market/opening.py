@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from assaymark.errors import InputError, Problem
+from assaymark.market.actions import CorporateAction
 from assaymark.market.cache import cached_bars, keep_bars
 from assaymark.market.fundamentals import Filing, Fundamentals
 from assaymark.market.history import History
@@ -108,6 +109,7 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, la
         *_missing(tables["macro"], "macro", ("series", "ref_period")),
         *_missing(tables["news"], "news", ("published_at", "text")),
         *_missing(tables["fundamentals"], "fundamentals", ("instrument", "period", "field", "value", "filed_at")),
+        *(_action_problems(tables["actions"], tables["instruments"]) if "actions" in tables else ()),
     ]
     if problems:
         raise InputError(f"snapshot {name}", problems)
@@ -120,6 +122,8 @@ def _store(name: str, source: str, tables: Mapping[str, Any], bars: WideBars, la
         *(listings, bars.days, bars.bars, bars.known_at, macro, news, source, name),
         restated=bars.restated,
         fundamentals=filed,
+        actions=tuple(_actions(tables["actions"])) if "actions" in tables else (),
+        unstated=frozenset(one.id for one, missing in zip(listings, bars.unstated, strict=True) if missing),
     )
 
 
@@ -128,6 +132,26 @@ def _missing(table: Any, name: str, columns: Sequence[str]) -> Iterator[Problem]
     for column in columns:
         if count := table[column].null_count:
             yield Problem(f"{name}, {column}", f"is missing in {count} rows")
+
+
+def _action_problems(table: Any, instruments: Any) -> Iterator[Problem]:
+    """Actions that cannot be: without a day or a time, of strangers, or with an amount that is none."""
+    yield from _missing(table, "actions", ("instrument", "ex_date", "known_at"))
+    if strangers := sorted(set(table["instrument"].to_pylist()) - set(instruments["id"].to_pylist()) - {None}):
+        yield Problem(f"actions, {_some(strangers)}", "is in no table of instruments")
+    for name, what in (("split", "must be positive"), ("dividend", "must not be negative")):
+        values = table[name].to_numpy().astype(float)
+        bad = values <= 0 if name == "split" else values < 0
+        if wrong := int((bad | np.isinf(values)).sum()):
+            yield Problem(f"actions, {name}", f"{what}, and finite ({wrong} rows are not)")
+
+
+def _actions(table: Any) -> Iterator[tuple[int, CorporateAction]]:
+    """The listed actions, each with the second from which it is known."""
+    micros = table["known_at"].cast(pa.int64()).to_numpy()
+    for row, known in zip(table.to_pylist(), seconds_up(micros).tolist(), strict=True):
+        split, dividend = row["split"] or 1.0, row["dividend"] or 0.0
+        yield known, CorporateAction(row["instrument"], row["ex_date"], split, dividend)
 
 
 def _listing_problems(table: Any, bars: WideBars) -> Iterator[Problem]:

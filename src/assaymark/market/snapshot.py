@@ -76,10 +76,22 @@ SCHEMAS: Mapping[str, pa.Schema] = MappingProxyType(
                 "filed_at": _INSTANT,
             }
         ),
+        "actions": pa.schema(
+            {
+                "instrument": pa.string(),
+                "ex_date": pa.date32(),
+                "known_at": _INSTANT,
+                "split": pa.float64(),
+                "dividend": pa.float64(),
+            }
+        ),
     }
 )
 """The tables of a snapshot and their columns. Every read filters ``known_at``, ``realtime_start``, ``published_at`` or
 ``filed_at``; a value with two rows was restated, and the later one replaces the earlier from its own time on."""
+
+OPTIONAL = frozenset({"actions"})
+"""Tables that a folder holds only where they have rows; see `assaymark.market.actions.CorporateAction`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

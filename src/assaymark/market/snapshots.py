@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from assaymark.market.history import History, synthetic_history
+from assaymark.market.history import FACTOR, History, synthetic_history
 from assaymark.market.instruments import LAST_DAY, Listing
 from assaymark.market.macro import MacroSeries
 from assaymark.market.news import News
@@ -46,7 +46,7 @@ def synthetic_snapshot(seed: int = 0) -> Snapshot:
 def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "USD") -> Snapshot:
     """A store as long tables.
 
-    Closes of a store are adjusted, so every ``adj_factor`` is 1. The facts behind templated news have no column and
+    Closes are written as they were traded, with the factors of the store beside them: 1 where it has none. The facts behind templated news have no column and
     stay behind, their texts do not. Days with no field of a bar have no row.
 
     Parameters
@@ -65,6 +65,7 @@ def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "U
         "instruments": _instruments(history.listings, currency),
         "news": _news(history.news),
         "fundamentals": _fundamentals(history),
+        "actions": _actions(history),
     }
     return Snapshot(id, origin, tables)
 
@@ -102,22 +103,32 @@ def _bars(history: History, snapshot: str) -> Any:
     later = history.restated
     rows, columns = np.concatenate([row, later.rows]), np.concatenate([column, later.columns])
     missing = np.full(later.rows.size, np.nan)
-    values = {
-        name: _numbers(np.concatenate([one[row, column], later.values.get(name, missing)]))
-        for name, one in history.bars.items()
+    whole = {
+        name: np.concatenate([one[row, column], later.values.get(name, missing)]) for name, one in history.bars.items()
     }
+    factor = whole.pop(FACTOR, np.ones(rows.size))
+    values = {name: _numbers(one if name == "volume" else _traded(one, factor)) for name, one in whole.items()}
     known_at = np.concatenate([history.known_at[row, column], later.known_at])
+    unstated = [at for at, one in enumerate(history.listings) if one.id in history.unstated]
     names = pa.array([one.id for one in history.listings], pa.string())
     return _table(
         "bars",
         instrument=pa.DictionaryArray.from_arrays(pa.array(columns.astype(np.int32)), names).cast(pa.string()),
         event_date=history.days.astype("datetime64[D]")[rows],
         known_at=_instants(known_at),
-        adj_factor=np.ones(rows.size),
+        adj_factor=_numbers(np.where(np.isin(columns, unstated), np.nan, factor)),
         source=_repeated(history.source, rows.size),
         snapshot=_repeated(snapshot, rows.size),
         **values,
     )
+
+
+def _traded(adjusted: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    """Prices whose product with the factor is the adjusted price to the last bit, so that reading gives it again."""
+    found = adjusted / factor
+    for step in (np.nextafter(found, np.inf), np.nextafter(found, 0.0)):
+        found = np.where(found * factor == adjusted, found, step)
+    return found
 
 
 def _macro(macro: Sequence[MacroSeries]) -> Any:
@@ -172,6 +183,18 @@ def _news(news: Sequence[News]) -> Any:
         for one in news
     ]
     return pa.Table.from_pylist(rows, schema=SCHEMAS["news"])
+
+
+def _actions(history: History) -> Any:
+    """One row a listed action."""
+    return _table(
+        "actions",
+        instrument=pa.array([one.instrument for _, one in history.actions], pa.string()),
+        ex_date=pa.array([one.ex_date for _, one in history.actions], pa.date32()),
+        known_at=_instants(np.array([known for known, _ in history.actions], dtype=np.int64)),
+        split=np.array([one.split for _, one in history.actions], dtype=float),
+        dividend=np.array([one.dividend for _, one in history.actions], dtype=float),
+    )
 
 
 def _fundamentals(history: History) -> Any:

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from assaymark.durable import write_atomic
 from assaymark.errors import InputError, LedgerError
-from assaymark.market.snapshot import SCHEMAS, Origin, Snapshot
+from assaymark.market.snapshot import OPTIONAL, SCHEMAS, Origin, Snapshot
 from assaymark.records import canonical_json, content_id, parse, record
 
 FORMAT: Final = 1
@@ -42,7 +42,7 @@ class FileEntry:
 
 @record
 class Manifest:
-    """``snapshot.json``: what the folder holds. ``files`` has an entry for each table of a snapshot."""
+    """``snapshot.json``: what the folder holds. ``files`` has an entry for each table of a snapshot; `OPTIONAL` ones may be absent."""
 
     format: int
     id: str
@@ -111,7 +111,7 @@ def read_snapshot(folder: Path) -> Snapshot:
     """
     manifest = read_manifest(folder)
     check_files(folder, manifest)
-    return Snapshot(manifest.id, manifest.origin, {name: read_table(folder, name, manifest) for name in SCHEMAS})
+    return Snapshot(manifest.id, manifest.origin, {name: read_table(folder, name, manifest) for name in manifest.files})
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -139,7 +139,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise LedgerError(f"cannot read {path}: {exc.strerror or exc}") from None
     except (ValueError, AttributeError, RecursionError, InputError) as exc:
         raise LedgerError(f"{path} is damaged ({exc}); fetch the snapshot again into a new folder") from None
-    if set(found.files) != set(SCHEMAS):
+    if not set(SCHEMAS) - OPTIONAL <= set(found.files) <= set(SCHEMAS):
         names = f"{', '.join(SCHEMAS)} (got {', '.join(sorted(found.files))})"
         raise LedgerError(f"{path} is damaged: it must name the tables {names}")
     return found
@@ -211,6 +211,8 @@ def _encode(snapshot: Snapshot) -> _Encoded:
     """The bytes of every file."""
     files, entries = {}, {}
     for name, table in snapshot.tables.items():
+        if name in OPTIONAL and not table.num_rows:
+            continue
         sink = io.BytesIO()
         pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
         files[name] = sink.getvalue()

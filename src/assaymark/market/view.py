@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from assaymark.errors import InputError, UnknownNameError
+from assaymark.market.actions import CorporateAction, implied_actions
 from assaymark.market.calendar import GAP_LIMIT, fill_gaps, instant, simple_returns
 from assaymark.market.fundamentals import Filing
 from assaymark.market.instruments import AssetClass, Listing
@@ -85,7 +86,7 @@ class AsOf(ShownView):
         days : int
             At least 1; fewer rows come back where the store does not reach as far.
         field : str
-            open, high, low, close or volume.
+            open, high, low, close or volume; adj_factor where the store has factors.
         filled : bool
             Carry closes over gaps of up to five days; the other fields are never carried.
 
@@ -118,6 +119,30 @@ class AsOf(ShownView):
         found: np.ndarray = np.where(self._history.known_at[rows] <= self._at, self._history.bars[field][rows], np.nan)
         self._history.restated.apply(found, field, start, self._at)
         return found if self._columns.size == found.shape[1] else found[:, self._columns]
+
+    def actions(self, days: int = 260) -> dict[str, tuple[CorporateAction, ...]]:
+        """The splits and dividends of the last ``days`` closed days by instrument, oldest first; see `CorporateAction`.
+
+        What the source lists counts, else what its adjustment factors imply. Instruments without any are left out.
+        """
+        today, store = self.today.astype(object), self._history
+        if not store.actions and "adj_factor" not in store.bars:
+            return {}
+        closes = self.prices(days, filled=False)
+        listed: dict[str, list[CorporateAction]] = {}
+        first = closes.days[0].astype(object) if closes.days.size else today
+        for known, one in store.actions:
+            if known <= self._at and first <= one.ex_date <= today:
+                listed.setdefault(one.instrument, []).append(one)
+        if "adj_factor" not in store.bars:
+            return {name: tuple(sorted(ones, key=lambda one: one.ex_date)) for name, ones in listed.items()}
+        factors = self.prices(days, field="adj_factor", filled=False).values
+        traded = closes.values / factors
+        found = {
+            name: implied_actions(name, closes.days, traded[:, at], factors[:, at], listed.get(name, ()))
+            for at, name in enumerate(closes.ids)
+        }
+        return {name: ones for name, ones in found.items() if ones}
 
     def returns(self, days: int = 60) -> PriceSlice:
         """Simple returns of the last ``days`` closed days, from closes after the gap rule."""
@@ -178,4 +203,6 @@ class AsOf(ShownView):
         for part in (self.instruments, self.held(), self.all_macro(), self.news(100_000)):
             whole.update(repr(part).encode())
         self._history.fundamentals.digest_into(whole, self._at)
+        if self._history.actions:
+            whole.update(repr([one for known, one in self._history.actions if known <= self._at]).encode())
         return whole.hexdigest()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,28 +20,34 @@ _SHOWN = 5  # of many equal problems, so many are named
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WideBars:
-    """The bars of a `History`: ``days`` (n_days,), ``bars`` and ``known_at`` (n_days, n_instruments), ``restated``."""
+    """The bars of a `History`: ``days`` (n_days,), ``bars`` and ``known_at`` (n_days, n_instruments), ``restated``.
+
+    ``unstated`` (n_instruments,) marks instruments of which some bar does not say its adjustment factor.
+    """
 
     days: np.ndarray
     bars: dict[str, np.ndarray]
     known_at: np.ndarray
+    unstated: np.ndarray
     restated: Restated = field(default_factory=Restated.none)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Long:
-    """Rows of a long table as arrays; ``micros`` are the microseconds of ``known_at``."""
+    """Rows of a long table as arrays; ``micros`` are the microseconds of ``known_at``, ``unstated`` marks no factor."""
 
     days: np.ndarray
     columns: np.ndarray
     micros: np.ndarray
     values: dict[str, np.ndarray]
+    unstated: np.ndarray
 
 
 def wide_bars(table: Any, ids: Sequence[str]) -> WideBars:
     """The bars of a snapshot's long table, its columns in the order of ``ids``.
 
-    Prices are multiplied by ``adj_factor``, so a close is a total-return price; volume is left as it is. Days are all
+    Prices are multiplied by ``adj_factor``, so a close is a total-return price; volume is left as it is. Where a factor
+    is not 1 the factors are kept as a field of their own, so that prices as they were traded can be had back. Days are all
     weekdays from the first bar to the last, so that a missing day shows; bars of Saturdays and Sundays are left out.
     Of several versions of a bar, the one known first goes into the table and the others into ``restated``.
 
@@ -65,7 +71,9 @@ def wide_bars(table: Any, ids: Sequence[str]) -> WideBars:
     row, known_at = np.searchsorted(grid, day), seconds_up(micros)
     first = np.concatenate([[True], ~same]) if day.size else np.empty(0, bool)
     values = {name: one[order] for name, one in rows.values.items()}
-    return _spread(grid, len(ids), row, column, known_at, values, first)
+    found = _spread(grid, len(ids), row, column, known_at, values, first)
+    unstated = np.unique(rows.columns[rows.unstated])
+    return replace(found, unstated=np.isin(np.arange(len(ids)), unstated))
 
 
 def seconds_up(micros: np.ndarray) -> np.ndarray:
@@ -98,7 +106,7 @@ def _spread(
     later = np.flatnonzero(~first)
     later = later[np.argsort(known_at[later], kind="stable")]
     restated = Restated(row[later], column[later], known_at[later], {name: one[later] for name, one in values.items()})
-    return WideBars(grid, bars, known, restated if later.size else Restated.none())
+    return WideBars(grid, bars, known, np.zeros(width, bool), restated if later.size else Restated.none())
 
 
 def _long(table: Any, ids: Sequence[str]) -> _Long:
@@ -109,12 +117,16 @@ def _long(table: Any, ids: Sequence[str]) -> _Long:
     days = table["event_date"].to_numpy().astype("datetime64[D]")
     kept = np.is_busday(days) if days.size else np.empty(0, bool)
     factor = _floats(table, "adj_factor")
-    factor = np.where(np.isnan(factor), 1.0, factor)
+    unstated = np.isnan(factor)
+    factor = np.where(unstated, 1.0, factor)
     values = {name: _floats(table, name) * factor for name in _PRICES}
     values["volume"] = _floats(table, "volume")
+    if (factor != 1.0).any():
+        values["adj_factor"] = factor
     values = {name: one[kept] for name, one in values.items() if name == "close" or np.isfinite(one).any()}
     columns = of[coded.indices.to_numpy(zero_copy_only=False)] if len(of) else np.empty(0, np.int64)
-    return _Long(days[kept], columns[kept], table["known_at"].cast(pa.int64()).to_numpy()[kept], values)
+    micros = table["known_at"].cast(pa.int64()).to_numpy()
+    return _Long(days[kept], columns[kept], micros[kept], values, unstated[kept])
 
 
 def _floats(table: Any, name: str) -> np.ndarray:

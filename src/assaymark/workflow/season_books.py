@@ -1,7 +1,8 @@
-"""What becomes of an agent's orders on a day: settled through the paper broker, and carried on from day to day."""
+"""What becomes of a book on a day: corporate actions, then orders through the paper broker, and its value after."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -9,11 +10,13 @@ from functools import lru_cache
 from typing import Any, Final
 
 from assaymark.agents.llm import NOT_USABLE, REJECTED
+from assaymark.market import CorporateAction
 from assaymark.market.clock import Day, Quote
 from assaymark.portfolio.broker import Bar, Book, Order, orders_of, settle_day
+from assaymark.portfolio.broker.settling import SLACK
 from assaymark.records import Decision, canonical_json, parse, to_json
 from assaymark.workflow.season_file import Season
-from assaymark.workflow.season_records import DELISTED, SeasonFill, SeasonNav, SeasonRejection
+from assaymark.workflow.season_records import DELISTED, DIVIDEND, SPLIT, SeasonFill, SeasonNav, SeasonRejection
 
 Marks = Mapping[str, tuple[float, str]]
 """The last known close of each instrument, and its day."""
@@ -37,13 +40,24 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """What a day did to one agent's book. ``notes`` is what the agent is told of it."""
+    """What a day did to one agent's book. ``notes`` say to the agent what was not carried out of its orders.
+
+    ``actions`` tell it of the corporate actions in what it holds.
+    """
 
     book: Book
     nav: SeasonNav
     fills: tuple[SeasonFill, ...] = ()
     rejections: tuple[SeasonRejection, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    actions: tuple[str, ...] = field(default=())
+
+
+def due_actions(name: str, day: Day, marks: Marks) -> tuple[CorporateAction, ...]:
+    """The actions that come into force on a day: those since the last close, once there is a bar again."""
+    if name not in day.quotes or name not in marks:
+        return ()
+    return tuple(one for one in day.actions.get(name, ()) if marks[name][1] < str(one.ex_date) <= str(day.date))
 
 
 def marks_after(marks: Marks, day: Day) -> dict[str, tuple[float, str]]:
@@ -63,6 +77,7 @@ def settle_account(season: Season, agent: str, account: Account, day: Day, marks
     """
     last = account.decision
     orders, refused = _orders(season, agent, str(day.date), last)
+    orders = [_split_order(season, one, due_actions(one.symbol, day, marks)) for one in orders]
     settled = settle_orders(
         season, agent, account.book, orders, day, marks, source="" if last is None else last.record_id, refused=refused
     )
@@ -83,9 +98,11 @@ def settle_orders(
     """Settle orders as `settle_account` does. ``source`` is the decision that they are due to."""
     now = str(day.date)
     book, paid = _paid_out(book, agent, day, marks)
+    book, acted, told = _acted(book, agent, day, marks)
+    paid, marks = [*paid, *acted], _acted_marks(book, day, marks)
     if not orders:  # nothing for the broker to do
         nav = valued(agent, now, "ok", book, marks_after(marks, day), 0.0)
-        return Settlement(book, nav, tuple(paid), tuple(refused))
+        return Settlement(book, nav, tuple(paid), tuple(refused), actions=told)
     settled = settle_day(book, orders, _bars(season, book, day, marks), season.rules.broker, universe=day.universe)
     fills = [
         SeasonFill(
@@ -103,7 +120,7 @@ def settle_orders(
     ]  # fmt: skip
     after = marks_after(marks, day)
     nav = valued(agent, now, "ok", settled.book, after, settled.costs)
-    return Settlement(settled.book, nav, (*paid, *fills), (*refused, *rejections))
+    return Settlement(settled.book, nav, (*paid, *fills), (*refused, *rejections), actions=told)
 
 
 def unmoved(agent: str, account: Account, day: Day, marks: Marks) -> Settlement:
@@ -173,6 +190,51 @@ def _paid_out(book: Book, agent: str, day: Day, marks: Marks) -> tuple[Book, lis
     ]  # fmt: skip
     cash = book.cash - sum(one.quantity * marks[one.symbol][0] for one in fills)
     return Book(cash, {name: units for name, units in book.positions.items() if name not in ended}), fills
+
+
+def _acted(book: Book, agent: str, day: Day, marks: Marks) -> tuple[Book, list[SeasonFill], tuple[str, ...]]:
+    """The book after the day's corporate actions, a row for each split and dividend, and a sentence for the agent."""
+    fills: list[SeasonFill] = []
+    told = []
+    for name in sorted(book.positions):
+        for one in due_actions(name, day, marks):
+            before, book = book, book.acted(name, one.split, one.dividend)
+            units, paid = book.positions[name], book.cash - before.cash
+            changes = [(SPLIT, units - before.positions[name], 0.0, 0.0)] if one.split != 1.0 else []
+            changes += [(DIVIDEND, 0.0, one.dividend, -paid)] if one.dividend else []
+            fills += [
+                SeasonFill(
+                    day=str(day.date), agent=agent, record_id="", number=len(fills) + at, symbol=name,
+                    quantity=quantity, price=price, cost=cost, kind=kind,
+                )
+                for at, (kind, quantity, price, cost) in enumerate(changes, start=1)
+            ]  # fmt: skip
+            cash = f", and {paid:,.2f} was paid into its cash" if one.dividend else ""
+            told.append(f"{one}; your book now holds {units:.6g} units{cash}")
+    return book, fills, tuple(told)
+
+
+def _acted_marks(book: Book, day: Day, marks: Marks) -> Marks:
+    """The last closes as prices of today's units, for what is held and has no price at which orders fill."""
+    if not day.actions:
+        return marks
+    found = dict(marks)
+    for name in book.positions:
+        for one in due_actions(name, day, marks):
+            price, of = found[name]
+            found[name] = (max(price / one.split - one.dividend, 0.0) or price, of)
+    return found
+
+
+def _split_order(season: Season, order: Order, actions: Sequence[CorporateAction]) -> Order:
+    """An order that waited through a split, in the units after it; where units are whole, without the odd rest."""
+    split = math.prod(one.split for one in actions)
+    if split == 1.0 or not isinstance(order.quantity, int | float) or isinstance(order.quantity, bool):
+        return order
+    lots = order.quantity * split / season.rules.lot
+    if not season.rules.fractional and abs(lots) < math.inf:
+        lots = float(math.floor(lots * (1 + SLACK)))
+    return replace(order, quantity=lots * season.rules.lot)
 
 
 def _bars(season: Season, book: Book, day: Day, marks: Marks) -> dict[str, Bar]:

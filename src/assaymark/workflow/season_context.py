@@ -110,8 +110,11 @@ def agent_sections(shared: DayMaterial, context: Context) -> list[Text]:
     return found
 
 
-def told(season: Season, agent: str, notes: Sequence[str]) -> str:
-    """The text that an agent is given on a day: what it was told, how orders fill, and what became of its last ones."""
+def told(season: Season, agent: str, notes: Sequence[str], actions: Sequence[str] = ()) -> str:
+    """The text that an agent is given on a day: what it was told, how orders fill, and what became of its last ones.
+
+    ``actions`` are sentences on splits and dividends of what it holds.
+    """
     rules = season.rules
     at = "open" if rules.fill == "next_open" else "close"
     beyond = "rejected" if rules.excess == "reject" else "cut to what is allowed"
@@ -121,6 +124,10 @@ def told(season: Season, agent: str, notes: Sequence[str]) -> str:
     ]
     if notes:
         lines.append("\n".join(["Of your last orders, these were not carried out:", *(f"- {one}" for one in notes)]))
+    if actions:
+        lines.append(
+            "\n".join(["Splits and dividends of what you hold, since the last day:", *map("- {}".format, actions)])
+        )
     return "\n\n".join(lines)
 
 

@@ -53,11 +53,17 @@ class SeasonMarket(Frozen):
 
 
 class SeasonCalendar(Frozen):
-    """First and last day, and the time of day in UTC at which agents decide, once that day's bars are complete."""
+    """First and last day, and the time of day in UTC at which agents decide, once that day's bars are complete.
+
+    A live season waits ``late_after_h`` hours after that time for the data of a day before it goes on without them.
+    """
 
     first: date
     last: date
     decide_at: time = Field(default=time(21, 30), description="in UTC, from 21:00 on")
+    late_after_h: float = Field(
+        default=48.0, gt=0, le=24 * 30, description="live: hours after decide_at that the data of a day are waited for"
+    )
 
     @model_validator(mode="after")
     def _ordered(self) -> SeasonCalendar:

@@ -21,7 +21,7 @@ from assaymark.portfolio import performance
 from assaymark.portfolio.broker.reconciling import RELIABILITY
 from assaymark.records import Evidence, Measurement
 from assaymark.workflow.season_material import SeasonMaterial
-from assaymark.workflow.season_records import SeasonCheck, SeasonGrade, SeasonNav
+from assaymark.workflow.season_records import SPLIT, SeasonCheck, SeasonGrade, SeasonNav
 
 WITHIN: Final = 5
 """Days within which a trade that takes back an earlier one is a round trip."""
@@ -85,7 +85,7 @@ def _thrash(agent: str, steps: Sequence[StepRecord], days: Sequence[str] | None)
         return empty
     fills: dict[str, list[Filled]] = {day: [] for day in days}
     for step in steps:
-        fills[step.day] += [fill for fill in step.fills if fill.quantity]
+        fills[step.day] += [fill for fill in step.fills if fill.quantity and getattr(fill, "kind", "") != SPLIT]
     found = thrashing(list(fills.values()), within=WITHIN)
     detail = {"within": WITHIN, "trades": found.trades, "by_symbol": found.by_symbol}
     return replace(empty, value=float(len(found.trips)), n=len(days), state="ok", detail=detail)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
@@ -45,12 +45,14 @@ FORMAT: Final = "assaymark season lock 2"
 class SeasonData:
     """What a season is run on: the store, its digest, and the instruments in the order of the store.
 
-    A season that somebody else ran has no store; its digest is that of the records.
+    A season that somebody else ran has no store; its digest is that of the records. ``earlier`` are the folders of the
+    other snapshots of a growing source, the one retrieved last first.
     """
 
     store: History | None
     digest: str
     universe: tuple[str, ...]
+    earlier: tuple[Path, ...] = ()
 
     @property
     def history(self) -> History:
@@ -69,6 +71,21 @@ class SeasonData:
         """The clock of a season over this store."""
         days = season.calendar
         return Clock(self.history, self.universe, days.first, days.last, at=days.decide_at, bars=season.bars)
+
+    def older(self, season: Season, day: date) -> SeasonData | None:
+        """The snapshot that was retrieved before this one, if that was on ``day`` or later: an earlier one lacks it.
+
+        Raises
+        ------
+        InputError
+            It lacks instruments of the season, or does not say whether its prices are adjusted.
+        """
+        if not self.earlier or read_manifest(self.earlier[0]).origin.retrieved_at.date() < day:
+            return None
+        folder, *rest = self.earlier
+        history = open_history(folder)
+        _check_chosen(season, history, self.universe, str(folder))
+        return SeasonData(history, read_manifest(folder).digest, self.universe, tuple(rest))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -295,26 +312,33 @@ def open_market(season: Season, *, source: str, chosen: Sequence[str] = ()) -> S
     InputError
         The market lacks instruments or days that the season names: all of them at once.
     """
-    history, digest = _history(season)
+    history, digest, earlier = _history(season)
     if chosen:
-        known = {one.id for one in history.listings}
-        if lost := [name for name in chosen if name not in known]:
-            raise InputError(source, [Problem("market", f"has no {', '.join(lost[:5])} any more")])
-        return SeasonData(history, digest, tuple(chosen))
+        _check_chosen(season, history, chosen, source)
+        return SeasonData(history, digest, tuple(chosen), earlier)
     universe, problems = _universe(season, history.listings)
-    problems = [*problems, *_day_problems(season, history)]
+    problems = [*problems, *_day_problems(season, history), *_unstated(season, history, universe)]
     if problems:
         raise InputError(source, problems)
-    return SeasonData(history, digest, universe)
+    return SeasonData(history, digest, universe, earlier)
 
 
-def _history(season: Season) -> tuple[History, str]:
-    """The store, and the digest of what is in it."""
+def _check_chosen(season: Season, history: History, chosen: Sequence[str], source: str) -> None:
+    """See that a market has what a locked season trades."""
+    known = {one.id for one in history.listings}
+    if lost := [name for name in chosen if name not in known]:
+        raise InputError(source, [Problem("market", f"has no {', '.join(lost[:5])} any more")])
+    if problems := _unstated(season, history, chosen):
+        raise InputError(source, problems)
+
+
+def _history(season: Season) -> tuple[History, str, tuple[Path, ...]]:
+    """The store, the digest of what is in it, and the folders of earlier snapshots."""
     market = season.market
     if market.source == "synthetic":
-        return synthetic_history(market.seed), synthetic_digest(market)
-    folder = newest_snapshot(Path(market.source)) if market.live else Path(market.source)
-    return open_history(folder), read_manifest(folder).digest
+        return synthetic_history(market.seed), synthetic_digest(market), ()
+    folder, *earlier = snapshots_in(Path(market.source)) if market.live else [Path(market.source)]
+    return open_history(folder), read_manifest(folder).digest, tuple(earlier)
 
 
 def synthetic_digest(market: SeasonMarket) -> str:
@@ -322,8 +346,8 @@ def synthetic_digest(market: SeasonMarket) -> str:
     return f"synthetic-{market.seed} of assaymark {__version__}"
 
 
-def newest_snapshot(folder: Path) -> Path:
-    """The snapshot of a growing source: the folder itself, or of the folders in it the one retrieved last.
+def snapshots_in(folder: Path) -> list[Path]:
+    """The snapshots of a growing source: the folder itself, or the folders in it, the one retrieved last first.
 
     Raises
     ------
@@ -331,12 +355,12 @@ def newest_snapshot(folder: Path) -> Path:
         There is none.
     """
     if (folder / "snapshot.json").is_file():
-        return folder
+        return [folder]
     found = sorted(path.parent for path in folder.glob("*/snapshot.json"))
     if not found:
         what = "holds no snapshot; put one in with: assaymark data pull SOURCE --out"
         raise InputError(str(folder), [Problem("", f"{what} {folder}/DAY")])
-    return max(found, key=lambda one: (read_manifest(one).origin.retrieved_at, one.name))
+    return sorted(found, key=lambda one: (read_manifest(one).origin.retrieved_at, one.name), reverse=True)
 
 
 def _universe(season: Season, listings: Sequence[Listing]) -> tuple[tuple[str, ...], list[Problem]]:
@@ -357,6 +381,19 @@ def _universe(season: Season, listings: Sequence[Listing]) -> tuple[tuple[str, .
     dealt = [one for row in zip_longest(*hands) for one in row if one is not None]
     chosen = set(dealt[:wanted])
     return tuple(one.id for one in there if one.id in chosen), []
+
+
+def _unstated(season: Season, history: History, universe: Sequence[str]) -> list[Problem]:
+    """Prices of a live market that may or may not be adjusted: a book would gain or lose by every split."""
+    unsaid = [name for name in universe if name in history.unstated]
+    if not season.market.live or not unsaid:
+        return []
+    names = f"{', '.join(unsaid[:5])}{f' and {len(unsaid) - 5} more' if len(unsaid) > 5 else ''}"
+    what = f"{history.source or 'it'} does not say whether prices are adjusted for splits and dividends ({names})"
+    instead = (
+        "give each bar an adj_factor (1 where nothing is adjusted), or list splits and dividends on their ex-dates"
+    )
+    return [Problem("market", f"{what}; a live season needs to know: {instead}")]
 
 
 def _day_problems(season: Season, history: History) -> list[Problem]:

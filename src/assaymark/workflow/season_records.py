@@ -16,11 +16,19 @@ DELISTED: Final = "delisted"
 """The kind of a fill that no order asked for: an instrument ended, and its last close was paid out without cost."""
 
 
+SPLIT: Final = "split"
+DIVIDEND: Final = "dividend"
+"""Kinds of a fill that no order asked for: a corporate action came into force before the orders of its ex-date."""
+
+
 @record
 class SeasonFill:
-    """What was traded on ``day``: signed units, price, and cost in cash. ``record_id`` is the decision it is due to.
+    """What changed a book on ``day``: signed units, price, and cost in cash. ``record_id`` is the decision behind it.
 
-    ``kind`` is ``order``, or `DELISTED`. ``price`` is None where a record that was imported has none.
+    ``kind`` is ``order``, `DELISTED`, `SPLIT` or `DIVIDEND`. Every row changes units by ``quantity`` and cash by
+    ``-quantity * price - cost``: a split adds units at the price 0, and a dividend trades nothing, has the amount for
+    each unit as its price, and what was paid as a cost below 0. ``price`` is None where a record that was imported has
+    none.
     """
 
     day: str

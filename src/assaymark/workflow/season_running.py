@@ -26,6 +26,7 @@ from assaymark.workflow.asking import prices_of
 from assaymark.workflow.canaries import Canaries, check_call
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress, Within, silent
+from assaymark.workflow.season_arrivals import Arrivals, arrivals
 from assaymark.workflow.season_books import (
     Account,
     Marks,
@@ -50,11 +51,15 @@ _YOUNG: Final = 100_000
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Stepped(Told):
-    """What a command did: the days that were done now, each agent's net asset value after, and lines to print."""
+    """What a command did: the days that were done now, each agent's net asset value after, and lines to print.
+
+    ``overdue`` are lines on data that did not come in time.
+    """
 
     days: tuple[date, ...]
     lines: tuple[str, ...]
     navs: Mapping[str, float]
+    overdue: tuple[str, ...] = ()
 
 
 def start_season(
@@ -115,7 +120,8 @@ def step_season(
     """Do one trading day of a season, and every missed one before it, in order.
 
     In a replay the day is the next one; live it is the last that the market has and whose hour of decision has come.
-    A day that is done stays as it is, so calling twice changes nothing.
+    A day that is done stays as it is, so calling twice changes nothing. Live, a day without data holds up those after it
+    until its deadline; see `assaymark.workflow.season_arrivals.arrivals`.
 
     Parameters
     ----------
@@ -142,12 +148,12 @@ def step_season(
     live = locked.season.market.live
     with Journal.open(folder) as journal:
         clock, done = locked.data.clock(locked.season), _last(journal)
-        due = clock.due(done, now=now if live else None)
+        found = arrivals(locked, done, now)
         if day is not None:
-            due = _until(clock, done, due, day, now if live else None)
+            found = _until(clock, done, found, day, now if live else None)
         elif not live:
-            due = due[:1]
-        return _go(folder, locked, clock, journal, due, models, progress)
+            found = found.first
+        return _go(folder, locked, clock, journal, found, models, progress)
 
 
 def run_season(
@@ -161,8 +167,7 @@ def run_season(
     locked = _open(folder)
     with Journal.open(folder) as journal:
         clock = locked.data.clock(locked.season)
-        due = clock.due(_last(journal), now=now if locked.season.market.live else None)
-        return _go(folder, locked, clock, journal, due, models, progress)
+        return _go(folder, locked, clock, journal, arrivals(locked, _last(journal), now), models, progress)
 
 
 def _open(folder: RunFolder) -> LockedSeason:
@@ -179,7 +184,7 @@ def _last(journal: Journal) -> date | None:
     return date.fromisoformat(journal.entries[-1].day) if journal.entries else None
 
 
-def _until(clock: Clock, done: date | None, due: tuple[date, ...], day: date, now: datetime | None) -> tuple[date, ...]:
+def _until(clock: Clock, done: date | None, found: Arrivals, day: date, now: datetime | None) -> Arrivals:
     """The due days up to one that somebody named."""
     problem = ""
     if not clock.first <= day <= clock.last:
@@ -188,12 +193,14 @@ def _until(clock: Clock, done: date | None, due: tuple[date, ...], day: date, no
         problem = f"lies before {done}, the last day that was done; a clock does not run backwards"
     elif now is not None and clock.moment(day) > now:
         problem = f"is not over: its hour of decision is {clock.moment(day).isoformat()}"
-    elif clock.reached is None or day > clock.reached:
-        reached = "has no day yet" if clock.reached is None else f"ends on {clock.reached}"
+    elif found.reached is None or day > found.reached:
+        reached = "has no day yet" if found.reached is None else f"ends on {found.reached}"
         problem = f"lies ahead of the market, which {reached}"
+    elif found.waiting is not None and day >= found.waiting:
+        problem = f"is not reached: {found.announced}"
     if problem:
         raise InputError("--day", [Problem("", f"{day} {problem}")])
-    return tuple(one for one in due if one <= day)
+    return found.until(day)
 
 
 def _go(
@@ -201,24 +208,27 @@ def _go(
     locked: LockedSeason,
     clock: Clock,
     journal: Journal,
-    due: tuple[date, ...],
+    found: Arrivals,
     models: Mapping[str, Model],
     progress: Progress,
 ) -> Stepped:
     """Do the days, then write the tables, also when a day could not be done."""
+    due = tuple(day for day, _ in found.days)
     try:
         with _seldom_collected(), Ledger.open(folder.ledger) as ledger:
             hold_ledger(folder, ledger, locked)
             calls = Within(progress, lambda _done, _total: None)
             desk = Desk(folder, locked, journal, ledger, models, calls)
-            for number, day in enumerate(due):
+            for number, (day, data) in enumerate(found.days):
                 progress("days", number, len(due))
-                desk.do(clock.day(day, after=_last(journal)))
+                desk.digest = data.digest
+                own = clock if data is locked.data else data.clock(locked.season)
+                desk.do(own.day(day, after=_last(journal)))
             progress("days", len(due), len(due))
     finally:
         journal.sync()
         write_tables(folder, locked, journal.entries, journal.digest)
-    return Stepped(due, _lines(locked, clock, journal, due), _navs(journal))
+    return Stepped(due, _lines(locked, clock, journal, found), _navs(journal), found.warnings)
 
 
 def _navs(journal: Journal) -> dict[str, float]:
@@ -255,7 +265,7 @@ class Desk:
     ) -> None:
         self.folder, self.locked, self.journal, self.ledger, self.models = folder, locked, journal, ledger, models
         self.calls = calls
-        self.season, self.prices = locked.season, prices_of(models)
+        self.season, self.prices, self.digest = locked.season, prices_of(models), locked.data.digest
         start = Account(Book(self.season.capital))
         self.accounts = {one.name: start for one in self.season.agents}
         traded = set(locked.data.universe)
@@ -281,7 +291,7 @@ class Desk:
         self.journal.append(entry)
 
     def _trading(self, day: Day) -> Entry:
-        before = self.accounts
+        before, marks = self.accounts, self.marks
         settled = {name: settle_account(self.season, name, one, day, self.marks) for name, one in before.items()}
         baselines = self._baselines(day)
         self.marks = marks_after(self.marks, day)
@@ -300,7 +310,7 @@ class Desk:
         record["baselines"] = baselines
         for name, one in settled.items():
             source = "" if (last := before[name].decision) is None else last.record_id
-            record["agents"][name]["checks"] = checked(self.season, before[name].book, one, day, source)
+            record["agents"][name]["checks"] = checked(self.season, before[name].book, one, day, source, marks)
         times = {one.decision.record_id: one.seconds for one in decided}
         return Entry(record, shared.facts, shared.instruments, shared.series, times)
 
@@ -340,7 +350,7 @@ class Desk:
             "day": str(day.date),
             "moment": to_json(day.moment),
             "state": state,
-            "market": self.locked.data.digest,
+            "market": self.digest,
             "marks": {name: list(mark) for name, mark in self.marks.items()},
             "agents": agents,
             "decisions": [],
@@ -367,25 +377,28 @@ class Desk:
 
 def _asked(season: Season, shared: DayMaterial, spec: AgentSpec, settled: Settlement) -> Asked:
     """An agent before a day, after what was settled on it."""
-    prompt = told(season, spec.name, settled.notes)
+    prompt = told(season, spec.name, settled.notes, settled.actions)
     context = agent_context(shared, settled.book, settled.nav.nav, season.currency, prompt)
     raw = context_json(context, shared.facts, shared.series, shared.instruments)
     return Asked(spec, context, sha256_text(raw))
 
 
-def _lines(locked: LockedSeason, clock: Clock, journal: Journal, due: tuple[date, ...]) -> tuple[str, ...]:
+def _lines(locked: LockedSeason, clock: Clock, journal: Journal, found: Arrivals) -> tuple[str, ...]:
     """What a person is told of it."""
+    due = tuple(day for day, _ in found.days)
+    waiting = [found.announced] if found.announced else []
     if not journal.entries:
-        return (f"nothing is due: the season begins on {clock.first}, and the market has nothing of it yet",)
+        begins = f"the season begins on {clock.first}, and the market has nothing of it yet"
+        return tuple(waiting) or (f"nothing is due: {begins}",)
     last = journal.entries[-1].record
     navs = "; ".join(f"{name} {nav:,.2f}" for name, nav in _navs(journal).items())
     state = f"{last['day']}: {navs}"
     if not due:
-        return (f"nothing is due after {last['day']}", state)
+        return (*(waiting or [f"nothing is due after {last['day']}"]), state)
     empty = [one.day for one in journal.entries[-len(due) :] if one.record["state"] != "ok"]
     done = f"{len(due)} days done" if len(due) > 1 else f"{due[0]} done"
     without = f"; without data: {', '.join(empty[:5])}" if empty else ""
-    return (f"{locked.season.name}: {done}{without}", state, *_silent(journal, due))
+    return (f"{locked.season.name}: {done}{without}", state, *_silent(journal, due), *waiting)
 
 
 def _silent(journal: Journal, due: tuple[date, ...]) -> list[str]:

@@ -1,30 +1,38 @@
 """What follows from a season that was run here: books nobody decided about, checks of the books, and outcomes.
 
-Baselines are kept in the journal day by day, beside the agents. A live market restates old prices when an instrument is
-split or pays out, so a baseline that is worked out afterwards would have bought at prices nobody saw.
+Baselines are kept in the journal day by day, beside the agents. A live source may correct old prices, so a baseline that
+is worked out afterwards would have bought at prices nobody saw.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import pairwise
 from typing import Any, Final
 
+import numpy as np
+
 from assaymark.importers.aitrader.importer import NEXT, WHOLE
 from assaymark.importers.recorded import CASH, EQUAL_WEIGHT
 from assaymark.market.clock import Day
 from assaymark.portfolio.broker import RELIABILITY, Book, Order, StatedFill, StatedStep, reconcile
 from assaymark.records import Outcome, canonical_json, parse, to_json
-from assaymark.workflow.season_books import Marks, Settlement, settle_orders, todays_bars, valued
+from assaymark.workflow.season_books import Marks, Settlement, due_actions, settle_orders, todays_bars, valued
 from assaymark.workflow.season_file import Season
 from assaymark.workflow.season_journal import Entry
-from assaymark.workflow.season_records import SeasonCheck, SeasonNav
+from assaymark.workflow.season_records import DIVIDEND, SPLIT, SeasonCheck, SeasonNav
 
 SIXTY_FORTY: Final = "60/40"
 _CLASSES: Final = {"EQ": 0.6, "BO": 0.4}
 _SOURCE: Final = "books of the season at its closes"
+MOVE: Final = "price of "
+"""How a sentence of `unexplained` begins."""
+
+_JUMP: Final = math.log(4 / 3)
+_TIMES_USUAL: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +97,29 @@ def waiting(name: str, one: Baseline, day: Day, marks: Marks) -> SeasonNav:
 # --- checks -----------------------------------------------------------------------------------------------------------
 
 
-def checked(season: Season, before: Book, after: Settlement, day: Day, record_id: str) -> dict[str, Any]:
+def checked(
+    season: Season, before: Book, after: Settlement, day: Day, record_id: str, marks: Marks | None = None
+) -> dict[str, Any]:
     """One agent's stated fills and book of a day held against each other and the day's bars, for the journal.
 
-    `reconcile` does it: code of its own, which knows nothing of how orders are settled.
+    `reconcile` does it: code of its own, which knows nothing of how orders are settled. It starts from the book before,
+    after the corporate actions of the market. A held instrument whose price moved as no action explains fails its check
+    (`unexplained`), because the value of the book then rests on a price that may be of other units.
+
+    Parameters
+    ----------
+    marks : mapping, optional
+        The last closes before this day; without them nothing is known of actions and moves.
     """
+    marks = marks or {}
     fills = tuple(
-        StatedFill(symbol=one.symbol, quantity=one.quantity, price=one.price, cost=one.cost) for one in after.fills
+        StatedFill(symbol=one.symbol, quantity=one.quantity, price=one.price, cost=one.cost)
+        for one in after.fills
+        if one.kind not in (SPLIT, DIVIDEND)
     )
+    held = sorted(before.positions)
+    for one in (one for name in held for one in due_actions(name, day, marks)):
+        before = before.acted(one.instrument, one.split, one.dividend)
     stated = Book(after.nav.cash, after.nav.positions)
     step = StatedStep(name=record_id, fills=fills, book=stated, bars=todays_bars(day))
     found = reconcile(before, [step], fill=season.rules.fill, short=season.rules.short)
@@ -106,7 +129,38 @@ def checked(season: Season, before: Book, after: Settlement, day: Day, record_id
         [kinds.get(one.kind, one.kind.partition("-")[0]), str(one).removeprefix(f"{record_id}: ")]
         for one in found.mismatches
     ]
+    failed, traded = {one.symbol for one in found.mismatches}, {one.symbol for one in fills}
+    for name in held:
+        if sentence := unexplained(name, day, marks):
+            kind = "fill" if name in traded else "position"
+            mismatches.append([kind, sentence])
+            counts[kind][1] -= name not in failed
     return {"record_id": record_id, "counts": counts, "mismatches": mismatches}
+
+
+def unexplained(name: str, day: Day, marks: Marks) -> str:
+    """What is wrong with a move of the price since the last close that no corporate action explains; else nothing.
+
+    A move counts as such a jump where it is more than a third up or a quarter down and more than ten times the median
+    daily move of the closes that are shown. It may be true: then the check fails for a price that is right, and a
+    reader knows where to look.
+    """
+    if name not in day.quotes or name not in marks:
+        return ""
+    price, of = marks[name]
+    close = day.quotes[name].close or price
+    worth = Book(0.0, {name: 1.0})
+    for one in due_actions(name, day, marks):
+        worth = worth.acted(name, one.split, one.dividend)
+    move = worth.nav({name: close}) / price
+    closes = day.closes[:, day.universe.index(name)]
+    moves = np.abs(np.diff(np.log(closes[np.isfinite(closes)])))
+    usual = float(np.median(moves)) if moves.size else 0.0
+    if abs(math.log(move)) <= max(_JUMP, _TIMES_USUAL * usual):
+        return ""
+    known = "; ".join(map(str, due_actions(name, day, marks)))
+    why = f"not explained by {known}" if known else "explained by no action"
+    return f"{MOVE}{name} on {day.date}: {close:.10g} after {price:.10g} on {of}, {why}"
 
 
 def check_rows(entries: Iterable[Entry]) -> list[SeasonCheck]:

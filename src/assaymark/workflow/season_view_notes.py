@@ -12,7 +12,8 @@ from assaymark.judging.season.noise import IDENTICAL
 from assaymark.market.calendar import weekdays
 from assaymark.records import Measurement
 from assaymark.workflow.season_material import SeasonMaterial
-from assaymark.workflow.season_records import DELISTED, SeasonGrade
+from assaymark.workflow.season_records import DELISTED, DIVIDEND, SPLIT, SeasonGrade
+from assaymark.workflow.season_settled import MOVE
 from assaymark.workflow.season_view_records import record_notes
 
 _MOST_DAYS = 5
@@ -110,15 +111,21 @@ def _market(material: SeasonMaterial) -> Iterator[Said]:
     stale = {one.day for one in rows if one.state == "ok" and one.stale}
     if stale:
         yield said("note.stale", n=len(stale))
-    ended = {
-        fill.symbol
-        for steps in material.steps.values()
-        for one in steps
-        for fill in one.fills
-        if getattr(fill, "kind", "") == DELISTED
-    }
-    if ended:
-        yield said("note.ended", n=len(ended), names=tuple(sorted(ended)))
+    if ended := _symbols(material, DELISTED):
+        yield said("note.ended", n=len(ended), names=ended)
+    if acted := _symbols(material, SPLIT, DIVIDEND):
+        yield said("note.acted", n=len(acted), names=acted)
+    lines = {line.partition("\t")[2] for one in material.checks for line in one.mismatches}
+    moves = sorted(line.removeprefix(MOVE).partition(":")[0] for line in lines if line.startswith(MOVE))
+    if moves:
+        more = len(moves) - _MOST_DAYS
+        yield said("note.jumped", n=len(moves), moves=(*moves[:_MOST_DAYS], *([f"+{more}"] if more > 0 else [])))
+
+
+def _symbols(material: SeasonMaterial, *kinds: str) -> tuple[str, ...]:
+    """The instruments with a fill of one of these kinds."""
+    fills = (fill for steps in material.steps.values() for one in steps for fill in one.fills)
+    return tuple(sorted({fill.symbol for fill in fills if getattr(fill, "kind", "") in kinds}))
 
 
 def _split(grades: Sequence[SeasonGrade]) -> Iterator[Said]:

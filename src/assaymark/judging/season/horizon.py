@@ -20,6 +20,7 @@ from assaymark.judging.rendering import decision_blocks
 from assaymark.judging.season.horizon_blinding import HorizonBlinding
 from assaymark.judging.season.horizon_types import (
     BOOK_STAGES,
+    ORDER,
     Horizon,
     HorizonBook,
     HorizonFill,
@@ -124,7 +125,10 @@ def _step(number: int, one: StepRecord, context: Context, wanted: _Wanted, kept:
         actions=tuple(replace(action, rationale=None) for action in decision.actions),
         stated=blocks["stated"],
         texts=judged_rationales(decision),
-        fills=tuple(HorizonFill(fill.symbol, fill.quantity, fill.price, fill.cost) for fill in one.fills),
+        fills=tuple(
+            HorizonFill(fill.symbol, fill.quantity, fill.price, fill.cost, getattr(fill, "kind", ORDER))
+            for fill in one.fills
+        ),
         rejections=tuple(HorizonRejection(order.symbol, order.reason) for order in one.rejections),
         book=book,
         market=market_lines(context, symbols) if symbols else NO_MARKET,

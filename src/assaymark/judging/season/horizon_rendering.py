@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from assaymark.judging.rendering import ACTION_NUMBERS
-from assaymark.judging.season.horizon_types import HorizonBook, HorizonStep
+from assaymark.judging.season.horizon_types import ORDER, HorizonBook, HorizonStep
 from assaymark.judging.season.market_lines import table_lines
 from assaymark.prompting.fences import fence, row
 from assaymark.prompting.material import moment, number_text
@@ -76,12 +76,16 @@ def _actions(actions: Sequence[Action]) -> str:
 
 def _done(step: HorizonStep) -> list[str]:
     """What the broker filled and refused."""
-    fills = (
+    head: tuple[str, ...] = ("symbol", "units", "price", "cost")
+    fills = [
         (one.symbol, number_text(one.quantity), number_text(one.price), number_text(one.cost)) for one in step.fills
-    )
+    ]
+    if any(one.kind != ORDER for one in step.fills):
+        head = (*head, "kind")
+        fills = [(*cells, one.kind) for cells, one in zip(fills, step.fills, strict=True)]
     refused = ((order.symbol, order.reason) for order in step.rejections)
     return [
-        *table_lines("fills", ("symbol", "units", "price", "cost"), fills),
+        *table_lines("fills", head, fills),
         *table_lines("refused", ("symbol", "reason"), refused),
     ]
 

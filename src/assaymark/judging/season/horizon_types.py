@@ -17,6 +17,10 @@ BOOK_STAGES: Final = ("holdings", "cash_after")
 """The parts of a decision in which a log states the book after it: units by symbol, and cash."""
 
 
+ORDER: Final = "order"
+"""The kind of a fill that an order asked for."""
+
+
 class Filled(Protocol):
     """A fill of a broker: signed units, their price where it is known, and the cost in cash."""
 
@@ -82,12 +86,16 @@ class StepRecord:
 
 @dataclass(frozen=True, slots=True)
 class HorizonFill:
-    """What was traded: signed units, their price where the record has one, and the cost in cash."""
+    """What was traded: signed units, their price where the record has one, and the cost in cash.
+
+    A ``kind`` other than ``order`` is no deed of the agent: a split, a dividend, an instrument that ended.
+    """
 
     symbol: str
     quantity: float
     price: float | None
     cost: float
+    kind: str = ORDER
 
 
 @dataclass(frozen=True, slots=True)

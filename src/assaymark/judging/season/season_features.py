@@ -14,6 +14,7 @@ from typing import Any, Final
 from assaymark.judging.evidence import Finding, Material, audit_texts
 from assaymark.judging.reference.lexicon import topic_counts
 from assaymark.judging.season.horizon_ledger import BORNE_OUT
+from assaymark.judging.season.horizon_types import ORDER
 from assaymark.judging.season.season_reading import ShownStep, read_steps
 from assaymark.prompting.styles import style_of
 from assaymark.prompting.texts import token_count
@@ -173,15 +174,20 @@ def _reversed(steps: Sequence[ShownStep]) -> float | None:
     last: dict[str, bool] = {}
     turns: list[bool] = []
     for step in steps:
-        for fill in step.rows("fills"):
+        for fill in _ordered(step):
             bought = float(fill["units"]) > 0
             turns.append(last.get(fill["symbol"], bought) != bought)
             last[fill["symbol"]] = bought
     return sum(turns) / len(turns) if turns else None
 
 
+def _ordered(step: ShownStep) -> list[Mapping[str, str]]:
+    """The fills that orders asked for: no splits, dividends and instruments that ended."""
+    return [fill for fill in step.rows("fills") if fill.get("kind", ORDER) == ORDER]
+
+
 def _carried_out(steps: Sequence[ShownStep]) -> float | None:
-    filled, refused = (sum(len(step.rows(table)) for step in steps) for table in ("fills", "refused"))
+    filled, refused = sum(len(_ordered(step)) for step in steps), sum(len(step.rows("refused")) for step in steps)
     return filled / (filled + refused) if filled + refused else None
 
 

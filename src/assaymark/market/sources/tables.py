@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from assaymark.errors import Problem
+from assaymark.market.actions import CorporateAction
 from assaymark.market.calendar import instant
 from assaymark.market.history import CLOSE_OF_DAY, FIELDS
 from assaymark.market.instruments import AssetClass
@@ -43,6 +44,7 @@ class DailySeries:
     days: np.ndarray
     bars: Mapping[str, np.ndarray]
     adj_factor: np.ndarray
+    actions: tuple[CorporateAction, ...] = ()
     complete_at: int = CLOSE_OF_DAY
 
     @property
@@ -59,7 +61,7 @@ class DailySeries:
         return DailySeries(
             id=self.id, asset_class=self.asset_class, sub=self.sub, name=self.name, currency=self.currency,
             listed=self.listed, days=self.days[kept], bars=bars, adj_factor=self.adj_factor[kept],
-            complete_at=self.complete_at,
+            actions=tuple(one for one in self.actions if first <= one.ex_date <= last), complete_at=self.complete_at,
         )  # fmt: skip
 
 
@@ -137,9 +139,18 @@ def bar_tables(series: Sequence[DailySeries], source: str) -> dict[str, Any]:
         }
         for one in series
     ]  # fmt: skip
+    acted = [
+        {
+            "instrument": one.id, "ex_date": action.ex_date, "split": action.split, "dividend": action.dividend,
+            "known_at": datetime.combine(action.ex_date, time(), UTC) + timedelta(seconds=one.complete_at),
+        }
+        for one in series
+        for action in one.actions
+    ]  # fmt: skip
     return {
         "bars": pa.Table.from_arrays(columns, schema=SCHEMAS["bars"]),
         "instruments": pa.Table.from_pylist(rows, schema=SCHEMAS["instruments"]),
+        **({"actions": pa.Table.from_pylist(acted, schema=SCHEMAS["actions"])} if acted else {}),
     }
 
 

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from assaymark.errors import InputError, Problem
+from assaymark.market.actions import CorporateAction
 from assaymark.market.history import CLOSE_OF_DAY
 from assaymark.market.instruments import CLASSES, AssetClass
 from assaymark.market.sources.manners import (
@@ -33,8 +34,10 @@ _TIMES = (
     "the source corrected later is not marked"
 )
 NOTES = (
-    "closes are adjusted for splits back in time by the source, not for dividends; adj_factor carries the dividends",
-    "adj_factor is as of the day of retrieval: a later dividend changes it for every earlier day",
+    "prices are as they were traded: the splits that the source takes out of earlier prices are put back, as far as it "
+    "lists them",
+    "adj_factor carries splits and dividends and is as of the day of retrieval: a later one changes it for every "
+    "earlier day",
     _TIMES,
 )
 
@@ -120,7 +123,7 @@ def _series(client: Any, session: Any, symbol: str, request: Request, asking: As
         last = request.last(asking.now) + timedelta(days=1)
         with outdated_uses_of("yfinance"):
             ticker = client.Ticker(symbol, session=session)
-            frame = ticker.history(start=request.first, end=last, interval="1d", auto_adjust=False, actions=False)
+            frame = ticker.history(start=request.first, end=last, interval="1d", auto_adjust=False, actions=True)
             said = ticker.get_history_metadata(repair=False)
             # One by one: some keys of it are a question of their own to the service.
             meta = {name: said.get(name) for name in _SAID}
@@ -153,13 +156,23 @@ def _from_frame(symbol: str, frame: Any, meta: Mapping[str, Any], request: Reque
     days = np.array([one.date() for one in frame.index], dtype="datetime64[D]")
     bars = {name: frame[column].to_numpy(dtype=float) for name, column in _FIELDS.items()}
     adjusted = frame["Adj Close"].to_numpy(dtype=float)
+    splits = frame["Stock Splits"].to_numpy(dtype=float)
+    splits = np.where(splits > 0.0, splits, 1.0)
+    # The service states earlier days in units of today; later splits make them those of their day again.
+    since = np.append(np.cumprod(splits[::-1])[::-1][1:], 1.0) if days.size else splits
+    bars = {name: one / since if name == "volume" else one * since for name, one in bars.items()}
+    paid = np.nan_to_num(frame["Dividends"].to_numpy(dtype=float)) * since
     factor = np.divide(adjusted, bars["close"], out=np.full(days.size, np.nan), where=bars["close"] != 0)
+    actions = tuple(
+        CorporateAction(symbol, days[at].astype(object), float(splits[at]), float(paid[at]))
+        for at in np.flatnonzero((splits != 1.0) | (paid > 0.0)).tolist()
+    )
     first = meta.get("firstTradeDate")
     late = kind in ("CRYPTOCURRENCY", "MUTUALFUND")
     return DailySeries(
         id=symbol, asset_class=chosen, sub=kind.lower() or "not stated", currency=one_line(currency),
         name=one_line(meta.get("longName") or meta.get("shortName") or symbol), listed=_day(first), days=days,
-        bars=bars, adj_factor=factor, complete_at=END_OF_DAY if late else CLOSE_OF_DAY,
+        bars=bars, adj_factor=factor, actions=actions, complete_at=END_OF_DAY if late else CLOSE_OF_DAY,
     )  # fmt: skip
 
 

@@ -60,6 +60,19 @@ class Book:
         """Cash, and the positions at ``prices``; every held symbol needs one."""
         return self.cash + math.fsum(units * prices[symbol] for symbol, units in self.positions.items())
 
+    def acted(self, symbol: str, split: float = 1.0, dividend: float = 0.0) -> Book:
+        """The book after a corporate action: ``split`` units for each one, then ``dividend`` in cash for each of them.
+
+        A short position pays the dividend.
+
+        >>> Book(5.0, {"A": 10.0}).acted("A", split=10.0, dividend=0.5)
+        Book(cash=55.0, positions={'A': 100.0})
+        """
+        units = self.positions.get(symbol, 0.0) * split
+        if not units:
+            return self
+        return Book(self.cash + units * dividend, {**self.positions, symbol: units})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:

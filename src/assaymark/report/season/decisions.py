@@ -191,6 +191,10 @@ def _listed(words: ModelWords, kind: str, items: Sequence[str]) -> str:
 def _fill(words: ModelWords, one: SeasonTrade) -> str:
     side = "paid_out" if one.kind != "order" else "bought" if one.quantity > 0 else "sold"
     values = {"units": units(words, abs(one.quantity)), "symbol": clean(one.symbol, 40)}
+    if one.kind == "dividend":
+        return words.say("decisions.dividend", symbol=values["symbol"], cash=words.amount(-one.cost, 2))
+    if one.kind == "split":
+        return words.say(f"decisions.{'split' if one.quantity > 0 else 'reverse_split'}", **values)
     said = words.say(f"decisions.{side}", **values)
     if one.price is None:
         return f"{said}, {words.say('decisions.no_price')}"

@@ -19,6 +19,11 @@ _SENTENCE: Final = re.compile(
     rf"(?P<kind>{_KINDS})(?: of (?P<symbol>.+?))?: stated (?P<stated>[-+.\de]+), recomputed (?P<recomputed>[-+.\de]+)"
     r"(?:, (?P<where>at the close|inside the bar|outside the bar|no bar))?"
 )
+_MOVE: Final = re.compile(
+    r"price of (?P<symbol>.+?) on (?P<day>[-\d]+): (?P<close>[-+.\de]+) after (?P<before>[-+.\de]+) on (?P<earlier>[-\d]+)"
+    r", (?:explained by no action|not explained by (?P<actions>.+))"
+)
+"""As `assaymark.workflow.season_settled.unexplained` writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +63,9 @@ def mismatch_words(words: ModelWords, text: str) -> str:
     'The cash is odd.'
     """
     shown = clean(text, _MOST)
+    if moved := _MOVE.fullmatch(shown):
+        said = "acted" if moved["actions"] else "moved"
+        return words.say(f"mismatch.price.{said}", **{key: value or "" for key, value in moved.groupdict().items()})
     found = _SENTENCE.fullmatch(shown)
     if found is None:
         return shown

@@ -98,7 +98,8 @@ def formulas(plan: ScoringPlan, words: Words) -> tuple[str, ...]:
     ]
     if plan.efficiency.weight:
         lines.append(_quick(plan, words))
-    return (*lines, words("formula.ties", level=words.percent(plan.ties.level, 0)), words("formula.reliability"))
+    lines.append(words("formula.ties", level=words.percent(plan.ties.level, 0)))
+    return (*lines, words("formula.returns"), words("formula.reliability"))
 
 
 def _quick(plan: ScoringPlan, words: Words) -> str:

@@ -1,0 +1,105 @@
+"""Corporate actions: splits and dividends, as a snapshot lists them or as its adjustment factors imply them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+
+import numpy as np
+
+_NOISE: Final = 1e-6
+"""A change of the factor up to this share is rounding of the source."""
+
+_NEAR: Final = 1e-4
+_LEAST_SPLIT: Final = 1.25
+"""Exchanges treat a distribution of a quarter and more as a split; a smaller one counts as a dividend."""
+
+
+@dataclass(frozen=True, slots=True)
+class CorporateAction:
+    """A split, a dividend, or both, in force from the open of ``ex_date``.
+
+    ``split`` is how many units there are after it for each one before (10.0: ten for one), and ``dividend`` the cash
+    that each of the units after the split is paid.
+    """
+
+    instrument: str
+    ex_date: date
+    split: float = 1.0
+    dividend: float = 0.0
+
+    def __str__(self) -> str:
+        parts = [f"split of {self.split:.6g} for 1"] if self.split != 1.0 else []
+        parts += [f"dividend of {self.dividend:.6g} a unit"] if self.dividend else []
+        return f"{self.instrument}: {' and '.join(parts)}, ex-date {self.ex_date}"
+
+
+def implied_action(instrument: str, ex_date: date, ratio: float, before: float) -> CorporateAction | None:
+    """The action behind a change of the adjustment factor, or None where the change is rounding.
+
+    A ratio of a quarter and more that is a small fraction (10, 3/2, 1/8 ...) is a split; what is left above 1 is a
+    dividend. Its cash follows from the rule by which data vendors make factors: the closes before the ex-date are
+    multiplied by 1 - dividend / last close. A factor alone cannot tell a dividend of a third of the price from a split
+    of three for two; a snapshot that lists its actions leaves nothing to be told.
+
+    Parameters
+    ----------
+    ratio : float
+        The factor of the ex-date over that of the bar before it, both of one snapshot.
+    before : float
+        The close of the bar before, not adjusted.
+
+    Examples
+    --------
+    >>> print(implied_action("A", date(2024, 3, 12), 10.0, 1000.0))
+    A: split of 10 for 1, ex-date 2024-03-12
+    >>> print(implied_action("A", date(2024, 3, 12), 1 / (1 - 0.5 / 100.0), 100.0))
+    A: dividend of 0.5 a unit, ex-date 2024-03-12
+    """
+    if abs(ratio - 1.0) <= _NOISE:
+        return None
+    split = _split_in(ratio)
+    rest = ratio / split
+    dividend = before / split * (1.0 - 1.0 / rest) if rest > 1.0 + _NEAR or (split == 1.0 and rest > 1.0) else 0.0
+    return CorporateAction(instrument, ex_date, split, dividend)
+
+
+def _split_in(ratio: float) -> float:
+    """The split in a change of the factor; 1.0 where there is none."""
+    large = max(ratio, 1.0 / ratio)
+    if 1.0 <= ratio < _LEAST_SPLIT:
+        return 1.0
+    for parts in (1, 2, 3, 4):
+        whole = round(large * parts)
+        if abs(whole / parts / large - 1.0) <= _NEAR:
+            return whole / parts if ratio > 1.0 else parts / whole
+    if ratio < 1.0:
+        return ratio  # no dividend is negative, so it is a split whatever its size
+    return float(math.floor(ratio)) if ratio >= 2.0 else 1.0
+
+
+def implied_actions(
+    instrument: str, days: np.ndarray, closes: np.ndarray, factors: np.ndarray, listed: Sequence[CorporateAction]
+) -> tuple[CorporateAction, ...]:
+    """The actions of one instrument over its bars, oldest first: those that are listed, else what factors imply.
+
+    Parameters
+    ----------
+    days, closes, factors : arrays of shape (n_days,)
+        Closes as they were traded, NaN where there is no bar.
+    listed : sequence of CorporateAction
+        Of this instrument. Between two bars with a listed action nothing is inferred.
+    """
+    rows = np.flatnonzero(np.isfinite(closes))
+    ratios = factors[rows[1:]] / factors[rows[:-1]]
+    found = list(listed)
+    for at in np.flatnonzero(np.abs(ratios - 1.0) > _NOISE).tolist():
+        early, late = days[rows[at]].astype(object), days[rows[at + 1]].astype(object)
+        if any(early < one.ex_date <= late for one in listed):
+            continue
+        action = implied_action(instrument, late, float(ratios[at]), float(closes[rows[at]]))
+        found += [action] if action else []
+    return tuple(sorted(found, key=lambda one: one.ex_date))
