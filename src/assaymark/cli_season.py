@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from assaymark.cli_tools import AsJson, Budget, DryRun, Ledger, PriceFile, Tools, say, say_forecast, tools_of
+from assaymark.cli_tools import DEGRADED, AsJson, Budget, DryRun, Ledger, PriceFile, Tools, say, say_forecast, tools_of
 from assaymark.cli_verb import Verbs, examples
 from assaymark.cli_voice import WHOLE
 from assaymark.errors import InputError
@@ -36,6 +36,10 @@ Language = Annotated[
 Calls = Annotated[
     bool, typer.Option("--calls", help="Also every grade and decision with its raw calls; these show the material.")
 ]
+AllowAbsent = Annotated[
+    list[str] | None,
+    typer.Option("--allow-absent", help="An agent that need not answer when the season is locked.", metavar="NAME"),
+]
 Day = Annotated[str | None, typer.Option("--day", help="Up to this day, such as 2024-03-01.", metavar="DAY")]
 
 
@@ -57,13 +61,21 @@ app = typer.Typer(
     short_help="lock a season in a new run folder",
     epilog=examples("assaymark season init season.toml --out seasons/spring"),
 )
-def init(ctx: typer.Context, file: SeasonFile, out: Out, ledger: Ledger = None, json: AsJson = False) -> None:
+def init(
+    ctx: typer.Context,
+    file: SeasonFile,
+    out: Out,
+    allow_absent: AllowAbsent = None,
+    ledger: Ledger = None,
+    json: AsJson = False,
+) -> None:
     """Lock a season in a new run folder, or in that of imported records: its file, its texts and its market."""
     tools = tools_of(ctx)
     folder = RunFolder(out)
     if ledger is not None:
         check_ledger_name(folder, ledger)
-    locked = lock_season(folder, read_text(file, "season"), str(file), tools.models(), now=datetime.now(UTC))
+    text, absent = read_text(file, "season"), allow_absent or ()
+    locked = lock_season(folder, text, str(file), tools.models(), now=datetime.now(UTC), allow_absent=absent)
     if ledger is not None:
         name_ledger(folder, ledger)
     season, days = locked.season, locked.season.calendar
@@ -160,8 +172,10 @@ def _run(
     with tools.progress() as progress:
         done = verb(folder, who, now=datetime.now(UTC), progress=progress)
     paid = costs.paid_of(folder, prices_of(who))
-    value = {"days": [str(one) for one in done.days], "navs": done.navs, "paid": paid.views}
+    value = {"days": [str(one) for one in done.days], "navs": done.navs, "absent": done.absent, "paid": paid.views}
     say(tools, json, value, [*done.lines, *paid.lines])
+    if done.absent:
+        raise typer.Exit(DEGRADED)
 
 
 def _day(text: str) -> date:

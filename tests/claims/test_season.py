@@ -262,7 +262,9 @@ def test_no_order_without_repetitions():
     found = decided(measured(CLEAR, floor=None, reach=None))
     assert found.tiers == (("alder", "birch", "cedar"),)
     pair = of(found, "above", "alder", "birch").verdict
-    assert pair.reasons[0].startswith("Decisions and gradings were not both repeated, or every repetition is identical, so")
+    assert pair.reasons[0].startswith(
+        "Decisions and gradings were not both repeated, or every repetition is identical, so"
+    )
     assert {(one.first, one.last, one.shown) for one in found.places} == {(1, 3, False)}
     assert {catalogue("en").render(one.why) for one in found.places} == {"noise unknown"}
     band = of(found, "band", "alder").verdict
@@ -278,7 +280,9 @@ def test_identical_replicates_are_a_condition_of_every_ranking_of_their_agent():
     found = decided([*measured(CLEAR), *KEPT, noise], on_failure="qualified")
     pairs = {one.verdict.claim.subjects: one.verdict for one in found.verdicts if one.kind == "above"}
     assert pairs["alder", "birch"].publication_level == "qualified"
-    assert "All replicates of alder are identical, so they give no noise floor." in (pairs["alder", "birch"].condition or "")
+    assert "All replicates of alder are identical, so they give no noise floor." in (
+        pairs["alder", "birch"].condition or ""
+    )
     assert pairs["birch", "cedar"].publication_level == "headline"
 
 

@@ -49,7 +49,9 @@ def test_over_clusters_the_interval_is_that_of_their_gaps():
     scores = rng.normal(60, 5, (12, 3, 3))  # clusters, agents, judges
     scores[:, 0, 0] += 20
     families = ["own", "other", "other"]
-    found = self_preference(scores.reshape(36, 3), families * 12, ["own", "b", "c"], clusters=np.arange(12).repeat(3))[0]
+    found = self_preference(scores.reshape(36, 3), families * 12, ["own", "b", "c"], clusters=np.arange(12).repeat(3))[
+        0
+    ]
     above = scores[..., 0] - np.median(scores, axis=2)
     gaps = above[:, 0] - above[:, 1:].mean(axis=1)
     low, high = sm.DescrStatsW(gaps).tconfint_mean()
@@ -66,7 +68,7 @@ def test_over_clusters_the_interval_is_that_of_their_gaps():
 def test_one_cluster_is_a_single_observation():
     scores = [[80, 70, 71], [60, 61, 59]]
     found = self_preference(scores, ["own", "other"], ["own", "b", "c"], clusters=["w1", "w1"])
-    assert [(one.low, one.state) for one in found][0] == (None, "single observation")
+    assert (found[0].low, found[0].state) == (None, "single observation")
     assert found[1].state == "no agent of its family"
 
 

@@ -22,7 +22,12 @@ from assaymark.workflow.season_records import SeasonGrade, SeasonGuess
 
 
 def judge_measurements(
-    totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, *, level: float, order: ClusterOrder = "consecutive"
+    totals: SeasonTotals,
+    families: Mapping[str, str],
+    tokens: Tokens,
+    *,
+    level: float,
+    order: ClusterOrder = "consecutive",
 ) -> Iterator[Measurement]:
     """``season.self_preference``, ``.alone`` and ``.verbosity`` of every judge.
 
@@ -98,7 +103,13 @@ def _preference(
 ) -> Measurement:
     """What one judge gives its own family, over ``n`` periods or agents of its family."""
     mine = sum(families[agent] == scores.families[one.judge] for agent in scores.agents)
-    detail: dict[str, JSON] = {"own": one.own, "others": one.others, "n_own": one.n_own, "n_others": one.n_others, "state": one.state}
+    detail: dict[str, JSON] = {
+        "own": one.own,
+        "others": one.others,
+        "n_own": one.n_own,
+        "n_others": one.n_others,
+        "state": one.state,
+    }
     detail |= {"agents": mine} if periods else {}
     detail |= {} if whole is None else {"whole": whole.gap}
     return Measurement(

@@ -8,10 +8,11 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Final
 
+from assaymark.agents.llm import ABSENT, NOT_USABLE
 from assaymark.display import Told
 from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, PlanError, Problem
@@ -44,11 +45,15 @@ _YOUNG: Final = 100_000
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Stepped(Told):
-    """What a command did: the days that were done now, each agent's net asset value after, and lines to print."""
+    """What a command did: the days that were done now, each agent's net asset value after, and lines to print.
+
+    ``absent`` has the agents that could not be asked, and on how many of these days.
+    """
 
     days: tuple[date, ...]
     lines: tuple[str, ...]
     navs: Mapping[str, float]
+    absent: Mapping[str, int] = field(default_factory=dict)
 
 
 def step_season(
@@ -165,7 +170,8 @@ def _go(
     finally:
         journal.sync()
         write_tables(folder, locked, journal.entries, journal.digest)
-    return Stepped(due, _lines(locked, clock, journal, due), _navs(journal))
+    absent = {name: len(days) for name, days in _unanswered(journal, due, absent=True).items()}
+    return Stepped(due, _lines(locked, clock, journal, due), _navs(journal), absent)
 
 
 def _navs(journal: Journal) -> dict[str, float]:
@@ -335,10 +341,21 @@ def _lines(locked: LockedSeason, clock: Clock, journal: Journal, due: tuple[date
 
 
 def _silent(journal: Journal, due: tuple[date, ...]) -> list[str]:
-    """The agents that held because no usable reply came."""
-    count: dict[str, int] = {}
-    for entry in journal.entries[-len(due) :]:
+    """The agents that held because no usable reply came, or because nobody was there."""
+    silent, absent = _unanswered(journal, due, absent=False), _unanswered(journal, due, absent=True)
+    of = f"of {len(due)} days, and held"
+    return [
+        *(f"{name} gave no usable reply on {len(days)} {of}" for name, days in silent.items()),
+        *(f"{name} was absent on {len(days)} {of} (last: {days[-1]})" for name, days in absent.items()),
+    ]
+
+
+def _unanswered(journal: Journal, due: tuple[date, ...], *, absent: bool) -> dict[str, list[str]]:
+    """Why agents gave no usable reply, by name and day: those that could not be asked, or those that could."""
+    found: dict[str, list[str]] = {}
+    for entry in journal.entries[-len(due) :] if due else ():
         for one in entry.record["decisions"]:
-            if {"invalid-reply", "refused", "no-answer"} & set(one["flags"]) and one["replicate"] == 1:
-                count[one["agent"]["id"]] = count.get(one["agent"]["id"], 0) + 1
-    return [f"{name} gave no usable reply on {n} of {len(due)} days, and held" for name, n in sorted(count.items())]
+            flags = set(one["flags"])
+            if flags & {*NOT_USABLE} and one["replicate"] == 1 and (ABSENT in flags) == absent:
+                found.setdefault(one["agent"]["id"], []).append("; ".join(one["missing"]))
+    return dict(sorted(found.items()))
