@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
 
@@ -17,19 +18,32 @@ import jsonschema
 import pytest
 from agent_servers import agent_call, context
 
+from assaymark.agents.llm import NOT_USABLE, REJECTED
 from assaymark.agents.prompts import envelope_of
 from assaymark.agents.replies import Answer, parse_answer, reply_schema
+from assaymark.benchmark.questions.generate import generate_questions
+from assaymark.benchmark.questions.published import write_questions
+from assaymark.cli import models
 from assaymark.engine.models import HttpAgent, PythonAgent, reachable
 from assaymark.engine.models.exchange import MOST_BYTES, PATIENCE_S, AgentRequest, FailureKind
 from assaymark.errors import ModelError
+from assaymark.market import synthetic_history
 from assaymark.portfolio.orders import audit, settle
 from assaymark.records import canonical_json, parse
+from assaymark.workflow.benching import bench_pipeline, bench_qa
+from assaymark.workflow.deciding import decide
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.locking import lock
+from assaymark.workflow.season_plan import lock_season
+from assaymark.workflow.season_running import run_season
+from assaymark.workflow.tables import DECISIONS, SCORES, Store
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS, EXAMPLES = ROOT / "docs", ROOT / "examples"
 PAGE = (DOCS / "agents.md").read_text(encoding="utf-8")
 SENT, ANSWERED = re.findall(r"^```json\n(.*?)^```$", PAGE, re.M | re.S)
 NAMES = ["Asset A", "Asset B"]
+NOW = datetime(2026, 5, 1, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +105,7 @@ def test_every_failure_and_limit_is_on_the_page():
 # --- the examples -----------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def server():
     """The address of the example server, started as a person would."""
     with socket.socket() as probe:
@@ -143,3 +157,92 @@ def test_the_example_callable_answers(monkeypatch):
     found, _ = answer_of(PythonAgent(name), f"python/{name}", context())
     assert [(order.instrument, order.kind) for order in found.orders] == [("Asset B", "close")]
     assert f'model = "python/{name}"' in (EXAMPLES / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def both(server):
+    """The examples as two agents or models of a file, and the models that answer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(EXAMPLES)
+        tables = "".join(
+            f'\n[[KIND]]\nname = "{name}"\nfamily = "own"\nmodel = "{model}"\n'
+            for name, model in (("best", f"http/{server}"), ("worst", "python/python_agent:decide"))
+        )
+        yield tables, models()
+
+
+def usable(folder):
+    """The decisions of a run, each of which can be used."""
+    found = Store(folder).read(DECISIONS)
+    assert [one.record_id for one in found if {*NOT_USABLE, REJECTED} & {*one.flags}] == []
+    assert {one.agent.id for one in found} == {"best", "worst"}
+    return found
+
+
+def test_the_examples_decide_in_a_season(both, tmp_path):
+    tables, who = both
+    text = """
+version = "2"
+name = "spring"
+prompt = "Grow the book."
+universe = 6
+[calendar]
+first = 2024-03-01
+last = 2024-03-08
+"""
+    folder = RunFolder(tmp_path / "run")
+    lock_season(folder, text + tables.replace("KIND", "agents"), "season.toml", who, now=NOW)
+    done = run_season(folder, who, now=NOW)
+    assert (len(done.days), done.absent) == (6, {})
+    decisions = usable(folder)
+    assert any(one.actions for one in decisions if one.agent.id == "best")
+    assert "has the best days" in decisions[0].rationales[0].text
+
+
+def test_the_examples_decide_in_a_study(both, tmp_path):
+    tables, who = both
+    text = """
+version = "2"
+name = "own"
+seed = 3
+[substrate]
+seed = 3
+regimes = ["pandemic", "recent"]
+cycles = 1
+[inference]
+allow_hopeless = true
+[rubric]
+name = "v1.0"
+[[judges]]
+name = "auditor"
+family = "a"
+model = "reference/auditor"
+"""
+    folder = RunFolder(tmp_path / "run")
+    lock(folder, text + tables.replace("KIND", "agents"), "study.toml", models=who, now=NOW)
+    decide(folder, who)
+    assert len(usable(folder)) == 4
+
+
+def test_the_examples_answer_the_benchmark(both, tmp_path):
+    tables, who = both
+    questions = generate_questions(synthetic_history(0), counts={f"T{number}": 2 for number in range(1, 8)}).questions
+    write_questions(tmp_path / "set.jsonl", questions)
+    plan = f"""
+[market]
+instruments = 12
+[pipeline]
+profiles = ["balanced"]
+windows = ["covid-2020"]
+frequency = "quarterly"
+[questions]
+per_template = 1
+split = "train"
+file = "{tmp_path / "set.jsonl"}"
+"""
+    folder, text = RunFolder(tmp_path / "run"), plan + tables.replace("KIND", "models")
+    bench_qa(folder, text, "plan.toml", who, now=NOW)
+    bench_pipeline(folder, text, "plan.toml", who, now=NOW)
+    states = {(one.name, one.state) for one in Store(folder).read(SCORES) if one.name in ("QA", "S1", "S2", "S3")}
+    assert {name for name, _ in states} == {"QA", "S1", "S2", "S3"}
+    assert {state for _, state in states} == {"ok"}

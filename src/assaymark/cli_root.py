@@ -67,7 +67,7 @@ EXAMPLES: Final = (
     "assaymark datasheet --judge openai/MODEL",
 )
 
-STATUSES: Final = "Exit status: 0 done, 1 something is wrong, 2 misuse, 70 a defect, 130 stopped."
+STATUSES: Final = "Exit status: 0 done, 1 something is wrong, 2 misuse, 3 degraded, 70 a defect, 130 stopped."
 """What a command's exit status says, in short; `assaymark.cli.main` says it in full."""
 
 GUESSES: Final[Mapping[str, str]] = {

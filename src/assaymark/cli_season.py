@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from assaymark.cli_tools import AsJson, Budget, DryRun, Ledger, PriceFile, Tools, say, say_forecast, tools_of
+from assaymark.cli_tools import DEGRADED, AsJson, Budget, DryRun, Ledger, PriceFile, Tools, say, say_forecast, tools_of
 from assaymark.cli_verb import Verbs, examples
 from assaymark.cli_voice import WHOLE
 from assaymark.errors import AssayError, InputError
@@ -35,6 +35,10 @@ Language = Annotated[
 Calls = Annotated[
     bool, typer.Option("--calls", help="Also every grade and decision with its raw calls; these show the material.")
 ]
+AllowAbsent = Annotated[
+    list[str] | None,
+    typer.Option("--allow-absent", help="An agent that need not answer when the season is locked.", metavar="NAME"),
+]
 Day = Annotated[str | None, typer.Option("--day", help="Up to this day, such as 2024-03-01.", metavar="DAY")]
 
 
@@ -56,15 +60,24 @@ app = typer.Typer(
     short_help="lock a season in a new run folder",
     epilog=examples("assaymark season init season.toml --out seasons/spring"),
 )
-def init(ctx: typer.Context, file: SeasonFile, out: Out, ledger: Ledger = None, json: AsJson = False) -> None:
+def init(
+    ctx: typer.Context,
+    file: SeasonFile,
+    out: Out,
+    allow_absent: AllowAbsent = None,
+    ledger: Ledger = None,
+    json: AsJson = False,
+) -> None:
     """Lock a season in a new run folder, or in that of imported records: its file, its texts and its market."""
     tools = tools_of(ctx)
     folder = RunFolder(out)
     if ledger is not None:
         check_ledger_name(folder, ledger)
-    text = read_text(file, "season")
+    text, absent = read_text(file, "season"), allow_absent or ()
     with tools.progress() as progress:
-        locked = start_season(folder, text, str(file), tools.models(), now=datetime.now(UTC), progress=progress)
+        locked = start_season(
+            folder, text, str(file), tools.models(), now=datetime.now(UTC), allow_absent=absent, progress=progress
+        )
     if ledger is not None:
         name_ledger(folder, ledger)
     season, days = locked.season, locked.season.calendar
@@ -161,10 +174,13 @@ def _run(
     with tools.progress() as progress:
         done = verb(folder, who, now=datetime.now(UTC), progress=progress)
     paid = costs.paid_of(folder, prices_of(who))
-    value = {"days": [str(one) for one in done.days], "navs": done.navs, "overdue": done.overdue, "paid": paid.views}
+    days = [str(one) for one in done.days]
+    value = {"days": days, "navs": done.navs, "overdue": done.overdue, "absent": done.absent, "paid": paid.views}
     say(tools, json, value, [*done.lines, *paid.lines])
     if done.overdue:
         raise AssayError(f"{folder.path}: {'; '.join(done.overdue)}")
+    if done.absent:
+        raise typer.Exit(DEGRADED)
 
 
 def _day(text: str) -> date:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:  # so that the command line can say what there is before half 
     from assaymark.workflow.costs import Forecast
     from assaymark.workflow.progress import Progress
 
+DEGRADED = 3
+"""Exit status of a command that did its work without something that should have been there."""
+
 Ledger = Annotated[
     str | None,
     typer.Option("--ledger", help="Ledger in a PostgreSQL database, for several workers.", metavar="URL"),

@@ -68,7 +68,7 @@ def test_over_clusters_the_interval_is_that_of_their_gaps():
 def test_one_cluster_is_a_single_observation():
     scores = [[80, 70, 71], [60, 61, 59]]
     found = self_preference(scores, ["own", "other"], ["own", "b", "c"], clusters=["w1", "w1"])
-    assert [(one.low, one.state) for one in found][0] == (None, "single observation")
+    assert (found[0].low, found[0].state) == (None, "single observation")
     assert found[1].state == "no agent of its family"
 
 

@@ -74,7 +74,7 @@ def test_self_preference_is_recovered(season):
     """15 points on every grade of two agents: nine tenths of it, without the outcome, less what the ledger caps."""
     _, found = season
     kin = found["season.self_preference[judge=kin]"]
-    assert kin.n == 2
+    assert (kin.n, kin.n_of, kin.detail["agents"]) == (7, "periods", 2)
     assert kin.value == pytest.approx(0.85 * PREFERENCE, abs=1.5)
     assert kin.low is not None
     assert kin.low > 0

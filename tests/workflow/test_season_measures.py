@@ -275,7 +275,7 @@ def test_only_usable_answers_are_timed_and_an_agent_without_one_has_no_total(
             else replace(one, decision=replace(one.decision, flags=("no-answer",)))
             for one in material.steps["two"]
         )
-        seconds = {name: 0.001 for name in material.seconds} | {first: 120.0}
+        seconds = dict.fromkeys(material.seconds, 0.001) | {first: 120.0}
         return replace(material, steps={**material.steps, "two": mine}, seconds=seconds)
 
     found = measured(unanswered({first}), judged)
@@ -300,7 +300,7 @@ def test_the_file_names_the_scale_of_efficiency(material: SeasonMaterial, judged
                              seconds=seconds), judged)  # fmt: skip
     assert found["season.efficiency[agent=one]"].value == 100.0
     assert "the best of the season" in found["season.efficiency[agent=two]"].method
-    with pytest.raises(InputError, match="efficiency.scale"):
+    with pytest.raises(InputError, match=r"efficiency\.scale"):
         parse_season(season_text(head='universe = 6\nefficiency = {scale = "best"}'))
 
 

@@ -132,6 +132,26 @@ model = "human/table"
     assert not (tmp_path / "run").exists()
 
 
+def test_a_judge_is_no_agent_and_every_problem_is_named_at_once(tmp_path):
+    """Those of the file, of its models and of its market in one message."""
+    text = season_text(
+        head="universe = ['ALBIXX', 'ALBIX']\ncapital = -1.0",
+        model="reference/season-reader",
+        other="reference/auditor",
+    )
+    with pytest.raises(InputError) as found:
+        locked(tmp_path / "run", text + '\n[[panel]]\nname = "r"\nfamily = "r"\nmodel = "reference/momentum"\n')
+    said = {one.where: one.what for one in found.value.problems}
+    assert set(said) == {"capital", "universe", "agents.one.model", "agents.two.model", "panel.r.model"}
+    assert said["agents.one.model"].startswith("reference/season-reader cannot decide; built-in models that can: ")
+    assert "reference/momentum" in said["agents.one.model"]
+    assert "unknown instrument 'ALBIXX'" in said["universe"]
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(InputError) as found:
+        locked(tmp_path / "run", season_text(prompt="", model="reference/auditor", last="2031-01-01"))
+    assert [one.where for one in found.value.problems] == ["", "agents.one.model", "calendar.last"]
+
+
 def test_the_texts_of_judges_and_how_they_judge_are_in_the_plan_hash(tmp_path, monkeypatch):
     plain = locked(tmp_path / "plain").plan_hash
     assert locked(tmp_path / "months", season_text() + '\n[judging]\nperiod = "month"\n').plan_hash != plain

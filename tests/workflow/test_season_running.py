@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -11,11 +12,14 @@ import time
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from agent_servers import free_port
 from season_runs import IDS, NOW, Scripted, begun, market, orders, season_text, stored, table_bytes, until, without
 
 from assaymark.agents.season_prompts import season_message
+from assaymark.claims.messages import english
 from assaymark.cli import main, models
 from assaymark.engine.models.python_agent import PythonAgent
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError
@@ -27,9 +31,10 @@ from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.season_context import agent_context, agent_sections, context_json, day_material, told
 from assaymark.workflow.season_journal import Journal, journal_path, read_journal
 from assaymark.workflow.season_material import season_material
-from assaymark.workflow.season_plan import open_season
+from assaymark.workflow.season_plan import lock_season, open_season
 from assaymark.workflow.season_records import CHECKS, DELISTED, FILLS, NAVS, REJECTIONS, TIMES
 from assaymark.workflow.season_running import run_season, step_season
+from assaymark.workflow.season_view_notes import season_notes
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, Store, content_digest
 
 A, B = IDS[0], IDS[1]
@@ -472,6 +477,80 @@ def test_a_provider_without_money_stops_the_command_and_nothing_is_lost(tmp_path
     assert run_season(folder, who, now=NOW).days[0] == date(2024, 3, 6)
     assert [flags for each in Store(folder).read(DECISIONS) if (flags := each.flags)] == []
     assert one.asked.count("2024-03-05") == 1
+
+
+def unreachable(tmp_path, *, allow=("one",)) -> tuple[RunFolder, Path]:
+    """A season whose agent one has an address that nobody answers at, and its file."""
+    address = f"http/127.0.0.1:{free_port()}/decide"
+    source = stored(tmp_path / "market", market())
+    head = f"universe = {IDS}\nmarket = {{source = '{source}'}}\n"
+    path = tmp_path / "season.toml"
+    path.write_text(season_text(head=head, model=address, last="2024-03-05"))
+    return RunFolder(tmp_path / "run"), path
+
+
+def test_an_agent_that_does_not_answer_is_a_problem_of_the_lock_unless_it_is_allowed_to(tmp_path, capsys):
+    folder, path = unreachable(tmp_path)
+    assert main(["season", "init", str(path), "--out", str(folder.path)]) == 1
+    said = capsys.readouterr().err
+    assert "agents.one.model: nothing answers at http://127.0.0.1:" in said
+    assert "--allow-absent one" in said
+    assert not folder.path.exists()
+    assert main(["season", "init", str(path), "--out", str(folder.path), "--allow-absent", "nobody"]) == 1
+    said = capsys.readouterr().err
+    assert "2 problems" in said
+    assert "--allow-absent: unknown agent 'nobody'" in said
+    assert main(["season", "init", str(path), "--out", str(folder.path), "--allow-absent", "one"]) == 0
+    assert "no answer came from: one" in capsys.readouterr().out
+    assert main(["season", "init", str(path), "--out", str(folder.path)]) == 0  # locked: nothing is looked at again
+
+
+def test_an_absent_agent_never_stops_the_day(tmp_path, capsys):
+    folder, path = unreachable(tmp_path)
+    main(["season", "init", str(path), "--out", str(folder.path), "--allow-absent", "one"])
+    capsys.readouterr()
+    assert main(["season", "step", str(folder.path)]) == 3
+    out = capsys.readouterr().out
+    assert "2024-03-01 done" in out
+    assert "one was absent on 1 of 1 days, and held (last: nothing answers at http://127.0.0.1:" in out
+    assert main(["season", "run", str(folder.path), "--json"]) == 3
+    assert json.loads(capsys.readouterr().out)["absent"] == {"one": 2}
+    assert main(["season", "run", str(folder.path)]) == 0  # nothing was due
+    decisions = {one.agent.id: [] for one in Store(folder).read(DECISIONS)}
+    for one in Store(folder).read(DECISIONS):
+        decisions[one.agent.id].append(one)
+    assert [one.flags for one in decisions["one"]] == [("no-answer", "absent")] * 3
+    assert all(one.missing[0].startswith("nothing answers at") for one in decisions["one"])
+    assert [one.flags for one in decisions["two"]] == [()] * 3
+    assert len(Store(folder).read(NAVS)) == 6
+    graded = SimpleNamespace(state="ok", parts=())
+    grade = SimpleNamespace(last="2024-03-05", judge="j", scope="period", score=SimpleNamespace(grades=graded))
+    notes = [english().render(one) for one in season_notes(season_material(folder), [grade])]
+    assert any(one.startswith("one was absent on 3 of 3 days and held its book. It could not be") for one in notes)
+
+
+def test_a_day_on_which_nobody_is_there_is_not_done(tmp_path):
+    folder, path = unreachable(tmp_path)
+    text = path.read_text().replace("reference/equal-weight", f"http/127.0.0.1:{free_port()}/decide")
+    lock_season(folder, text, "season.toml", models(), now=NOW, allow_absent=("one", "two"))
+    with pytest.raises(ModelError, match="no agent could be asked on 2024-03-01"):
+        run_season(folder, models(), now=NOW)
+    assert read_journal(folder)[0] == []
+
+
+def test_a_live_season_goes_on_without_a_provider_that_has_no_money(tmp_path):
+    """A replay stops there, since nothing waits for it; a day of a live season does not come again."""
+    source = stored(tmp_path / "market", market())
+    head = f"universe = {IDS}\nmarket = {{source = '{source}', live = true}}"
+    broke = Scripted(lambda _: ModelError("no money left", retryable=False, quota=True))
+    who = {"poor/one": broke, "test/two": Scripted(lambda _: orders())}
+    text = season_text(head=head, model="poor/one", other="test/two", last="2024-03-05")
+    folder = begun(tmp_path / "run", text, who)
+    done = run_season(folder, who, now=NOW)
+    assert (len(done.days), done.absent) == (3, {"one": 3})
+    assert done.lines[-1].endswith("(last: poor: no money left)")
+    mine = [one.flags for one in Store(folder).read(DECISIONS) if one.agent.id == "one"]
+    assert mine == [("no-answer", "absent")] * 3
 
 
 def test_a_market_that_was_changed_after_the_lock_is_refused(tmp_path):

@@ -20,6 +20,9 @@ FORMAT: Final = "orders-v1"
 NOT_USABLE: Final = ("invalid-reply", "refused", "no-answer")
 """Flags of decisions that hold no orders and no reasons, because none came back in the form that was asked for."""
 
+ABSENT: Final = "absent"
+"""Flag, beside ``no-answer``, of a decision of an agent that could not be asked: nobody was there."""
+
 REJECTED: Final = "rejected-order"
 """Flag of a decision some of whose orders could not be taken."""
 

@@ -41,8 +41,8 @@ class SelfPreference:
         Ends of the interval of the gap, only where ``state`` is "ok".
     state : str
         "ok"; "single observation": one agent of its family (or one cluster), which has no spread to make an interval
-        of; "no spread": all agents (or clusters) of each side differ from the median by one amount; "no agent of its family"; "no agent of another
-        family".
+        of; "no spread": all agents (or clusters) of each side differ from the median by one amount; "no agent of its
+        family"; "no agent of another family".
     level, method : float, str
     """
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from assaymark.agents import agent_argument_problems
+from assaymark.agents import agent_argument_problems, reference_agents
 from assaymark.engine import Model
-from assaymark.engine.models import Models, is_outside, provider_argument_problems
-from assaymark.errors import Problem, UnknownNameError
+from assaymark.engine.models import Models, check_ready, is_outside, provider_argument_problems
+from assaymark.errors import ModelError, Problem, UnknownNameError
 from assaymark.judging import argument_problems
 from assaymark.judging.season.season_judges import SEASON_PLANTED, season_argument_problems
 from assaymark.protocol import AgentSpec, JudgeSpec
@@ -25,11 +25,25 @@ def agent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | N
     if (unknown := unknown_model(agent.model, models)) is not None:
         yield Problem(f"{place}.model", unknown)
         return
+    if agent.model.startswith("reference/") and agent.model not in (known := reference_agents()):
+        what = f"{agent.model} cannot decide; built-in models that can: {', '.join(sorted(known))}"
+        yield Problem(f"{place}.model", what)
+        return
     found = (*agent_argument_problems(agent.model, agent.args), *provider_argument_problems(agent.model, agent.args))
     yield from (Problem(f"{place}.args", what) for what in found)
     if is_outside(agent.model):
         said = [name for name in ("seed", "temperature", "effort") if getattr(agent, name) is not None]
         yield from (Problem(f"{place}.{name}", "is not sent to an agent of its own; leave it out") for name in said)
+
+
+def absent_problems(place: str, agent: AgentSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:
+    """That an agent of one's own does not answer: nobody at its address, or its callable cannot be imported."""
+    if models is None or not is_outside(agent.model) or unknown_model(agent.model, models) is not None:
+        return
+    try:
+        check_ready(models[agent.model], agent.args)
+    except ModelError as exc:
+        yield Problem(f"{place}.model", str(exc))
 
 
 def judge_problems(place: str, judge: JudgeSpec, models: Mapping[str, Model] | None) -> Iterator[Problem]:

@@ -7,21 +7,23 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
 
-from assaymark.agents.llm import LLMAgent, Place
+from assaymark.agents.llm import ABSENT, LLMAgent, Place
 from assaymark.agents.season_prompts import season_call, season_message
 from assaymark.engine import CallSpec, Ledger, Model, Reply, RunSummary
-from assaymark.engine.models import is_outside, patience
+from assaymark.engine.breaker import provider_of
+from assaymark.engine.models import check_ready, is_outside, patience
 from assaymark.engine.models.prices import Prices
 from assaymark.errors import ModelError, StoppedError
 from assaymark.protocol import AgentSpec
 from assaymark.records import Context, Decision, Provenance
-from assaymark.workflow.asking import run_all
+from assaymark.workflow.asking import purse_of, run_all
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.season_context import DayMaterial, agent_sections
 from assaymark.workflow.season_file import Season
 
 _MARGIN_S: Final = 10.0
+_ADDRESSES: Final = ("http/", "https/")
 _LANE: Final = 8  # few at once, so that the seconds of a decision are its own and not those of a queue
 
 
@@ -63,12 +65,15 @@ def ask_agents(
     """Ask every agent about one day, in as many replicates as the season has.
 
     A call with a reply in the ledger is not made again. An agent whose calls fail for good holds: that is a decision
-    with the flag ``no-answer`` and the reason.
+    with the flag ``no-answer`` and the reason. So does an agent that cannot be asked, with the flag ``absent`` as well,
+    and the others decide: an agent of one's own at whose address nobody answers and, in a live season, which cannot
+    wait, whoever lacks a key, money or a module on this machine.
 
     Raises
     ------
     ModelError
-        A provider was not asked to the end; what was answered is kept.
+        A replay: a provider was not asked to the end, or is not ready. Or no agent at all could be asked. What was
+        answered is kept.
     StoppedError
         The run was asked to stop; what was answered is kept.
     """
@@ -79,14 +84,46 @@ def ask_agents(
     lane = season.engine.model_copy(
         update={"concurrency": min(season.engine.concurrency, _LANE), "deadline_s": deadline}
     )
-    specs = [one.call for one in calls]
+    absent = _absent(ledger, calls, models, live=season.market.live)
+    specs = [one.call for one in calls if one.asked.spec.name not in absent]
     summary = run_all(ledger, specs, models, lane, what=f"asking on {day}", progress=progress, stopping=False)
     failed = _failures(summary, folder)
-    replies = dict(ledger.replies([call.key for call in specs]))
+    replies = dict(ledger.replies([one.call.key for one in calls]))
+    stopped = _stopped(summary, models, folder, live=season.market.live)
+    absent |= {
+        one.asked.spec.name: why
+        for one in calls
+        if (why := stopped.get(provider_of(one.call.model))) and one.call.key not in replies
+    }
+    if len(absent) == len(asked):
+        why = "; ".join(dict.fromkeys(absent.values()))
+        raise ModelError(f"no agent could be asked on {day} ({why}); {_kept(folder)}", retryable=True)
     batched = ledger.batches.answered_in_batches(replies)
     return [
-        _decided(season, day, one, _answer(one.call, replies, failed), prices, one.call.key in batched) for one in calls
-    ]
+        _decided(
+            season, day, one, _answer(one, replies, failed, absent), prices,
+            batch=one.call.key in batched, absent=one.asked.spec.name in absent and one.call.key not in replies,
+        )
+        for one in calls
+    ]  # fmt: skip
+
+
+def _absent(ledger: Ledger, calls: Sequence[_Call], models: Mapping[str, Model], *, live: bool) -> dict[str, str]:
+    """Why agents cannot be asked, by their names; those that have answered already need not be there.
+
+    In a replay what this machine lacks is no absence: the command was started wrongly, and loses no day by stopping.
+    """
+    looked_at = [one for one in calls if live or one.call.model.startswith(_ADDRESSES)]
+    pending = {*ledger.pending([one.call.key for one in looked_at])}
+    found: dict[str, str] = {}
+    for one in looked_at:
+        name, model = one.asked.spec.name, one.call.model
+        if one.call.key in pending and name not in found and model in models:
+            try:
+                check_ready(models[model], one.call.args)
+            except ModelError as exc:
+                found[name] = str(exc).partition("; ")[0]
+    return found
 
 
 def calls_of(season: Season, asked: Asked, shared: DayMaterial) -> list[_Call]:
@@ -98,33 +135,51 @@ def calls_of(season: Season, asked: Asked, shared: DayMaterial) -> list[_Call]:
     ]
 
 
+def _kept(folder: RunFolder) -> str:
+    return f"every day and reply so far is kept in {folder.path}, and the same command goes on"
+
+
 def _failures(summary: RunSummary, folder: RunFolder) -> dict[str, str]:
     """Why calls failed for good, by their keys.
 
     Raises
     ------
-    ModelError
-        A provider was not asked to the end: it has no money or key, or it fails for everybody. No agent is to blame.
     StoppedError
         The run was asked to stop.
     """
-    kept = f"every day and reply so far is kept in {folder.path}, and the same command goes on"
     if summary.interrupted:
-        raise StoppedError(f"stopped: {kept}")
-    if summary.stopped or summary.left:
-        why = "; ".join(summary.stopped) or f"{summary.left} calls were given up elsewhere"
-        raise ModelError(f"{why}; {kept}", retryable=True)
+        raise StoppedError(f"stopped: {_kept(folder)}")
     return {one.key: one.reason for one in summary.failed}
 
 
-def _answer(call: CallSpec, replies: Mapping[str, Reply], failed: Mapping[str, str]) -> Reply:
+def _stopped(summary: RunSummary, models: Mapping[str, Model], folder: RunFolder, *, live: bool) -> dict[str, str]:
+    """The providers that were not asked to the end, and why; a live season goes on without them.
+
+    Raises
+    ------
+    ModelError
+        A replay: a provider has no money or key, or it fails for everybody. Or the budget is used up.
+    """
+    purse = purse_of(models)
+    if live and summary.stopped and not (purse is not None and purse.stopped):
+        return {line.partition(" ")[0].rstrip(":"): line.partition("; ")[0] for line in summary.stopped}
+    if summary.stopped or summary.left:
+        why = "; ".join(summary.stopped) or f"{summary.left} calls were given up elsewhere"
+        raise ModelError(f"{why}; {_kept(folder)}", retryable=True)
+    return {}
+
+
+def _answer(one: _Call, replies: Mapping[str, Reply], failed: Mapping[str, str], absent: Mapping[str, str]) -> Reply:
     """The reply to a call, or that there was none."""
-    if call.key in replies:
-        return replies[call.key]
-    return Reply(text=failed.get(call.key, "no reply"), model=call.model, finish="failed")
+    if one.call.key in replies:
+        return replies[one.call.key]
+    reason = absent.get(one.asked.spec.name) or failed.get(one.call.key, "no reply")
+    return Reply(text=reason, model=one.call.model, finish="failed")
 
 
-def _decided(season: Season, day: date, one: _Call, reply: Reply, prices: Prices, batch: bool) -> Decided:
+def _decided(
+    season: Season, day: date, one: _Call, reply: Reply, prices: Prices, *, batch: bool, absent: bool
+) -> Decided:
     asked = one.asked
     week = day.isocalendar()
     place = Place(season.name, f"{week.year}-W{week.week:02d}", one.trial, asked.context_id)
@@ -136,6 +191,7 @@ def _decided(season: Season, day: date, one: _Call, reply: Reply, prices: Prices
         record_id=f"{season.name}-{day}-{asked.spec.name}{replicate}",
         episode_id=f"{season.name}-{day}",
         replicate=one.trial,
+        flags=(*found.flags, ABSENT) if absent else found.flags,
         call=replace(found.call, seconds=None, timing_source="absent"),
         provenance=Provenance(source="assaymark season"),
     )

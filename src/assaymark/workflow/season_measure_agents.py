@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from assaymark.agents.llm import NOT_USABLE
+from assaymark.agents.llm import ABSENT, NOT_USABLE
 from assaymark.errors import InputError, NotMeasurableError
 from assaymark.judging.evidence import Material, chance_corrected
 from assaymark.judging.season.horizon_ledger import BORNE_OUT
@@ -93,7 +93,8 @@ def _thrash(agent: str, steps: Sequence[StepRecord], days: Sequence[str] | None)
 
 def _decisions(agent: str, steps: Sequence[StepRecord], rejected: int) -> Measurement:
     silent = sum(bool({*NOT_USABLE} & {*step.decision.flags}) for step in steps)
-    detail, n = {"rejected": rejected, "silent": silent}, len(steps)
+    absent = sum(ABSENT in step.decision.flags for step in steps)
+    detail, n = {"rejected": rejected, "silent": silent, "absent": absent}, len(steps)
     return Measurement(
         name="season.decisions", labels={"agent": agent}, value=float(n), n=n, n_of="decisions", method="counted",
         detail=detail,

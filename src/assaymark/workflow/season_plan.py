@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from assaymark import __version__
 from assaymark.agents.season_prompts import season_texts
@@ -19,7 +22,8 @@ from assaymark.judging.season.outcome_prompts import outcome_texts
 from assaymark.market import CLASSES, History, Listing, open_history, read_manifest, synthetic_history
 from assaymark.market.calendar import weekdays
 from assaymark.market.clock import Clock
-from assaymark.protocol import JudgeSpec
+from assaymark.plan import read_toml
+from assaymark.protocol import AgentSpec, JudgeSpec
 from assaymark.records import JSON, canonical_json, content_id, parse, sha256_text, to_json
 from assaymark.workflow.amendments import Amendment, read_amendments
 from assaymark.workflow.folder import (
@@ -32,13 +36,15 @@ from assaymark.workflow.folder import (
     write_atomic,
     write_lock,
 )
-from assaymark.workflow.model_problems import agent_problems, season_judge_problems
+from assaymark.workflow.model_problems import absent_problems, agent_problems, season_judge_problems
 from assaymark.workflow.season_file import Season, SeasonMarket, parse_season, season_hash
 from assaymark.workflow.season_imported import FoundSeason, find_season, records_digest, write_season
 from assaymark.workflow.season_periods import period_preflight
 from assaymark.workflow.season_recorded_file import Follows, is_recorded, read_recorded, recorded_season
 
 FORMAT: Final = "assaymark season lock 2"
+
+M = TypeVar("M", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,21 +137,31 @@ def lock_season(
     models: Mapping[str, Model] | None = None,
     *,
     now: datetime,
+    allow_absent: Collection[str] = (),
     first: Callable[[Season, SeasonData], object] | None = None,
 ) -> LockedSeason:
     """Lock a season in a run folder; the same season again changes nothing, and a failure leaves nothing behind.
 
-    ``first`` is called with what is to be locked, before anything is written.
+    Parameters
+    ----------
+    models : mapping of name to Model, optional
+        Who answers. Without them it is not seen whether agents and judges exist.
+    allow_absent : collection of names
+        Agents that need not answer now. The lock says which of them did not.
+    first : callable, optional
+        Called with what is to be locked, before anything is written.
 
     Raises
     ------
     InputError
-        The file is wrong, by itself or for its market: every problem at once.
+        The file is wrong, by itself, for its market or for its models, or an agent of one's own does not answer: every
+        problem at once.
     PlanError
         Another season, a study or a benchmark is locked here.
     """
     require_version_2(folder)
     found: FoundSeason | None = None
+    absent: tuple[str, ...] = ()
     if is_recorded(text, source=source):
         file = read_recorded(text, source=source)
         unknown = () if file.panel is None else _panel_problems(file.panel, models)
@@ -153,9 +169,9 @@ def lock_season(
         season = recorded_season(file, found.follows, source=source)
         data = SeasonData(None, found.digest, found.follows.universe)
     else:
-        season = parse_season(text, source=source)
-        _require_models(season, source, models)
-        data = open_market(season, source=source)
+        # Agents that were there when the season was locked may be gone when it is locked again.
+        there = None if folder.lock.is_file() else models
+        season, data, absent = _checked(text, source, models, there, allow_absent)
     made = fingerprint(season, data)
     if folder.lock.is_file():
         locked = open_season(folder)
@@ -172,7 +188,7 @@ def lock_season(
         if not folder.lock.is_file():
             write_atomic(folder.plan, text)
             inputs = _inputs(season, data)
-            write_lock(folder, season_lock(season, made, to_json(now), inputs, data.universe, found))
+            write_lock(folder, season_lock(season, made, to_json(now), inputs, data.universe, found, absent))
     return open_season(folder, data)
 
 
@@ -261,8 +277,12 @@ def season_lock(
     inputs: Mapping[str, str],
     universe: Sequence[str],
     found: FoundSeason | None,
+    absent: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """The lock of a season. Of one that somebody else ran it holds what follows from its records."""
+    """The lock of a season. Of one that somebody else ran it holds what follows from its records.
+
+    ``absent`` are the agents that did not answer and were allowed to.
+    """
     lock: dict[str, Any] = {
         "format": FORMAT,
         "software": f"assaymark {__version__}",
@@ -274,6 +294,8 @@ def season_lock(
         "preregistered": True,
         "preflight": list(period_preflight(_days(season, found), season.judging.period, season.cluster_order)),
     }
+    if absent:
+        lock["preflight"].append(f"when this season was locked, no answer came from: {', '.join(absent)}")
     if found is not None:
         lock["preflight"] += found.preflight
         lock |= {"follows": to_json(found.follows), "tables": dict(found.tables)}
@@ -413,11 +435,70 @@ def _day_problems(season: Season, history: History) -> list[Problem]:
 # --- what is there ----------------------------------------------------------------------------------------------------
 
 
-def _require_models(season: Season, source: str, models: Mapping[str, Model] | None) -> None:
-    """See that somebody provides every model and that their arguments are right, before anything is written."""
-    found = [one for agent in season.agents for one in agent_problems(f"agents.{agent.name}", agent, models)]
-    if problems := [*found, *_panel_problems(season.panel, models)]:
+def _checked(
+    text: str,
+    source: str,
+    models: Mapping[str, Model] | None,
+    there: Mapping[str, Model] | None,
+    allow_absent: Collection[str],
+) -> tuple[Season, SeasonData, tuple[str, ...]]:
+    """A season with its market and the agents that may be absent and are; ``there`` are models that have to answer.
+
+    Raises
+    ------
+    InputError
+        The file is wrong, its market or its models are not there, or agents do not answer: every problem at once.
+    """
+    raw, problems, data = read_toml(text, source=source), [], None
+    try:
+        season: Season | None = parse_season(text, source=source)
+    except InputError as exc:
+        season, problems = None, [*exc.problems]
+        if any(one.where == "version" for one in problems):
+            raise
+    agents = _each(AgentSpec, raw.get("agents"))
+    for agent in agents:
+        problems += agent_problems(f"agents.{agent.name}", agent, models)
+    problems += _panel_problems(_each(JudgeSpec, raw.get("panel")), models)
+    try:
+        if (market := season or _of_market(raw)) is not None:
+            data = open_market(market, source=source)
+    except InputError as exc:
+        problems += exc.problems
+    names = [one.name for one in agents]
+    problems += [
+        Problem("--allow-absent", str(UnknownNameError("agent", name, names)))
+        for name in sorted({*allow_absent})
+        if name not in names
+    ]
+    absent = {one.name: [*absent_problems(f"agents.{one.name}", one, there)] for one in agents}
+    problems += [
+        replace(one, what=f"{one.what}, or lock the season without it answering: --allow-absent {name}")
+        for name, found in absent.items()
+        if name not in allow_absent
+        for one in found
+    ]
+    if problems or season is None or data is None:
         raise InputError(source, problems)
+    return season, data, tuple(name for name, found in absent.items() if found)
+
+
+def _each(kind: type[M], given: object) -> list[M]:
+    """Those tables of a list that are right by themselves."""
+    found = []
+    for one in given if isinstance(given, list) else ():
+        with suppress(ValidationError):
+            found.append(kind.model_validate(one))
+    return found
+
+
+def _of_market(raw: Mapping[str, Any]) -> Season | None:
+    """What a wrong file says of its market, as far as that is right by itself: for problems beside its own."""
+    parts = {name: raw[name] for name in ("market", "calendar", "universe") if name in raw}
+    agent = {"name": "agent", "family": "family", "model": "reference/agent"}
+    with suppress(ValidationError):
+        return Season.model_validate({"name": "season", "prompt": "-", "agents": [agent], **parts})
+    return None
 
 
 def _panel_problems(panel: Sequence[JudgeSpec], models: Mapping[str, Model] | None) -> list[Problem]:

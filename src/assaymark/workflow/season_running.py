@@ -6,12 +6,13 @@ Replay and live are the same code over a clock; see `assaymark.market.clock`.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Final
 
+from assaymark.agents.llm import ABSENT, NOT_USABLE
 from assaymark.agents.season_prompts import season_texts
 from assaymark.display import Told
 from assaymark.engine import CallSpec, Ledger, Model
@@ -53,13 +54,15 @@ _YOUNG: Final = 100_000
 class Stepped(Told):
     """What a command did: the days that were done now, each agent's net asset value after, and lines to print.
 
-    ``overdue`` are lines on data that did not come in time.
+    ``overdue`` are lines on data that did not come in time; ``absent`` has the agents that could not be asked, and on how
+    many of these days.
     """
 
     days: tuple[date, ...]
     lines: tuple[str, ...]
     navs: Mapping[str, float]
     overdue: tuple[str, ...] = ()
+    absent: Mapping[str, int] = field(default_factory=dict)
 
 
 def start_season(
@@ -69,9 +72,12 @@ def start_season(
     models: Mapping[str, Model],
     *,
     now: datetime,
+    allow_absent: Collection[str] = (),
     progress: Progress = silent,
 ) -> LockedSeason:
     """Lock a season as `lock_season` does, after one call to each of its models: agents about the first day.
+
+    Agents that are allowed to be absent are not asked.
 
     Raises
     ------
@@ -82,30 +88,31 @@ def start_season(
 
     def ask(season: Season, data: SeasonData) -> None:
         found, schemas = Canaries(models, season.engine, progress), horizon_texts(load_scoring(season.scoring))
-        found.ask(_opening(season, data, now))
+        found.ask(_opening(season, data, now, allow_absent))
         panel = [one for one in season.panel if not one.human]
         found.ask(check_call(one, schemas[f"schema {season.scoring}"]) for one in panel)
         found.require()
         sent.append(found)
 
-    locked = lock_season(folder, text, source, models, now=now, first=ask)
+    locked = lock_season(folder, text, source, models, now=now, allow_absent=allow_absent, first=ask)
     for one in sent:
         one.keep(folder, locked)
     return locked
 
 
-def _opening(season: Season, data: SeasonData, now: datetime) -> Iterable[CallSpec]:
+def _opening(season: Season, data: SeasonData, now: datetime, absent: Collection[str]) -> Iterable[CallSpec]:
     """The call to each agent about the first day; where the market has none yet, one that stands in for it."""
-    if season.recorded or all(one.model.startswith("reference/") for one in season.agents):
+    agents = [one for one in season.agents if one.name not in absent]
+    if season.recorded or all(one.model.startswith("reference/") for one in agents):
         return []
     clock = data.clock(season)
     days = (clock.day(day, after=None) for day in clock.due(None, now=now if season.market.live else None))
     day = next((one for one in days if one.has_data), None)
     if day is None:
-        return [check_call(one, season_texts()["schema of an agent"]) for one in season.agents]
+        return [check_call(one, season_texts()["schema of an agent"]) for one in agents]
     start, shared = Account(Book(season.capital)), day_material(season, day, set())
-    settled = {one.name: settle_account(season, one.name, start, day, {}) for one in season.agents}
-    asked = [_asked(season, shared, one, settled[one.name]) for one in season.agents]
+    settled = {one.name: settle_account(season, one.name, start, day, {}) for one in agents}
+    asked = [_asked(season, shared, one, settled[one.name]) for one in agents]
     return [calls_of(season, one, shared)[0].call for one in asked]
 
 
@@ -228,7 +235,8 @@ def _go(
     finally:
         journal.sync()
         write_tables(folder, locked, journal.entries, journal.digest)
-    return Stepped(due, _lines(locked, clock, journal, found), _navs(journal), found.warnings)
+    absent = {name: len(days) for name, days in _unanswered(journal, due, absent=True).items()}
+    return Stepped(due, _lines(locked, clock, journal, found), _navs(journal), found.warnings, absent)
 
 
 def _navs(journal: Journal) -> dict[str, float]:
@@ -402,10 +410,21 @@ def _lines(locked: LockedSeason, clock: Clock, journal: Journal, found: Arrivals
 
 
 def _silent(journal: Journal, due: tuple[date, ...]) -> list[str]:
-    """The agents that held because no usable reply came."""
-    count: dict[str, int] = {}
-    for entry in journal.entries[-len(due) :]:
+    """The agents that held because no usable reply came, or because nobody was there."""
+    silent, absent = _unanswered(journal, due, absent=False), _unanswered(journal, due, absent=True)
+    of = f"of {len(due)} days, and held"
+    return [
+        *(f"{name} gave no usable reply on {len(days)} {of}" for name, days in silent.items()),
+        *(f"{name} was absent on {len(days)} {of} (last: {days[-1]})" for name, days in absent.items()),
+    ]
+
+
+def _unanswered(journal: Journal, due: tuple[date, ...], *, absent: bool) -> dict[str, list[str]]:
+    """Why agents gave no usable reply, by name and day: those that could not be asked, or those that could."""
+    found: dict[str, list[str]] = {}
+    for entry in journal.entries[-len(due) :] if due else ():
         for one in entry.record["decisions"]:
-            if {"invalid-reply", "refused", "no-answer"} & set(one["flags"]) and one["replicate"] == 1:
-                count[one["agent"]["id"]] = count.get(one["agent"]["id"], 0) + 1
-    return [f"{name} gave no usable reply on {n} of {len(due)} days, and held" for name, n in sorted(count.items())]
+            flags = set(one["flags"])
+            if flags & {*NOT_USABLE} and one["replicate"] == 1 and (ABSENT in flags) == absent:
+                found.setdefault(one["agent"]["id"], []).append("; ".join(one["missing"]))
+    return dict(sorted(found.items()))

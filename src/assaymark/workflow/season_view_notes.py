@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 
-from assaymark.agents.llm import NOT_USABLE
+from assaymark.agents.llm import ABSENT, NOT_USABLE
 from assaymark.claims.messages import Said, said
 from assaymark.claims.season_index import NOISE
 from assaymark.judging.season.noise import IDENTICAL
@@ -85,7 +85,11 @@ def _silent_judges(grades: Sequence[SeasonGrade]) -> Iterator[Said]:
 def _silent_agents(material: SeasonMaterial) -> Iterator[Said]:
     for name in sorted(material.steps):
         steps = material.steps[name]
-        bad = sum(bool({*NOT_USABLE} & {*one.decision.flags}) for one in steps)
+        absent = [one for one in steps if ABSENT in one.decision.flags]
+        bad = sum(bool({*NOT_USABLE} & {*one.decision.flags}) for one in steps) - len(absent)
+        if absent:
+            why = "; ".join(absent[-1].decision.missing)
+            yield said("note.agent_absent", agent=name, n=len(absent), of=len(steps), why=why)
         if bad:
             yield said("note.agent_silent", agent=name, n=bad, of=len(steps))
     refused = {name: len(ones) for name, ones in material.rejections.items() if ones}
