@@ -136,6 +136,7 @@ def test_what_is_written(tmp_path):
     path, out = written(tmp_path, make_rows()), tmp_path / "out"
     found = measure_table(path, None, out)
     assert sorted(str(p.relative_to(out)) for p in out.rglob("*") if p.is_file()) == [
+        "SHA256SUMS",
         "plan.toml",
         "tables/manifest.json",
         "tables/measurements.parquet",

@@ -85,7 +85,7 @@ def answered_twice(folder: Path) -> int:
 
 def test_the_demo_ends_in_everything_the_layout_promises(demo):
     names = {path.name for path in demo.iterdir()} - {"objects", "ledger.db.lock"}
-    files = {"plan.toml", "study.lock", "ledger.db", "verdicts.json", "stimuli.json"}
+    files = {"plan.toml", "study.lock", "ledger.db", "verdicts.json", "stimuli.json", "SHA256SUMS"}
     assert names == files | {"tables", "certificates", "datasheets", "report"}
     tables = {path.stem for path in (demo / "tables").glob("*.parquet")}
     seen, given = {"contexts", "cycles", "decisions", "outcomes"}, {"judgments", "anchor", "evidence", "points"}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +118,7 @@ def without_new(plan: Frozen) -> dict[str, Any]:
 def back_to_1(folder: Path, kind: str, text: str, fields: Mapping[str, Any] | None = None) -> None:
     """Make a run folder of this version what 0.1 would have left: the plan and its lock."""
     lock = json.loads((folder / "study.lock").read_text())
-    del lock["preregistered"]
+    del lock["preregistered"], lock["plan_sha256"]
     if kind in ("season", "benchmark"):
         del lock["amendments"]
     lock["format"] = lock["format"].replace("lock 2", "lock 1")
@@ -133,3 +135,17 @@ def back_to_1(folder: Path, kind: str, text: str, fields: Mapping[str, Any] | No
     lock["plan_hash"] = content_id(hashed)
     (folder / "study.lock").write_text(json.dumps(lock))
     (folder / "plan.toml").write_text(text)
+    unanchored(folder)
+
+
+def unanchored(folder: Path) -> None:
+    """Make a run folder one of a version that did not write down how rows, locks and files were."""
+    (folder / "SHA256SUMS").unlink(missing_ok=True)
+    manifest = folder / "tables" / "manifest.json"
+    entries = json.loads(manifest.read_text())
+    manifest.write_text(
+        json.dumps({name: entry | {"seal": None} for name, entry in entries.items()}).replace(', "seal": null', "")
+    )
+    if (folder / "ledger.db").is_file():
+        with closing(sqlite3.connect(folder / "ledger.db")) as ledger, ledger:
+            ledger.execute("delete from meta where name in ('note lock', 'note seal')")

@@ -15,6 +15,9 @@ from assaymark.errors import LedgerError
 
 _PREFIX: Final = "note "  # beside these, the table says what kind of ledger it is
 
+ALL: Final = sa.select(meta).where(meta.c.name.not_in(("kind", "schema")))
+"""Every note; the other two rows are looked at whenever the ledger is opened."""
+
 
 class Notes:
     """The notes of one ledger; see `Ledger.notes`. Each is sealed: one that was damaged is not read as another."""
@@ -63,12 +66,11 @@ def put(connection: sa.Connection, store: Store, name: str, text: str) -> None:
 
 
 def check_row(row: Row) -> None:
-    """Raise `LedgerError` unless a row of ``meta`` is a note as it was left, or says what kind of ledger this is."""
+    """Raise `LedgerError` unless a row of ``meta`` is a note as it was left."""
     name = row["name"]
-    if isinstance(name, str) and name.startswith(_PREFIX):
-        _opened(name.removeprefix(_PREFIX), row["value"])
-    elif name not in ("kind", "schema"):  # whose values are looked at whenever the ledger is opened
+    if not isinstance(name, str) or not name.startswith(_PREFIX):
         raise LedgerError(f"the note {name!r} of the ledger is damaged; restore the ledger from a copy")
+    _opened(name.removeprefix(_PREFIX), row["value"])
 
 
 def _sealed(name: str, text: str) -> str:

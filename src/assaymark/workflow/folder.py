@@ -6,7 +6,7 @@ import hashlib
 import json
 import logging
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -16,7 +16,7 @@ from typing import Any, Final
 from assaymark.durable import write_atomic as write_atomic
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
-from assaymark.records import JSON, canonical_json, content_id, to_json
+from assaymark.records import JSON, canonical_json, to_json
 
 _LOG: Final = logging.getLogger(__name__)
 _LISTED: Final = 5
@@ -284,26 +284,31 @@ def handed_on(folder: RunFolder) -> dict[str, str]:
 def write_lock(folder: RunFolder, lock: Mapping[str, JSON]) -> None:
     """Write the lock of the plan that lies there, with the sha256 of its bytes.
 
-    Where calls were made under an earlier one, the ledger names both until this one is written.
+    Where calls were made under an earlier one, the ledger names both until this one is written. A lock that is gone is
+    written again as it was: its plan was locked then, in this folder or in another that shares the ledger.
 
     Raises
     ------
     PlanError
-        Calls were made under a lock that is not there any more.
+        It was of another plan.
     """
     stored = {**lock, PLAN_BYTES: file_sha256(folder.plan)}
     held = anchored(folder)
     if held and not folder.lock.is_file():
-        raise PlanError(f"{folder.path}: calls were made under a lock that is gone; put {folder.lock} back")
+        earlier = _of_plan(held, lock["plan_hash"])
+        if earlier is None and isinstance(folder.ledger, Path):
+            raise PlanError(f"{folder.path}: calls were made under the lock of another plan; put {folder.lock} back")
+        write_json(folder.lock, earlier or stored)
+        return
     if held:
-        _anchor(folder, (content_id(stored), content_id(_lock(folder))))
+        _anchor(folder, (stored, _lock(folder)))
     write_json(folder.lock, stored)
     if held:
-        _anchor(folder, (content_id(stored),))
+        _anchor(folder, (stored,))
 
 
-def anchored(folder: RunFolder) -> tuple[str, ...]:
-    """The hashes that a lock can have: none before its first call, two while it is being replaced.
+def anchored(folder: RunFolder) -> tuple[Mapping[str, JSON], ...]:
+    """The lock as the ledger has it: none before its first call, two while it is being replaced.
 
     Raises
     ------
@@ -317,18 +322,25 @@ def anchored(folder: RunFolder) -> tuple[str, ...]:
 
 
 def anchor_lock(folder: RunFolder, ledger: Ledger) -> None:
-    """Write the hash of the lock into the ledger before the first call under it, so that no field of it can change.
+    """Write the lock into the ledger before the first call under it, so that no field of it can change unseen.
+
+    Where folders share a ledger, all have the lock of the first.
 
     Raises
     ------
     PlanError
         The lock is not the one under which calls were made.
     """
-    if folder.lock.is_file():
-        made, held = content_id(_lock(folder)), _anchors(ledger)
-        _require_anchored(folder, made, held)
-        if held != (made,):
-            ledger.notes.replace(_ANCHOR, made)
+    if not folder.lock.is_file():
+        return
+    stored, held = _lock(folder), _anchors(ledger)
+    first = _of_plan(held, stored.get("plan_hash")) if ledger.leases is not None else None
+    if first is not None and edited_fields(stored, held):
+        write_json(folder.lock, first)
+        return
+    _require_anchored(folder, stored, held)
+    if len(held) != 1 or edited_fields(stored, held):
+        ledger.notes.replace(_ANCHOR, canonical_json([stored]))
 
 
 def check_lock(folder: RunFolder, stored: Mapping[str, JSON]) -> None:
@@ -340,24 +352,41 @@ def check_lock(folder: RunFolder, stored: Mapping[str, JSON]) -> None:
         It was.
     """
     if isinstance(folder.ledger, Path):
-        _require_anchored(folder, content_id(stored), anchored(folder))
+        _require_anchored(folder, stored, anchored(folder))
 
 
-def _require_anchored(folder: RunFolder, made: str, held: tuple[str, ...]) -> None:
-    if held and made not in held:
-        raise PlanError(
-            f"{folder.lock} was edited after the first call was made under it (its hash is {made[:12]}..., the ledger "
-            f"says {held[0][:12]}...); restore it"
-        )
+def edited_fields(stored: Mapping[str, JSON], held: Sequence[Mapping[str, JSON]]) -> list[str]:
+    """The fields in which a lock is not the one that the ledger has; none where it is, or the ledger has none.
+
+    >>> edited_fields({"locked_at": "2026-03-01", "tables": {}}, [{"locked_at": "2026-03-02", "tables": {}}])
+    ['locked_at']
+    """
+    now, then = _fields(stored), [_fields(one) for one in held]
+    if not then or now in then:
+        return []
+    return sorted(name for name in {*now, *then[0]} if now.get(name) != then[0].get(name))
 
 
-def _anchors(ledger: Ledger) -> tuple[str, ...]:
-    return tuple((ledger.notes.read(_ANCHOR) or "").split())
+def _fields(lock: Mapping[str, JSON]) -> dict[str, str]:
+    return {name: canonical_json(value) for name, value in lock.items()}
 
 
-def _anchor(folder: RunFolder, hashes: tuple[str, ...]) -> None:
+def _require_anchored(folder: RunFolder, stored: Mapping[str, JSON], held: Sequence[Mapping[str, JSON]]) -> None:
+    if fields := edited_fields(stored, held):
+        raise PlanError(f"{folder.lock} was edited after the first call under it ({', '.join(fields)}); restore it")
+
+
+def _of_plan(held: Sequence[Mapping[str, JSON]], plan_hash: JSON) -> Mapping[str, JSON] | None:
+    return next((one for one in held if one.get("plan_hash") == plan_hash), None)
+
+
+def _anchors(ledger: Ledger) -> tuple[Mapping[str, JSON], ...]:
+    return tuple(json.loads(ledger.notes.read(_ANCHOR) or "[]"))
+
+
+def _anchor(folder: RunFolder, locks: Sequence[Mapping[str, JSON]]) -> None:
     with Ledger.open(folder.ledger, create=False) as ledger:
-        ledger.notes.replace(_ANCHOR, " ".join(hashes))
+        ledger.notes.replace(_ANCHOR, canonical_json(list(locks)))
 
 
 def file_sha256(path: Path) -> str:

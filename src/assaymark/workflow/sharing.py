@@ -78,9 +78,12 @@ def hold_ledger(folder: RunFolder, ledger: Ledger, locked: LockedPlan) -> None:
         The lock was edited after the first call. Or the ledger is of another plan, whose calls workers would ask in the
         manner of this one.
     """
+    if ledger.leases is not None:
+        _hold_shared(ledger, locked)
     anchor_lock(folder, ledger)
-    if ledger.leases is None:
-        return
+
+
+def _hold_shared(ledger: Ledger, locked: LockedPlan) -> None:
     plan = locked.amendments[0].plan_before if locked.amendments else locked.plan_hash
     held = ledger.notes.leave(_PLAN, plan)
     if held != plan:

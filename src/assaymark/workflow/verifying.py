@@ -13,13 +13,14 @@ from typing import Any, Final
 from assaymark.claims import Verification, verify
 from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, LedgerError, Problem
-from assaymark.records import content_id
+from assaymark.records import canonical_json
 from assaymark.workflow.amendments import read_amendments
 from assaymark.workflow.folder import (
     LOCKS_1,
     PLAN_BYTES,
     RunFolder,
     anchored,
+    edited_fields,
     file_sha256,
     handed_on,
     json_text,
@@ -89,7 +90,7 @@ class _Found:
 def verify_run(folder: RunFolder) -> VerifiedRun:
     """Go over everything that a run folder keeps, and name what is not as it was written; nothing is changed.
 
-    The lock is held against its hash in the ledger, the plan and the amendments against the lock, every row and object
+    The lock is held against the ledger, the plan and the amendments against the lock, every row and object
     of the ledger against its digest and the seal of the last clean close, every table against the manifest, and what is
     handed on against ``SHA256SUMS``. The pages are made from these, and are not looked at.
 
@@ -117,13 +118,13 @@ def verify_run(folder: RunFolder) -> VerifiedRun:
 
 
 def _check_lock(folder: RunFolder, found: _Found) -> Mapping[str, Any]:
-    """The lock as it is, held against its hash in the ledger; empty if there is none that can be read."""
-    held: tuple[str, ...] = ()
+    """The lock as it is, held against the ledger; empty if there is none that can be read."""
+    held: tuple[Mapping[str, Any], ...] = ()
     with suppress(LedgerError):  # a ledger that cannot be read is named where it is looked at
         held = anchored(folder)
     if not folder.lock.is_file():
         if held:
-            found.differs(folder.lock, f"is gone; calls were made under one whose hash is {held[0]}")
+            found.differs(folder.lock, f"is gone; calls were made under it, with the plan hash {held[0]['plan_hash']}")
         return {}
     stored: Mapping[str, Any] = {}
     with found.reading(folder.lock):
@@ -131,16 +132,20 @@ def _check_lock(folder: RunFolder, found: _Found) -> Mapping[str, Any]:
         read = read_json(folder.lock, "lock")
         if not isinstance(read, dict):
             found.differs(folder.lock, "is no table of fields")
-        elif held and content_id(read) not in held:
-            found.differs(folder.lock, f"was edited: its hash is {content_id(read)}, the ledger says {held[0]}")
+        elif fields := edited_fields(read, held):
+            now = {name: canonical_json(read.get(name)) for name in fields}
+            then = {name: canonical_json(held[0].get(name)) for name in fields}
+            for name in fields:
+                what = f"its {name} was edited after the first call under it: {now[name]:.80}, the ledger says"
+                found.differs(folder.lock, f"{what} {then[name]:.80}")
         elif held and text != json_text(read):
             found.differs(folder.lock, "is not written as assaymark writes it, though its fields are the same")
         else:
             stored = read
     if stored and held:
-        found.same.append(f"{found.name(folder.lock)}: every field, by its hash in the ledger")
+        found.same.append(f"{found.name(folder.lock)}: every field, by the ledger")
     elif stored:
-        what = "its hash is not in the ledger: no call was made under it yet, or it was"
+        what = "the ledger does not have it: no call was made under it yet, or it was"
         found.notes.append(f"{found.name(folder.lock)}: {what} {_BEFORE}")
     return stored
 
