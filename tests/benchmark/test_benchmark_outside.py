@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 from datetime import UTC, datetime
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+from assaymark.benchmark import BALANCED
 from assaymark.benchmark.outside import ANSWER_SCHEMA, outside_call
 from assaymark.benchmark.questions.generate import generate_questions
 from assaymark.benchmark.questions.published import write_questions
 from assaymark.benchmark.questions.solver import solve
-from assaymark.engine.models import Models
+from assaymark.engine import Ledger
+from assaymark.engine.models import MarketContext, Models
 from assaymark.engine.models.python_agent import PythonAgent
 from assaymark.market import synthetic_history
+from assaymark.portfolio.strategies import CLASSES
 from assaymark.protocol import AgentSpec
 from assaymark.workflow.benching import bench_pipeline, bench_qa
 from assaymark.workflow.folder import RunFolder
@@ -52,6 +58,27 @@ def decide(context):
     return {"answer": solve(prompt).rpartition("ANSWER:")[2].strip()}
 
 
+SEEN = []
+
+
+def by_numbers(context):
+    """An agent that reads no text: trends, inverse volatilities, and what it holds."""
+    if not isinstance(context, MarketContext):
+        return {"answer": "no"}
+    SEEN.append(context)
+    names, returns = [one.id for one in context.instruments], np.array(context.returns)
+    trend = dict(zip(names, (returns.mean(axis=0) * 500).clip(-1, 1).tolist(), strict=True))
+    if context.stage == "S1":
+        return {"views": [{"ticker": name, "view": view} for name, view in trend.items()]}
+    if context.stage == "S2":
+        assert context.views == pytest.approx(trend)
+        words = {name: "buy" if view > 0.2 else "sell" if view < -0.2 else "hold" for name, view in trend.items()}
+        return {"signals": [{"ticker": name, "signal": word} for name, word in words.items()]}
+    size = 1 / np.maximum(returns.std(axis=0), 1e-4)
+    weights = dict(zip(names, (size / size.sum()).tolist(), strict=True))
+    return {"weights": [{"ticker": name, "weight": weight} for name, weight in weights.items()]}
+
+
 def failing(context):
     raise RuntimeError("no")
 
@@ -72,6 +99,51 @@ def test_an_agent_of_ones_own_is_asked_like_any_model(tmp_path):
     assert [one.value for one in full if one.convention == "paper"] == pytest.approx([1.0] * 9, abs=1e-6)
     stages = {one.name: one.state for one in scores if one.name in ("S1", "S2", "S3")}
     assert stages == {"S1": "ok", "S2": "ok", "S3": "ok"}
+
+
+def test_an_agent_gets_the_numbers_as_numbers(tmp_path):
+    SEEN.clear()
+    scores = run(tmp_path, by_numbers)
+    assert {one.state for one in scores if one.name in ("S1", "S2", "S3")} == {"ok"}
+    last = [one for one in SEEN if one.stage == "S3"][-1]
+    closes = np.array([one.close for one in last.series]).T
+    returns, correlations = np.array(last.returns), np.array(last.correlations)
+    assert (closes.shape, returns.shape, correlations.shape) == ((61, 12), (60, 12), (12, 12))
+    assert [one.instrument for one in last.series] == [one.id for one in last.instruments]
+    assert {one.asset_class for one in last.instruments} == set(CLASSES)
+    assert returns == pytest.approx(closes[1:] / closes[:-1] - 1, abs=1e-9)
+    moving = np.ptp(returns, axis=0) > 0
+    assert correlations[np.ix_(moving, moving)] == pytest.approx(np.corrcoef(returns[:, moving].T), abs=1e-6)
+    assert last.series[0].times[-1] == last.cutoff  # nothing is later than the close of the decision
+    assert max(one.available_at for one in last.facts) <= last.cutoff
+    assert set(last.signals.values()) <= {"buy", "hold", "sell"}
+    held, price = last.portfolio, {one.instrument: one.close[-1] for one in last.series}
+    assert sum(last.weights.values()) == pytest.approx(1)
+    assert {name: units * price[name] / held.nav for name, units in held.positions.items()} == pytest.approx(
+        last.weights
+    )
+    limits = {(one.kind, one.scope): one.limit for one in last.constraints}
+    assert limits["max_weight", "equity and crypto"] == BALANCED.equity_cap
+    assert limits["fee", "order"] == 15
+    first = next(one for one in SEEN if one.stage == "S1")
+    assert (first.portfolio, first.views, first.constraints) == (
+        None,
+        {},
+        (),
+    )  # as the prompts: S1 is for all investors
+    assert first.horizon_days == 63
+    with Ledger.open(tmp_path / "run" / "ledger.db") as ledger:
+        calls = ledger.load([one.key for one in ledger.answered()], {})
+    stages = [one.messages[0].parts for one in calls if len(one.messages[0].parts) == 3]
+    assert len({parts[2].sha256 for parts in stages}) == len(stages) / 3  # a date's market is kept once
+
+
+def test_the_example_agent_manages_portfolios_within_the_limits(tmp_path):
+    path = Path(__file__).resolve().parents[2] / "examples" / "portbench_agent.py"
+    scores = run(tmp_path, runpy.run_path(str(path))["decide"])
+    assert {one.state for one in scores if one.name in ("S1", "S2", "S3")} == {"ok"}
+    alignments = [one.value for one in scores if one.name == "PAS" and one.convention == "paper"]
+    assert min(alignments) >= 2 / 3 - 1e-9  # cap and floor are kept; value at risk it does not look at
 
 
 def test_an_agent_that_fails_has_its_failure_recorded_and_scored_by_rule(tmp_path):

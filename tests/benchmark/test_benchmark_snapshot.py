@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assaymark.benchmark.market_window import MarketWindow
+from assaymark.benchmark.outside import market_numbers
 from assaymark.benchmark.panel import BenchMarket, Known
 from assaymark.benchmark.snapshot import PortfolioState, class_means, own_regimes
 from assaymark.benchmark.universe import choose_universe
@@ -65,7 +66,7 @@ def later_replaced(history: History, t: datetime) -> History:
 
 def shown(known: Known) -> str:
     """Every byte that a prompt can be made of."""
-    arrays = [known.part, known.returns, known.covariance, known.correlation, known.between]
+    arrays = [known.part, known.times, known.closes, known.returns, known.covariance, known.correlation, known.between]
     return repr((known.day, known.lines, known.lines_by_class, known.macro, known.news, [a.tobytes() for a in arrays]))
 
 
@@ -75,9 +76,13 @@ def test_nothing_that_becomes_known_later_is_in_a_snapshot(row):
     history, universe = synthetic_history(0), choose_universe(synthetic_history(0), 24)
     day = history.days[row].astype(object)
     close = datetime(day.year, day.month, day.day, 21, tzinfo=UTC)
-    before = BenchMarket(history, universe).known(row)
-    after = BenchMarket(later_replaced(history, close), universe).known(row)
+    markets = [BenchMarket(one, universe) for one in (history, later_replaced(history, close))]
+    before, after = (one.known(row) for one in markets)
     assert shown(after) == shown(before)
+    sent = [
+        market_numbers(known, one.view(row).instruments) for known, one in zip((before, after), markets, strict=True)
+    ]
+    assert sent[0] == sent[1]
 
 
 def test_the_day_itself_is_in_its_snapshot():

@@ -112,7 +112,7 @@ def test_nothing_is_said_of_the_ceps_of_a_model_that_leaves_the_oracle_no_choice
     store = Store(folder)
     mine = [one for one in store.read(MEASUREMENTS) if one.labels.get("model") == "stubborn"]
     stages = {one.labels["stage"]: one.value for one in mine if one.name == "bench.stage"}
-    assert [name for name, value in stages.items() if value is None] == ["S3", "S4", "S5", "CEPS"]
+    assert {name for name, value in stages.items() if value is None} == {"S3", "S4", "S5", "CEPS"}
     assert all(one.value is None for one in mine if one.name == "bench.risk_safe")
     assert any(one.agent == "stubborn" and one.name == "CEPS" for one in store.read(SCORES))  # the data hold all
     (ranks,) = [one for one in store.read(MEASUREMENTS) if one.name == "bench.dissociation"]

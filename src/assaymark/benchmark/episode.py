@@ -33,6 +33,7 @@ from assaymark.benchmark.stages import (
 )
 from assaymark.benchmark.truths import DRIFT_LIMIT, Risk
 from assaymark.engine.calls import CallSpec, Reply
+from assaymark.engine.models.exchange import is_outside
 from assaymark.portfolio.solution import Bools, Floats
 from assaymark.protocol import AgentSpec
 
@@ -227,12 +228,13 @@ class EpisodeState:
         """The call of the stage that is next."""
         today, rules = self._today, self.rules
         shown = self.world.snapshot(today.known.day, self._position)
+        numbers = self.world.market_numbers(today.known.day) if is_outside(self.agent.model) else None
         if today.stage == "S2":
-            return signals_call(self.agent, shown, today.views, convention=rules.convention)
+            return signals_call(self.agent, shown, today.views, convention=rules.convention, numbers=numbers)
         market = self.world.market_text(today.known.day)
         if today.stage == "S1":
             horizon, convention = self.world.horizon, rules.convention
-            return views_call(self.agent, market, shown, horizon=horizon, convention=convention)
+            return views_call(self.agent, market, shown, horizon=horizon, convention=convention, numbers=numbers)
         return weights_call(
             self.agent,
             market,
@@ -243,6 +245,7 @@ class EpisodeState:
             self._signals(),
             horizon=self.world.horizon,
             cost_bps=rules.cost_bps,
+            numbers=numbers,
         )
 
     def _spread(self, values: Floats) -> Floats:

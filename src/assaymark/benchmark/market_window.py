@@ -7,6 +7,7 @@ from functools import lru_cache, partial
 
 import numpy as np
 
+from assaymark.benchmark.outside import market_numbers
 from assaymark.benchmark.panel import KEPT, BenchMarket, Known
 from assaymark.benchmark.profiles import Profile
 from assaymark.benchmark.sandbox import Position, equal_start, hold
@@ -65,6 +66,7 @@ class MarketWindow:
         # the same for every model, and under `reference` slow to solve
         self._scene = lru_cache(maxsize=KEPT)(partial(scene_on, market))
         self._text = lru_cache(maxsize=KEPT)(lambda day: market_text(self.snapshot(day, self.start())))
+        self._numbers = lru_cache(maxsize=KEPT)(self._market_numbers)
         self._place = {day: at for at, day in enumerate(self.decisions)}
 
     @property
@@ -103,6 +105,13 @@ class MarketWindow:
     def market_text(self, day: date) -> Text:
         """The market of a decision date as prompts show it, written once for all models, profiles and stages."""
         return self._text(day)
+
+    def market_numbers(self, day: date) -> Text:
+        """The market of a decision date as numbers, written once for all agents of one's own, profiles and stages."""
+        return self._numbers(day)
+
+    def _market_numbers(self, day: date) -> Text:
+        return market_numbers(self.known(day), self.market.view(self._row(day)).instruments)
 
     def truths(
         self,

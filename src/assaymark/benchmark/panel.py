@@ -60,6 +60,10 @@ class Known:
     part : int array of shape (n_part,)
         Places in the universe of those that take part, increasing.
     tickers, classes : tuples of n_part str
+    times : datetime64[D] array of shape (lookback + 1,)
+        The days of ``closes``; the last one is this date.
+    closes : float array of shape (lookback + 1, n_part)
+        As they were known on this date.
     returns : float array of shape (lookback, n_part)
         Daily simple returns.
     covariance : float array of shape (n_part, n_part)
@@ -79,6 +83,8 @@ class Known:
     part: np.ndarray
     tickers: tuple[str, ...]
     classes: tuple[str, ...]
+    times: np.ndarray
+    closes: Floats
     returns: Floats
     covariance: Floats
     correlation: Floats
@@ -253,14 +259,15 @@ class BenchMarket:
             raise InputError("market", [f"no instrument has {self.lookback + 1} closes up to {day}"])
         classes = tuple(self.universe.classes[at] for at in part.tolist())
         tickers = tuple(self.universe.ids[at] for at in part.tolist())
-        returns = simple_returns(closes[-self.lookback - 1 :])
+        behind = closes[-self.lookback - 1 :]
+        returns = simple_returns(behind)
         covariance = np.atleast_2d(np.cov(returns, rowvar=False))
         correlation = correlation_of(returns, covariance)
         names, between = class_means(correlation, classes)
         labels = class_regimes(found.all_closes, found.listings)
         shown = set(tickers)
         news = tuple(one for one in view.news(NEWS_DAYS) if not one.instruments or shown.intersection(one.instruments))
-        for one in (part, returns, covariance, correlation, between):
+        for one in (part, behind, returns, covariance, correlation, between):
             one.setflags(write=False)
         return Known(
             row,
@@ -268,6 +275,8 @@ class BenchMarket:
             part,
             tickers,
             classes,
+            self.days[row - self.lookback : row + 1],
+            behind,
             returns,
             covariance,
             correlation,

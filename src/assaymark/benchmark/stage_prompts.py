@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from assaymark.benchmark.outside import outside_call
+from assaymark.benchmark.outside import FIRST_NAV, OwnNumbers, outside_call
 from assaymark.benchmark.profiles import PROFILE_WORDS, Profile
 from assaymark.benchmark.reply_forms import FORMS, TICKER
 from assaymark.benchmark.snapshot import AssetLine, ClassLine, MarketSnapshot
@@ -33,9 +33,6 @@ TEMPLATE: Final = "stages-v1.txt"
 
 THRESHOLD: Final[dict[Convention, str]] = {"paper": "0.2", "reference": "0.15"}
 """From which view on S2 is told to buy. The authors' prompt said 0.15 and was scored by 0.2 (section C.1)."""
-
-FIRST_NAV: Final = 100_000
-"""The net asset value that every episode begins with, as prompts show it (figure 25)."""
 
 ASKED: Final[tuple[Stage, ...]] = ("S1", "S2", "S3")
 """The stages that ask the model; S4 and S5 are arithmetic."""
@@ -119,7 +116,13 @@ def market_text(snapshot: MarketSnapshot) -> Text:
 
 
 def views_call(
-    agent: AgentSpec, market: Text, snapshot: MarketSnapshot, *, horizon: int, convention: Convention = "paper"
+    agent: AgentSpec,
+    market: Text,
+    snapshot: MarketSnapshot,
+    *,
+    horizon: int,
+    convention: Convention = "paper",
+    numbers: Text | None = None,
 ) -> CallSpec:
     """S1: the call that asks for a view of every asset.
 
@@ -132,19 +135,22 @@ def views_call(
     horizon : int
         Trading days that a view is about. The authors' truths are of the past, so ``reference`` names none.
     convention : {"paper", "reference"}
+    numbers : Text, optional
+        `assaymark.benchmark.outside.market_numbers` of the date, for an agent of one's own.
     """
     scale = stage_template().filled("scale", horizon=horizon) if convention == "paper" else ""
-    return _call(
-        agent,
-        "S1",
-        snapshot.day,
-        market,
-        Text.of(stage_template().filled("S1", count=len(snapshot.assets), scale=scale)),
-    )
+    own = OwnNumbers("S1", horizon=horizon if convention == "paper" else None)
+    asked = Text.of(stage_template().filled("S1", count=len(snapshot.assets), scale=scale))
+    return _call(agent, "S1", snapshot.day, market, asked, numbers=numbers, own=own)
 
 
 def signals_call(
-    agent: AgentSpec, snapshot: MarketSnapshot, views: Floats, *, convention: Convention = "paper"
+    agent: AgentSpec,
+    snapshot: MarketSnapshot,
+    views: Floats,
+    *,
+    convention: Convention = "paper",
+    numbers: Text | None = None,
 ) -> CallSpec:
     """S2: the call that asks for a signal for every asset.
 
@@ -157,9 +163,11 @@ def signals_call(
         The answers of S1 in the order of the universe.
     convention : {"paper", "reference"}
         Decides the threshold (`THRESHOLD`).
+    numbers : Text, optional
+        As for `views_call`.
     """
-    pairs = zip(snapshot.assets, views[snapshot.taking_part].tolist(), strict=True)
-    rows = ((one.ticker, f"{view:.6g}") for one, view in pairs)
+    said = {one.ticker: view for one, view in zip(snapshot.assets, views[snapshot.taking_part].tolist(), strict=True)}
+    rows = ((ticker, f"{view:.6g}") for ticker, view in said.items())
     filled = stage_template().filled(
         "S2",
         count=len(snapshot.assets),
@@ -167,7 +175,7 @@ def signals_call(
         views=fence("views", _table(("ticker", "view"), rows)),
         threshold=THRESHOLD[convention],
     )
-    return _call(agent, "S2", snapshot.day, Text.of(filled))
+    return _call(agent, "S2", snapshot.day, Text.of(filled), numbers=numbers, own=OwnNumbers("S2", views=said))
 
 
 def weights_call(
@@ -181,6 +189,7 @@ def weights_call(
     *,
     horizon: int,
     cost_bps: float,
+    numbers: Text | None = None,
 ) -> CallSpec:
     """S3: the call that asks for the weights of the portfolio.
 
@@ -198,9 +207,22 @@ def weights_call(
     horizon : int
         Trading days to the next decision.
     cost_bps : float
+    numbers : Text, optional
+        As for `views_call`.
     """
-    part = snapshot.taking_part.tolist()
-    rows = ((one.ticker, f"{views[at]:.6g}", signals[at]) for one, at in zip(snapshot.assets, part, strict=True))
+    places = dict(zip([one.ticker for one in snapshot.assets], snapshot.taking_part.tolist(), strict=True))
+    rows = ((ticker, f"{views[at]:.6g}", signals[at]) for ticker, at in places.items())
+    own = OwnNumbers(
+        "S3",
+        horizon=horizon,
+        views={ticker: float(views[at]) for ticker, at in places.items()},
+        signals={ticker: signals[at] for ticker, at in places.items()},
+        held=snapshot.portfolio,
+        weights={name: float(snapshot.portfolio.weights[at]) for at, name in enumerate(tickers)},
+        closes={one.ticker: one.close for one in snapshot.assets},
+        profile=profile,
+        cost_bps=cost_bps,
+    )
     filled = stage_template().filled(
         "S3",
         day=snapshot.day.isoformat(),
@@ -210,13 +232,16 @@ def weights_call(
         horizon=horizon,
         cost=f"{cost_bps:g}",
     )
-    return _call(agent, "S3", snapshot.day, market, Text.of(filled))
+    return _call(agent, "S3", snapshot.day, market, Text.of(filled), numbers=numbers, own=own)
 
 
-def _call(agent: AgentSpec, stage: Stage, day: date, *parts: Text) -> CallSpec:
+def _call(
+    agent: AgentSpec, stage: Stage, day: date, *parts: Text, numbers: Text | None = None, own: OwnNumbers
+) -> CallSpec:
     if is_outside(agent.model):
         prompt = "\n\n".join([_system().text, *(part.text for part in parts)])
-        return outside_call(agent, prompt, reply_schema(stage), stage_template().sha256, day)
+        market = None if numbers is None else (own, numbers)
+        return outside_call(agent, prompt, reply_schema(stage), stage_template().sha256, day, market=market)
     return CallSpec(
         model=agent.model,
         messages=(_system(), Message("user", parts)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from assaymark.engine.models.exchange import (
     AgentFailure,
     AgentRequest,
+    MarketContext,
     external_argument_problems,
     is_outside,
     patience,
@@ -24,6 +25,7 @@ __all__ = [
     "AgentFailure",
     "AgentRequest",
     "HttpAgent",
+    "MarketContext",
     "Models",
     "PythonAgent",
     "Registry",

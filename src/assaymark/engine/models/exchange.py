@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import field
 from typing import Any, Final, Literal
 
 from assaymark.engine.calls import CallSpec, Reply
@@ -54,13 +55,32 @@ OUTSIDE: Final = tuple(f"{provider}/" for provider in _ARGUMENTS)
 
 
 @record
+class MarketContext(Context):
+    """A context of the benchmark's pipeline: what its prompt says in words and tables, as numbers.
+
+    ``instruments`` give the order of everything that comes as rows and columns. ``returns`` are daily simple returns, a
+    row a day, oldest first, the last one of the decision day; ``correlations`` are those of these returns.
+    ``horizon_days`` is how many trading days ahead views look. ``views`` and ``signals`` are the agent's own answers to
+    the stages before, as they were read; ``weights`` the shares of net asset value that are held before the trade.
+    """
+
+    stage: Literal["S1", "S2", "S3"]
+    returns: tuple[tuple[float, ...], ...]
+    correlations: tuple[tuple[float, ...], ...]
+    horizon_days: int | None = None
+    views: Mapping[str, float] = field(default_factory=dict)
+    signals: Mapping[str, Literal["buy", "hold", "sell"]] = field(default_factory=dict)
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+
+@record
 class AgentRequest:
     """What an external agent is sent: all that it may use, and the JSON Schema of the answer.
 
-    Its canonical JSON is the one part of the user message of the call, and the body of the POST.
+    As JSON it is the user message of the call, and the body of the POST.
     """
 
-    context: Context
+    context: Context | MarketContext
     reply_schema: Mapping[str, JSON]
     format: Literal["assaymark context 1"] = FORMAT
 
