@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from json.encoder import encode_basestring as _quoted
 from typing import Literal, Protocol
 
+from assaymark.errors import ModelError
 from assaymark.records import JSON, canonical_json, sha256_text
 
 Role = Literal["system", "user"]
@@ -136,6 +137,11 @@ class Reply:
     raw: str | None = field(default=None, repr=False)
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
+
+
+def refusal_of(error: ModelError, model: str) -> Reply:
+    """A call that was turned away for good, as its outcome. An answer with a status of failure is not billed."""
+    return Reply(text=str(error), model=model, finish="refusal", input_tokens=0, output_tokens=0)
 
 
 class Model(Protocol):
