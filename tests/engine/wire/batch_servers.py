@@ -23,7 +23,8 @@ from provider_server import ProviderServer, Received, answer, serving
 
 Answer = tuple[int, Mapping[str, str], bytes]
 Verdict = Callable[[str, int], str | None]
-"""What becomes of a call the n-th time it is asked: None for a reply, ``busy``, ``bad``, ``flagged``, ``expired``, ``nothing``."""
+"""What becomes of a call the n-th time it is asked: None for a reply, or ``busy``, ``bad``, ``flagged``, ``expired``
+or ``nothing``."""
 
 
 @dataclass
