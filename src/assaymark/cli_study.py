@@ -195,9 +195,14 @@ def worker(
     require_not_stopped(summary, "the ledger" if isinstance(where, str) else where)
 
 
-@app.command(epilog=examples("assaymark judge runs/mine", "assaymark judge runs/mine --dry-run"))
+@app.command(
+    epilog=examples("assaymark judge runs/mine", "assaymark judge runs/mine --dry-run", "assaymark judge RUN --reparse")
+)
 def judge(
     ctx: typer.Context, run: Run, budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
+    reparse: Annotated[
+        bool, typer.Option("--reparse", help="Only reread stored replies, by a newer version's parser (an amendment).")
+    ] = False,
     json: AsJson = False,
 ) -> None:  # fmt: skip
     """Put every decision before every judge of the locked plan, and every number against its material.
@@ -205,6 +210,11 @@ def judge(
     A study that makes its own records first has its agents decide.
     """
     tools, folder = tools_of(ctx), RunFolder(run)
+    if reparse:
+        with tools.progress(WHOLE) as progress:
+            read = verbs.reparse(folder, now=datetime.now(UTC), progress=progress)
+        say(tools, json, {"amendment": read.amendment}, read.lines)
+        return
     who = costs.paid_models(tools.models(), budget, prices)
     if dry_run:
         say_forecast(tools, json, costs.expect_judging(folder, prices_of(who)))

@@ -20,6 +20,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 LISTED = 20
 """An error lists so many problems and counts the rest: a broken file has thousands, and nobody reads them."""
@@ -100,6 +101,8 @@ class ModelError(AssayError):
     ``retryable`` says whether another attempt can help. ``retry_after`` is how many seconds the provider asked to
     wait before it. With ``quota`` no call of this provider can succeed (the key is wrong, or there is no money left),
     and with ``always`` no call of this model (nobody knows its name, or it takes no schema).
+    ``refused`` says that the provider turned this one call away for good: for its ``content`` (a filter), or for a
+    reason of the ``call`` that may also be one of all calls (too long, a bad request).
 
     >>> busy = ModelError("rate limited (429)", retryable=True, retry_after=2.0)
     >>> busy.retryable, busy.retry_after, busy.quota
@@ -114,9 +117,11 @@ class ModelError(AssayError):
         retry_after: float | None = None,
         quota: bool = False,
         always: bool = False,
+        refused: Literal["content", "call"] | None = None,
     ) -> None:
         super().__init__(message)
-        self.retryable, self.retry_after, self.quota, self.always = retryable, retry_after, quota, always
+        self.retryable, self.retry_after, self.quota = retryable, retry_after, quota
+        self.always, self.refused = always, refused
 
 
 class StoppedError(AssayError):

@@ -309,7 +309,11 @@ class Score(Shown):
 
 @record
 class Judgment(ShownJudgment):
-    """One judge's answer on one trajectory in one trial. ``scores`` is empty unless ``status`` is ok."""
+    """One judge's answer on one trajectory in one trial. ``scores`` is empty unless ``status`` is ok.
+
+    ``first_key`` is the call whose reply was no JSON, where the judge was asked once more (trial 1b of trial 1);
+    ``call_key`` is then the second call.
+    """
 
     trajectory: str
     judge: str
@@ -322,6 +326,7 @@ class Judgment(ShownJudgment):
     evidence: tuple[str, ...] = ()
     lookahead_check: str | None = None
     reason: str | None = None
+    first_key: str = ""
 
 
 @record
@@ -459,8 +464,8 @@ class Verdict(ShownVerdict):
 
     ``conditions`` are the sentences that have to be said with the claim, and ``condition`` is their texts joined;
     ``binding`` names the fields that decided the level; ``caps`` lists every field that limits it, lowest level first;
-    ``measurements`` are the ids it rests on; ``amended`` names the plan fields that were changed after the lock and
-    before the judging. ``p`` is that of the contrast, ``p_adjusted`` that in the order procedure, and
+    ``measurements`` are the ids it rests on; ``amended`` names the plan fields that were changed after the lock.
+    ``p`` is that of the contrast, ``p_adjusted`` that in the order procedure, and
     ``p_adjusted_headline`` that in its second run, where length may explain the difference (a first place has the
     largest of its contrasts). ``stability`` is None where no judge family was left out to decide. The five states name
     what each bias test found, in one word.

@@ -1,7 +1,7 @@
 """How a number and a text from a record are set wherever a person reads them. The examples are the test.
 
 A minus is a minus sign, ranges are said with "to", and a percent sign has a space before it. Texts from records pass
-through `clean`, which makes control and direction characters visible.
+through `clean`, which makes control, direction and zero-width characters visible.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from typing import Final
 
 MINUS: Final = "−"
 NBSP: Final = "\u00a0"
-# C0 and C1 controls, lone surrogates, and the characters that turn the direction of text.
-_UNSAFE: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
+# C0 and C1 controls, lone surrogates, and what no character is.
+_UNSAFE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+# Characters that turn the direction of text, and those that take no room.
+_UNSEEN: Final = re.compile(
+    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff\U000e0000-\U000e007f]"
 )
 _SPACES: Final = re.compile(r"\s+")
 _APOSTROPHE: Final = re.compile(r"(?<=\w)'")
@@ -23,10 +25,10 @@ _ALL_OF: Final = re.compile(r"\b(\d+) of the \1 (?=[a-z]+s\b)")
 
 
 def clean(text: str, limit: int | None = None) -> str:
-    """A text from a record, safe to show: one line, no control or direction characters, at most ``limit`` long.
+    """A text from a record, safe to show: one line, no character unseen, at most ``limit`` long.
 
     >>> clean("a\\x1b[31mb\\u202ec")
-    'a�[31mb�c'
+    'a�[31mb[U+202E]c'
     >>> clean("one  two\\nthree", 8)
     'one two…'
     """
@@ -37,12 +39,21 @@ def clean(text: str, limit: int | None = None) -> str:
 
 
 def visible(text: str) -> str:
-    """A text with its control and direction characters made visible, and its spaces as they are.
+    """A text with its control, direction and zero-width characters made visible, and its spaces as they are.
 
     >>> visible("95\\u00a0% \\x1b[31m") == "95\\u00a0% \\ufffd[31m"
     True
     """
-    return text if text.isprintable() else _UNSAFE.sub("\ufffd", text)
+    return text if text.isprintable() else code_points(_UNSAFE.sub("\ufffd", text))
+
+
+def code_points(text: str) -> str:
+    """A text in which characters that turn its direction, or take no room, stand by their code point.
+
+    >>> code_points("buy\\u200b \\u202egold")
+    'buy[U+200B] [U+202E]gold'
+    """
+    return text if text.isascii() else _UNSEEN.sub(lambda found: f"[U+{ord(found[0]):04X}]", text)
 
 
 def prose(text: str, limit: int | None = None) -> str:

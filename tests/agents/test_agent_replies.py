@@ -66,7 +66,8 @@ def test_an_order_that_cannot_be_taken_is_rejected_alone(entry, reason):
     [
         ("", "not one JSON object"),
         ("Buy gold!", "not one JSON object"),
-        ("```json\n{}\n```", "not one JSON object"),
+        ("```json\n{}\n```", "keys are missing: 'orders', 'rationale'"),
+        ("Here: ```json\n{}\n```", "not one JSON object"),
         ("[]", "not a JSON object"),
         ("{}", "keys are missing: 'orders', 'rationale'"),
         (reply(note="x"), "keys are unknown: 'note'"),

@@ -156,7 +156,7 @@ def test_which_claims_an_amended_field_touches(field, kinds):
     assert {kind_of(v.claim) for v in found.values() if v.amended} == kinds
     for verdict in found.values():
         assert verdict.amended in ((), (field,))
-        told = f"Amended after the lock and before the judging: {field}."
+        told = f"Amended after the lock: {field}."
         assert (told in verdict.reasons) == bool(verdict.amended)
 
 

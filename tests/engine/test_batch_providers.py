@@ -251,6 +251,15 @@ def test_what_has_no_reply_says_why(desk):
     assert isinstance(found[desk.keys[4]], Reply)
 
 
+def test_what_a_content_filter_stops_is_an_outcome(desk):
+    desk.host.verdict = lambda key, _times: "flagged" if key == desk.keys[0] else None
+    found = dict(desk.batches.results(desk.submit()))
+    assert {key: found[key].finish for key in desk.keys} == {
+        **dict.fromkeys(desk.keys, "stop"),
+        desk.keys[0]: "refusal",
+    }
+
+
 def test_lines_that_are_none_are_no_results_and_long_ones_are_outcomes(desk, monkeypatch):
     for module in ("batch_parts", "wire"):
         monkeypatch.setattr(f"assaymark.engine.models.{module}.MOST_REPLY_BYTES", 0)

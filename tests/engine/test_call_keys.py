@@ -26,6 +26,7 @@ specs = st.builds(
     temperature=st.none() | st.floats(0, 2),
     effort=st.none() | texts,
     schema=st.none() | texts.map(Text.of),
+    again=st.booleans(),
     args=st.dictionaries(texts, values, max_size=3),
 )
 
@@ -34,6 +35,8 @@ def by_definition(call: CallSpec) -> str:
     """The slow and plain way to say what a key is."""
     fields = {field.name: getattr(call, field.name) for field in dataclasses.fields(call)}
     fields["messages"] = [[message.role, [part.sha256 for part in message.parts]] for message in call.messages]
+    if not call.again:
+        del fields["again"]
     fields["schema"] = call.schema.sha256 if call.schema else None
     return sha256_text(canonical_json(fields))
 
@@ -54,6 +57,7 @@ CHANGES = {
     "temperature": 0.0,
     "effort": "low",
     "schema": Text.of("{}"),
+    "again": True,
     "args": {"top_p": 0.9},
 }
 

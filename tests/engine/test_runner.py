@@ -364,3 +364,40 @@ def test_an_ignored_signal_stays_ignored(ledger):
         assert not run_calls(ledger, calls(3), {NAME: Scripted(answer)}, **QUICK).interrupted
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+# --- calls that are turned away -----------------------------------------------------------------------------------
+
+
+def turning_away(refused, kind):
+    """Answers all calls but those with these keys."""
+    error = ModelError("no", retryable=False, refused=kind)
+    return Scripted(lambda call: error if call.key in refused else "fine")
+
+
+@pytest.mark.parametrize("kind", ["content", "call"])
+def test_a_call_that_is_turned_away_for_good_is_answered_by_that(ledger, kind):
+    asked = calls(9)
+    refused = {one.key for one in asked[:3]}
+    model = turning_away(refused, kind)
+    summary = run_calls(ledger, asked, {NAME: model}, **QUICK)
+    assert (summary.made, summary.failed, summary.left) == (9, (), 0)
+    finishes = {key: (reply.finish, reply.text) for key, reply in ledger.replies(refused)}
+    assert finishes == dict.fromkeys(refused, ("refusal", "no"))
+    assert run_calls(ledger, asked, {NAME: model}, **QUICK).already == 9
+    assert len(model.asked) == 9
+    assert ledger.verify() > 0
+
+
+def test_a_model_that_turns_most_calls_away_may_be_asked_wrongly(ledger):
+    asked = calls(6)
+    model = turning_away({one.key for one in asked[:3]}, "call")
+    summary = run_calls(ledger, asked, {NAME: model}, **QUICK)
+    assert (summary.made, len(summary.failed)) == (3, 3)
+    assert len(ledger.pending([one.key for one in asked])) == 3
+
+
+def test_a_model_whose_filter_stops_everything_has_answered_everything(ledger):
+    asked = calls(4)
+    summary = run_calls(ledger, asked, {NAME: turning_away({one.key for one in asked}, "content")}, **QUICK)
+    assert (summary.made, summary.failed) == (4, ())

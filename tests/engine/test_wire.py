@@ -322,6 +322,27 @@ def test_every_failure_is_one_line_that_says_what_to_do(exc, said, retryable):
     assert KEY not in str(found)
 
 
+@pytest.mark.parametrize(
+    ("status", "said", "refused"),
+    [
+        (400, {"code": "content_filter", "message": "filtered"}, "content"),
+        (400, {"type": "invalid_request_error", "message": "Content Exists Risk"}, "content"),
+        (400, {"code": "invalid_prompt", "message": "flagged as potentially violating our usage policy"}, "content"),
+        (403, {"message": "your input was flagged"}, "content"),
+        (413, {"message": "too long"}, "call"),
+        (400, {"message": "temperature must be 1"}, "call"),
+        (400, {"message": "Invalid schema for response_format"}, None),
+        (400, {"code": "invalid_api_key", "message": "flagged"}, None),
+        (403, {"message": "not allowed"}, None),
+        (404, {"message": "no such model"}, None),
+        (429, {"message": "flagged"}, None),
+        (500, {"message": "content filter failed"}, None),
+    ],
+)
+def test_what_a_provider_turns_away_for_good_is_told_from_what_is_wrong_with_all_calls(status, said, refused):
+    assert as_model_error(StatusError(status, {"error": said}), AT).refused == refused
+
+
 def test_an_address_that_wants_a_key_which_is_not_sent_says_so():
     found = as_model_error(StatusError(401), replace(AT, key=None, key_env="no key", base_url="http://h/v1"))
     assert "http://h/v1 wants a key (401); name its environment variable in args.api_key_env" in str(found)

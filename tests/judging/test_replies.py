@@ -12,7 +12,16 @@ from judged_records import by_id, context, decision, study
 
 from assaymark.engine.calls import Reply
 from assaymark.judging.prompts import plan_calls
-from assaymark.judging.replies import MOST_CHARACTERS, Invalid, Parsed, judgment, parse_reply, reply_schema
+from assaymark.judging.replies import (
+    MOST_CHARACTERS,
+    Invalid,
+    Parsed,
+    asks_again,
+    judgment,
+    parse_reply,
+    reply_schema,
+    second_call,
+)
 from assaymark.judging.rubric import load_rubric
 from assaymark.records import parse, to_json
 
@@ -50,7 +59,12 @@ def test_scores_come_in_the_order_of_the_rubric():
 HOSTILE = {
     "empty": ("", "not one JSON object: expecting value at character 0"),
     "prose": ("I would give it a 4.", "not one JSON object"),
-    "fence": (f"```json\n{TEXT}\n```", "not one JSON object"),
+    "two fences": (f"```json\n{TEXT}\n```\n```json\n{TEXT}\n```", "not one JSON object: extra data"),
+    "prose and a fence": (f"Here it is:\n```json\n{TEXT}\n```", "not one JSON object"),
+    "fence of another language": (f"```python\n{TEXT}\n```", "not one JSON object"),
+    "open fence": (f"```json\n{TEXT}", "not one JSON object"),
+    "empty fence": ("```\n```", "not one JSON object"),
+    "strict in a fence": (f"```json\n{scored('6')}\n```", r"whole number from 1 to 5 \(got 6\)"),
     "prose after": (f"{TEXT}\nHope this helps!", "not one JSON object: extra data"),
     "two objects": (TEXT + TEXT, "not one JSON object: extra data"),
     "byte order mark": ("\ufeff" + TEXT, "not one JSON object"),
@@ -168,3 +182,42 @@ def test_a_judgment_carries_the_reply():
 def test_a_judgment_without_scores_says_why(reply, status, reason):
     found = judgment(planned(), reply, RUBRIC)
     assert (found.status, found.scores, found.reason, found.lookahead_check) == (status, {}, reason, None)
+
+
+def test_a_reply_in_one_code_fence_is_read():
+    for fenced in (f"```json\n{TEXT}\n```", f"\n```\n{TEXT}\n```\n", f"```JSON \r\n{TEXT}\r\n```"):
+        assert parse_reply(fenced, RUBRIC) == parse_reply(TEXT, RUBRIC)
+
+
+@pytest.mark.parametrize(
+    ("reply", "again"),
+    [
+        (Reply(text="I give it a 4.", model="m"), True),
+        (Reply(text="", model="m"), True),
+        (Reply(text=TEXT[:-9], model="m"), True),
+        (Reply(text=TEXT, model="m"), False),
+        (Reply(text=f"```json\n{TEXT}\n```", model="m"), False),
+        (Reply(text=scored("6"), model="m"), False),
+        (Reply(text=scored("NaN"), model="m"), False),
+        (Reply(text="5", model="m"), False),
+        (Reply(text="[" * 90_000, model="m"), False),
+        (Reply(text="x" * (MOST_CHARACTERS + 1), model="m"), False),
+        (Reply(text="I cannot.", model="m", finish="refusal"), False),
+        (Reply(text=TEXT[:-9], model="m", finish="length"), False),
+    ],
+)
+def test_only_what_is_no_json_at_all_is_asked_for_again(reply, again):
+    assert asks_again(reply) == again
+
+
+def test_the_second_reply_counts_where_the_first_is_no_json():
+    call, prose = planned(), Reply(text="I give it a 4.", model="m")
+    second = second_call(call.call)
+    found = judgment(call, prose, RUBRIC, second=Reply(text=TEXT, model="m"))
+    assert (found.status, found.scores, found.trial) == ("ok", SCORES, 1)
+    assert (found.first_key, found.call_key) == (call.call.key, second.key)
+    assert second.key != call.call.key
+    still = judgment(call, prose, RUBRIC, second=prose)
+    assert (still.status, still.first_key, still.call_key) == ("invalid", call.call.key, second.key)
+    good = judgment(call, Reply(text=TEXT, model="m"), RUBRIC, second=prose)
+    assert (good.status, good.first_key, good.call_key) == ("ok", "", call.call.key)

@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from assaymark.errors import InputError
 from assaymark.prompting.fences import Section, cells, fence, row, sections
+from assaymark.typography import code_points
 
-texts = st.text(alphabet=st.characters(exclude_categories=()), max_size=80)
+texts = st.text(alphabet=st.characters(exclude_categories=()), max_size=80).map(code_points)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["facts", "summary", "risk"]), texts), max_size=5))
@@ -41,6 +42,11 @@ def test_the_nonce_depends_on_content_and_label():
 def test_a_broken_fence_is_an_error(broken):
     with pytest.raises(InputError, match="section risk: its fence is not closed or was tampered with"):
         sections(broken)
+
+
+def test_what_cannot_be_seen_stands_by_its_code_point():
+    (found,) = sections(fence("risk", "low\u200b \u202eksir\u2069 \U000e0041"))
+    assert found.content == "low[U+200B] [U+202E]ksir[U+2069] [U+E0041]"
 
 
 @given(st.lists(texts, min_size=1, max_size=5))

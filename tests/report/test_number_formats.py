@@ -50,7 +50,7 @@ NB = f.NBSP
         (f.short_hash("abc"), "abc"),
         (f.sentence("  "), ""),
         (f.sentence("it is late"), "It is late."),
-        (f.clean("a\x00b\u202ec\ud800d"), "a�b�c�d"),
+        (f.clean("a\x00b\u202ec\ud800d"), "a�b[U+202E]c�d"),
         (f.prose("the panel's score"), "the panel’s score"),
         (f.prose("the judges' <b>"), "the judges’ <b>"),
         (f.prose("first of the one agents"), "first of the one agent"),

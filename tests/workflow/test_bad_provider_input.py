@@ -148,14 +148,16 @@ def test_an_address_that_is_none_is_refused_with_the_study(tmp_path, capsys):
     "text",
     ["Ich gebe der Entscheidung vier von fünf Punkten.", '{"Bewertung": {"Handlung": 4}}', "我给这个决定打四分。"],
 )
-def test_a_judge_in_another_language_gives_no_score_and_is_said_to(tmp_path, capsys, text):
+def test_a_judge_in_another_language_gives_no_score_and_is_reported(tmp_path, capsys, text):
     good = answer(completion("{}"))
     assert run_at(tmp_path, answer(completion(text)), again=good) == 0
-    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("north: ")]
-    assert lines == [lines[0]]  # said once: the second command asks nothing again
-    assert lines[0].startswith("north: 4 of 4 replies hold no score (first: ")
-    assert "recorded as they came, and not asked again" in lines[0]
-    assert "put another model in a new run folder" in lines[0]
+    *again, last = [line for line in capsys.readouterr().err.splitlines() if line.startswith("north: ")]
+    # Once: the second command asks nothing again.
+    none = ["north: 4 of 4 replies (100.0%) were no JSON; asked once more (trial 1b), 0 of them have scores"]
+    assert again == ([] if text.startswith("{") else none)
+    assert last.startswith("north: 4 of 4 replies have no scores: 4 not in the required form (first: ")
+    assert "stored verbatim and not retried" in last
+    assert "name another one: assaymark amend" in last
 
 
 # --- ledgers --------------------------------------------------------------------------------------------------------

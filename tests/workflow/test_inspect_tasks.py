@@ -21,7 +21,7 @@ from assaymark.workflow.progress import silent
 
 NAMES = load_rubric("v1.0").names
 GOOD = json.dumps({"scores": dict.fromkeys(NAMES, 4), "evidence": [], "lookahead_check": "pass", "comment": None})
-FENCED = f"```json\n{GOOD}\n```"
+LED = f"Here it is: {GOOD}"
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def test_a_reply_of_the_right_form_has_its_scores():
 @pytest.mark.parametrize(
     ("text", "stop", "why"),
     [
-        (FENCED, "stop", "not one JSON object"),
+        (LED, "stop", "not one JSON object"),
         (GOOD, "max_tokens", "cut off at the length limit"),
         (GOOD, "model_length", "cut off at the length limit"),
         (GOOD, "content_filter", "the model refused to answer"),
@@ -137,7 +137,7 @@ def test_an_eval_counts_usable_replies_and_averages_nothing_else(ai, finished, t
         made.usage = model.ModelUsage(input_tokens=1, output_tokens=1)
         return made
 
-    asked = model.get_model("mockllm/model", custom_outputs=[said(GOOD), said(FENCED), said(GOOD)])
+    asked = model.get_model("mockllm/model", custom_outputs=[said(GOOD), said(LED), said(GOOD)])
     task = judging(finished)
     (log,) = ai.eval(
         task, model=asked, limit=3, max_samples=1, display="none", log_dir=str(tmp_path), log_realtime=False

@@ -316,6 +316,27 @@ def test_a_judge_that_is_of_no_use_is_recorded_and_named(unjudged, judged, tmp_p
     assert judge_season(folder, {}).made == 0  # recorded as they came, and not asked again
 
 
+def test_a_reply_that_is_no_json_is_asked_for_once_more(unjudged, judged, tmp_path):
+    folder, prose = copied(unjudged, tmp_path), Reply(text="I like it.", model="m")
+    spy = Spy(WHO["reference/season-reader"], instead=lambda call: None if call.again else prose)
+    done = judge_season(folder, WHO | {"reference/season-reader": spy})
+    assert states(folder, "reader") == {"ok"}
+    assert len(spy.asked) == 2 * len({replace(call, again=False).key for call in spy.asked})
+    assert (
+        "reader: 8 of 8 replies (100.0%) were no JSON; asked once more (trial 1b), 8 of them have scores" in done.lines
+    )
+    ours, theirs = (
+        {(one.agent, one.judge, one.scope, one.period): one for one in Store(of).read(GRADES)}
+        for of in (folder, judged)
+    )
+    for key, one in ours.items():
+        assert one.score.score == theirs[key].score.score
+        if one.judge == "reader":
+            (part,), (before,) = one.score.grades.parts, theirs[key].score.grades.parts
+            assert part.first_key == before.call_key != part.call_key
+    assert judge_season(folder, {}).made == 0
+
+
 def test_a_judge_that_never_answers_is_recorded_and_asked_again(tmp_path):
     def silent(_: CallSpec) -> Reply | None:
         raise ModelError("no reply within 5 s", retryable=True)

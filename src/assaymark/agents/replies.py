@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
-from assaymark.prompting.strict_json import Rejected, shown, strict_json
+from assaymark.prompting.strict_json import Rejected, shown, strict_reply
 from assaymark.records import JSON, Action, ActionKind
 
 MOST_CHARACTERS: Final = 200_000
@@ -78,9 +78,9 @@ def _object(properties: dict[str, JSON]) -> dict[str, JSON]:
 def parse_answer(text: str, instruments: Collection[str]) -> Answer | Unusable:
     """What an agent's reply says, or why it says nothing.
 
-    The whole reply must be one JSON object in the form of `reply_schema`; else it is unusable as a whole. An order
-    for an instrument that is not offered, or without a positive finite quantity, is rejected by itself and recorded.
-    Nothing in ``text`` can make this raise.
+    The whole reply must be one JSON object in the form of `reply_schema`, alone or in one code fence; else it is
+    unusable as a whole. An order for an instrument that is not offered, or without a positive finite quantity, is
+    rejected by itself and recorded. Nothing in ``text`` can make this raise.
 
     >>> parse_answer('{"orders": [], "rationale": "Nothing moved."}', ["Asset A"]).rationale
     'Nothing moved.'
@@ -90,7 +90,7 @@ def parse_answer(text: str, instruments: Collection[str]) -> Answer | Unusable:
     if len(text) > MOST_CHARACTERS:
         return Unusable(f"longer than {MOST_CHARACTERS} characters (got {len(text)})")
     try:
-        return _checked(strict_json(text), frozenset(instruments))
+        return _checked(strict_reply(text), frozenset(instruments))
     except Rejected as exc:
         return Unusable(str(exc))
 

@@ -68,9 +68,9 @@ def amended_words(amended: Sequence[str]) -> str:
     """The sentence that a verdict under amended fields carries.
 
     >>> amended_words(("gates.publish",))
-    'Amended after the lock and before the judging: gates.publish.'
+    'Amended after the lock: gates.publish.'
     """
-    return f"Amended after the lock and before the judging: {listing(list(amended))}."
+    return f"Amended after the lock: {listing(list(amended))}."
 
 
 def _touched(name: str) -> frozenset[ClaimKind]:

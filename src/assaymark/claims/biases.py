@@ -25,6 +25,7 @@ from assaymark.records import (
     OtherJudgesState,
     OwnFamilyState,
 )
+from assaymark.typography import NBSP, percent
 
 FEW_CLUSTERS = 5
 FEW_CONSECUTIVE = 24
@@ -207,14 +208,40 @@ def other_judges_of(claim: Claim, evidence: Evidence, known: Index, rules: Rules
     return Finding("other_judges", state, "qualified", (), (Condition(id="other-judges", text=text),), ids)
 
 
-def missing_of(known: Index) -> Finding:
-    """Judges that were left out because too many of their replies are missing: orders of the rest are qualified."""
-    items = [item for item in known.named("missing.share") if item.detail.get("left_out")]
+def missing_of(known: Index, rules: Rules) -> Finding:
+    """Replies that are missing: orders of the judges that are left, where one was left out, are qualified."""
+    items = [item for item in known.named("missing.share") if "judge" in item.labels and item.value]
     if not items:
         return Finding("missing_replies", "none")
-    text = " ".join(f"Judge {item.labels['judge']} was left out: {item.detail['left_out']}." for item in items)
+    text, ids = " ".join(missing_words(items, rules.alpha)), tuple(item.id for item in items)
     said = (Condition(id="missing-replies", text=text),)
-    return Finding("missing_replies", "left-out", "qualified", (), said, tuple(item.id for item in items))
+    if any(item.detail.get("left_out") for item in items):
+        return Finding("missing_replies", "left-out", "qualified", (), said, ids)
+    return Finding("missing_replies", "tolerated", None, (text,), said, ids)
+
+
+def missing_words(items: Sequence[Measurement], alpha: float) -> list[str]:
+    """Who was left out, what the others lack of the records they were asked about, and of whom more than of others.
+
+    ``items`` are ``missing.share`` of judges.
+    """
+    found = []
+    for item in items:
+        judge, lacking = item.labels["judge"], item.detail.get("lacking", {})
+        if item.detail.get("left_out"):
+            found.append(f"Judge {judge} was left out: {item.detail['left_out']}.")
+            continue
+        n, of = sum(int(no) for no, _ in lacking.values()), item.detail.get("records")
+        share = percent(item.value or 0.0, 1).replace(NBSP, " ")
+        found.append(f"Judge {judge} gave no usable score on {n} of {of} decisions ({share}).")
+        for agent, p in item.detail.get("p", {}).items():
+            if float(p) <= alpha:
+                no, asked = lacking[agent]
+                found.append(
+                    f"It left out {agent} ({no} of {asked}) more often than the others "
+                    f"({n - no} of {of - asked}; {p_words(float(p))}): what is missing may not be any text."
+                )
+    return found
 
 
 def clusters_of(claim: Claim, evidence: Evidence, known: Index) -> list[Finding]:

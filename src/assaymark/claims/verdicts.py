@@ -217,7 +217,7 @@ def _findings(claim: Claim, evidence: Evidence, known: Index, rules: Rules) -> I
     yield distinct_of(claim, evidence, known, rules)
     if claim.asserts_order:
         yield other_judges_of(claim, evidence, known, rules)
-        yield missing_of(known)
+        yield missing_of(known, rules)
     yield from clusters_of(claim, evidence, known)
 
 

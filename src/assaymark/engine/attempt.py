@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, replace
 
 from assaymark.engine import loop
-from assaymark.engine.calls import CallSpec, Model, Reply
+from assaymark.engine.calls import CallSpec, Model, Reply, refusal_of
 from assaymark.engine.room import Place, hold
 from assaymark.engine.rows import Outcome
 from assaymark.errors import ModelError
@@ -51,7 +51,7 @@ class Attempts:
         except asyncio.CancelledError:
             task.cancel()
             raise
-        return _result(task, time.perf_counter() - started)
+        return _result(task, call, time.perf_counter() - started)
 
     async def _let_go(self, task: asyncio.Task[Reply]) -> None:
         self._left_behind.add(task)
@@ -70,7 +70,7 @@ async def _complete(model: Model, call: CallSpec, place: Place) -> Reply:
     return reply
 
 
-def _result(task: asyncio.Task[Reply], seconds: float) -> Reply | Trouble:
+def _result(task: asyncio.Task[Reply], call: CallSpec, seconds: float) -> Reply | Trouble:
     if task.cancelled():
         return Trouble("failed", ModelError("the model cancelled its own attempt", retryable=True))
     error = task.exception()
@@ -78,7 +78,7 @@ def _result(task: asyncio.Task[Reply], seconds: float) -> Reply | Trouble:
         reply = task.result()
         return replace(reply, seconds=seconds) if reply.seconds is None else reply
     if isinstance(error, ModelError):
-        return Trouble("failed", error)
+        return refusal_of(error, call.model) if error.refused == "content" else Trouble("failed", error)
     return Trouble("defect", ModelError(f"{type(error).__name__}: {error}", retryable=False), defect=error)
 
 

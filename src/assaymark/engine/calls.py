@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from json.encoder import encode_basestring as _quoted
 from typing import Literal, Protocol
 
+from assaymark.errors import ModelError
 from assaymark.records import JSON, canonical_json, sha256_text
 
+_AGAIN = '"again":true,'
 Role = Literal["system", "user"]
 Finish = Literal["stop", "length", "refusal", "failed"]
 
@@ -62,7 +64,8 @@ class CallSpec:
     """Everything that can change the answer of a model, and nothing else.
 
     ``model`` is ``provider/name``; ``template`` is the sha256 of the prompt template; ``order`` the presentation order
-    of a pair; ``trial`` counts repetitions of one question; ``args`` are the model's own arguments.
+    of a pair; ``trial`` counts repetitions of one question; ``args`` are the model's own arguments. ``again`` marks the
+    same question asked once more because the reply was no JSON (trial 1b); other calls do not name it.
 
     >>> hello = (Message("user", (Text.of("hello"),)),)
     >>> call = CallSpec(model="reference/auditor", messages=hello, template="")
@@ -79,6 +82,7 @@ class CallSpec:
     temperature: float | None = None
     effort: str | None = None
     schema: Text | None = None
+    again: bool = False
     args: Mapping[str, JSON] = field(default_factory=dict)
 
     @property
@@ -93,8 +97,8 @@ class CallSpec:
         # Written out by hand because a million keys are planned at once; a test compares it with canonical_json.
         messages = ",".join([message.canonical for message in self.messages])
         return (
-            f'{{"args":{canonical_json(self.args) if self.args else "{}"},"effort":{_optional(self.effort)},'
-            f'"messages":[{messages}],"model":{_quoted(self.model)},"order":{self.order},'
+            f'{{{_AGAIN if self.again else ""}"args":{canonical_json(self.args) if self.args else "{}"},'
+            f'"effort":{_optional(self.effort)},"messages":[{messages}],"model":{_quoted(self.model)},"order":{self.order},'
             f'"schema":{_optional(self.schema.sha256 if self.schema else None)},'
             f'"seed":{"null" if self.seed is None else self.seed},'
             f'"temperature":{"null" if self.temperature is None else canonical_json(self.temperature)},'
@@ -136,6 +140,11 @@ class Reply:
     raw: str | None = field(default=None, repr=False)
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
+
+
+def refusal_of(error: ModelError, model: str) -> Reply:
+    """A call that was turned away for good, as its outcome. An answer with a status of failure is not billed."""
+    return Reply(text=str(error), model=model, finish="refusal", input_tokens=0, output_tokens=0)
 
 
 class Model(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from assaymark.engine.attempt import Attempts, Trouble
 from assaymark.engine.breaker import Door, Patience, asked_wait_s, door_of
-from assaymark.engine.calls import CallSpec, Model, Reply
+from assaymark.engine.calls import CallSpec, Model, Reply, refusal_of
 from assaymark.engine.gate import Gate, Permit
 from assaymark.engine.journal import Journal
 from assaymark.engine.ledger import Ledger
@@ -24,7 +24,7 @@ from assaymark.engine.room import Place, Room
 from assaymark.engine.rows import Attempt, Committed, End
 from assaymark.engine.watch import Watch
 from assaymark.engine.work import Due, Work
-from assaymark.errors import LedgerError
+from assaymark.errors import LedgerError, ModelError
 
 T = TypeVar("T")
 Progress = Callable[[int, int], None]
@@ -108,6 +108,8 @@ class Run:
         self._defect: BaseException | None = None
         self.made = self.retried = self.put_off = self.in_flight_bound = 0
         self.failed: list[Failure] = []
+        self.turned_away: dict[str, tuple[Attempt, ModelError]] = {}
+        """The last attempts at failed calls that the provider turned away for good, by key."""
         self.interrupted = False
 
     @property
@@ -181,6 +183,8 @@ class Run:
             self._journal.end(End(attempt, result.outcome, str(result.error), final=not again))
             if not again:
                 self._give_up(due, sent, result)
+                if result.error.refused:
+                    self.turned_away[due.key] = attempt, result.error
                 return
             self.put_off += _turned_away(result)
             pause_s = max(asked_wait_s(result.error), self._manner.pause(due.key, sent))
@@ -260,6 +264,24 @@ class Run:
             self._watch.replied(due.call, reply)
         if self._told is not None:
             self._told(due.call.model, reply)
+
+    def take_as_refusals(self) -> None:
+        """Record as refused what a model that answers other calls turned away for good.
+
+        A model that turns most calls away is not refusing them: its arguments may be wrong, and the next run asks.
+        """
+        count = Counter(one.model for one in self.failed if one.key in self.turned_away)
+        answered = self._ledger.standing() if count else {}
+        refused = {one.key: one.model for one in self.failed
+                   if one.key in self.turned_away and answered[one.model][1] > count[one.model]}  # fmt: skip
+        ends = []
+        for key, model in refused.items():
+            attempt, error = self.turned_away[key]
+            ends.append(End(attempt, "replied", str(error), refusal_of(error, model)))
+        if ends:
+            self._ledger.commit(ends=ends)
+        self.made += len(ends)
+        self.failed = [one for one in self.failed if one.key not in refused]
 
     def interrupt(self) -> None:
         """Let what is under way finish, and start nothing new."""

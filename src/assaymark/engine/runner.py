@@ -69,7 +69,9 @@ def run_calls(
     """Ask every call that has no reply yet, and write down what comes back.
 
     A call that fails in a way that may pass (`ModelError` with ``retryable``, or the deadline) is tried again after
-    a pause that doubles; other failures are written down and the run goes on. A provider that asks to wait is not
+    a pause that doubles; other failures are written down and the run goes on. A call that the provider turned away for
+    good is answered by that: it has a reply that ended in ``refusal``, if a content filter said so, or if the model
+    answers more calls than it turns away. A provider that asks to wait is not
     asked by anybody of this run until then, at most 300 seconds, and that counts as no failure. One that fails again
     and again, or has no money left, is not asked any more (`Patience`); the others are. SIGINT and SIGTERM let what is
     under way finish and start nothing new; a second signal acts as usual. It has an event loop of its own, and
@@ -151,6 +153,7 @@ def run_calls(
         )  # fmt: skip
         if pending:
             on_own_loop(run.ask(models), run.interrupt)
+            run.take_as_refusals()
         open_ = len(ledger.pending(pending)) if ledger.leases else 0
     return _summary(run, work, planned=len(asked), already=already, orphaned=orphaned, open_=open_)
 
@@ -202,6 +205,7 @@ def run_worker(
         run = Run(ledger, work, manner, planned=planned, already=0, progress=progress, purse=purse, told=told)
         if planned:
             on_own_loop(run.ask(models), run.interrupt)
+            run.take_as_refusals()
         open_ = sum(_sizes(ledger, models).values()) if ledger.leases else 0
     return _summary(run, work, planned=planned, already=0, orphaned=orphaned, open_=open_)
 

@@ -23,7 +23,16 @@ from assaymark.judging.reference import (
     oracle_scores,
     reference_judges,
 )
-from assaymark.judging.replies import Invalid, Parsed, judgment, parse_reply, reply_schema
+from assaymark.judging.replies import (
+    PARSER,
+    Invalid,
+    Parsed,
+    asks_again,
+    judgment,
+    parse_reply,
+    reply_schema,
+    second_call,
+)
 from assaymark.judging.rubric import Dimension, Rubric, load_rubric, rubric_names
 from assaymark.judging.season.author_probe import AuthorProbe, author_probe, probe_calls
 from assaymark.judging.season.horizon import Horizon, StepRecord, horizon_of
@@ -54,6 +63,7 @@ from assaymark.prompting.texts import judged_text, style_counts, token_count
 
 __all__ = [
     "ORACLE",
+    "PARSER",
     "PLANTED",
     "AgreementRow",
     "Anonymised",
@@ -87,6 +97,7 @@ __all__ = [
     "anonymise",
     "argument_problems",
     "asked_alike",
+    "asks_again",
     "author_probe",
     "band",
     "blinding_names",
@@ -125,6 +136,7 @@ __all__ = [
     "rubric_names",
     "scoring_names",
     "season_table",
+    "second_call",
     "style_counts",
     "thrashing",
     "tie_classes",

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from assaymark.engine.calls import Reply
+from assaymark.engine.calls import CallSpec, Reply
 from assaymark.judging.rubric import SCALE, Rubric
-from assaymark.prompting.strict_json import Rejected, shown, strict_json
+from assaymark.prompting.strict_json import Rejected, no_json, shown, strict_reply
 from assaymark.records import JSON, Judgment, JudgmentStatus
 
 if TYPE_CHECKING:
     from assaymark.judging.prompts import PlannedCall
 
 Lookahead = Literal["pass", "fail", "unsure"]
+
+PARSER: Final = "2"
+"""The version of this parser. Version 1 took a reply in a code fence for no JSON."""
 
 MOST_CHARACTERS = 100_000
 """A longer reply is invalid unread."""
@@ -67,10 +70,10 @@ def _object(properties: dict[str, JSON]) -> dict[str, JSON]:
 def parse_reply(text: str, rubric: Rubric) -> Parsed | Invalid:
     """What a judge's reply says, or why it says nothing.
 
-    The whole reply must be one JSON object; white space may surround it, a code fence or a sentence may not. Taking
-    those off would be a first guess at what was meant, and every later one would change the instrument. Duplicate
-    keys, numbers that JSON does not know, scores that are not whole numbers on the scale, missing and extra keys make
-    the reply invalid as a whole. Nothing in ``text`` can make this raise.
+    The whole reply must be one JSON object, alone or in one code fence; white space may surround it, a sentence may
+    not. To look for an object in a sentence would be a guess at what was meant. Duplicate keys, numbers that JSON does
+    not know, scores that are not whole numbers on the scale, missing and extra keys make the reply invalid as a whole.
+    Nothing in ``text`` can make this raise.
 
     >>> from assaymark.judging.rubric import load_rubric
     >>> parse_reply('{"scores": {}}', load_rubric("v1.0"))
@@ -79,7 +82,7 @@ def parse_reply(text: str, rubric: Rubric) -> Parsed | Invalid:
     if len(text) > MOST_CHARACTERS:
         return Invalid(f"longer than {MOST_CHARACTERS} characters (got {len(text)})")
     try:
-        return _checked(strict_json(text), rubric)
+        return _checked(strict_reply(text), rubric)
     except Rejected as exc:
         return Invalid(str(exc))
 
@@ -148,11 +151,28 @@ def _string(raw: JSON, what: str) -> str:
     return raw
 
 
-def judgment(planned: PlannedCall, reply: Reply, rubric: Rubric) -> Judgment:
+def asks_again(reply: Reply, *, most: int = MOST_CHARACTERS) -> bool:
+    """Whether a reply of up to ``most`` characters is no JSON at all, so that the call is made once more.
+
+    Well-formed JSON with a value that is not allowed never is.
+    """
+    return reply.finish == "stop" and len(reply.text) <= most and no_json(reply.text)
+
+
+def second_call(call: CallSpec) -> CallSpec:
+    """The same question once more: trial 1b of trial 1."""
+    return replace(call, again=True)
+
+
+def judgment(planned: PlannedCall, reply: Reply, rubric: Rubric, *, second: Reply | None = None) -> Judgment:
     """The judgment that a reply to a planned call amounts to.
 
-    A refusal is ``refused`` and a reply that was cut off is ``invalid``, whatever text came with it.
+    A refusal is ``refused`` and a reply that was cut off is ``invalid``, whatever text came with it. ``second`` is the
+    reply to `second_call`, if that was asked: it counts where the first one is no JSON.
     """
+    if second is not None and asks_again(reply):
+        made = judgment(replace(planned, call=second_call(planned.call)), second, rubric)
+        return replace(made, first_key=planned.call.key)
     if reply.finish == "refusal":
         return _judgment(planned, rubric, "refused", reason="the model refused to answer")
     if reply.finish == "length":

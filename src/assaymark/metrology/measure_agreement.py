@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -246,6 +246,10 @@ class Replies(Protocol):
         """Names."""
 
     @property
+    def replies(self) -> Ints:
+        """What each judge was asked about each agent, with and without a usable answer [J, A, 2]."""
+
+    @property
     def digest(self) -> str:
         """A short hash of everything in it."""
 
@@ -270,7 +274,9 @@ def missing_measurements(table: Replies, left_out: Mapping[str, str]) -> Iterato
     Yields
     ------
     Measurement
-        ``missing.share``, 0..1; ``detail["left_out"]`` is why a judge was left out, empty where it was not.
+        ``missing.share``, 0..1; ``detail["left_out"]`` is why a judge was left out, empty where it was not. ``lacking``
+        has by agent how many records the judge gave no usable score, of how many, and ``p`` whether that is more than
+        on the other agents: Fisher's exact test, one-sided, times the number of all judges and agents.
     """
     (by_judge, by_pair), asked = table.missing(), table.asked
     common: dict[str, Any] = {
@@ -278,9 +284,12 @@ def missing_measurements(table: Replies, left_out: Mapping[str, str]) -> Iterato
         "method": "share without a usable reply",
         "inputs": table.digest,
     }
+    judges = [*asked]
     for judge, share in by_judge.items():
         own = {agent: value for (one, agent), value in by_pair.items() if one == judge and value}
         detail: dict[str, JSON] = {"by_agent": own, "left_out": left_out.get(judge, "")}
+        if own:
+            detail |= _lacking(table, own, table.replies[judges.index(judge)])
         yield Measurement(
             name="missing.share",
             labels={"judge": judge},
@@ -294,3 +303,18 @@ def missing_measurements(table: Replies, left_out: Mapping[str, str]) -> Iterato
         if shares:
             value = float(np.mean(shares))
             yield Measurement(name="missing.share", labels={"agent": agent}, value=value, n=len(shares), **common)
+
+
+def _lacking(table: Replies, own: Iterable[str], replies: Ints) -> dict[str, JSON]:
+    """Of whom a judge lacks records [A, 2], and whether more than chance would leave out."""
+    from scipy.stats import hypergeom  # here, because it takes every command a third of a second to load
+
+    usable, unusable = replies[:, 0], replies[:, 1]
+    asked, tests = usable + unusable, table.replies[..., 0].size
+    p = np.minimum(1.0, tests * hypergeom.sf(unusable - 1, asked.sum(), unusable.sum(), asked))
+    place = {agent: table.agents.index(agent) for agent in own}
+    return {
+        "records": int(asked.sum()),
+        "lacking": {agent: [int(unusable[at]), int(asked[at])] for agent, at in place.items()},
+        "p": {agent: float(p[at]) for agent, at in place.items()},
+    }

@@ -112,7 +112,7 @@ class ScoreSums:
 
     def missing(self) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
         """As `ScoreTable.missing`: every row is a record that a judge was asked about."""
-        return missing_shares(self.layout.judges, self.agents, self.replies[:, :, 0], self.replies[:, :, 1])
+        return missing_shares(self.layout.judges, self.agents, self.replies)
 
     def excess(self, *, per_judge: float, per_agent: float) -> dict[str, str]:
         """As `ScoreTable.excess`."""

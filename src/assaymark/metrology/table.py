@@ -146,11 +146,15 @@ class ScoreTable:
         By judge, and by judge and agent; who was asked about none is not in it. A record that some trial of the judge
         scored is not missing.
         """
+        return missing_shares(self.judges, self.agents, self.replies)
+
+    @property
+    def replies(self) -> Ints:
+        """First records of each agent that a judge was asked about, with and without a usable answer [J, A, 2]."""
         grades, a = self.grades, len(self.agents)
         judge, record = np.nonzero(~np.isnan(grades.values).any(axis=2).T)
         scored = np.bincount(judge * a + grades.agent[record], minlength=len(self.judges) * a).reshape(-1, a)
-        lacking = np.zeros_like(scored) if self.lacking is None else self.lacking
-        return missing_shares(self.judges, self.agents, scored, lacking)
+        return np.stack([scored, np.zeros_like(scored) if self.lacking is None else self.lacking], axis=2)
 
     @property
     def asked(self) -> dict[str, int]:
@@ -176,10 +180,10 @@ class ScoreTable:
 
 
 def missing_shares(
-    judges: Sequence[str], agents: Sequence[str], scored: Ints, lacking: Ints
+    judges: Sequence[str], agents: Sequence[str], replies: Ints
 ) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
-    """`ScoreTable.missing` from the numbers of records [J, A] with and without a usable answer."""
-    asked = scored + lacking
+    """`ScoreTable.missing` from `ScoreTable.replies`."""
+    asked, lacking = replies.sum(axis=2), replies[:, :, 1]
     by_judge, by_pair = lacking.sum(axis=1) / asked.sum(axis=1).clip(1), lacking / asked.clip(1)
     return (
         {judges[j]: float(by_judge[j]) for j in np.flatnonzero(asked.any(axis=1)).tolist()},

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from assaymark.errors import InputError, Problem
+from assaymark.typography import code_points
 
 _BEGIN = re.compile(r"^<<<BEGIN ([a-z]+) ([0-9a-f]{16})>>>\n", re.MULTILINE)
 _ESCAPES = {"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"}
@@ -37,11 +38,15 @@ def nonce(label: str, content: str) -> str:
 def fence(label: str, content: str) -> str:
     """``content`` between two lines that name it and carry its nonce.
 
+    Characters that turn the direction of text, or take no room, stand by their code point: nobody can hide words from
+    people that a model reads.
+
     >>> print(fence("rationale", "buy"))
     <<<BEGIN rationale 7156a61d24ad101b>>>
     buy
     <<<END rationale 7156a61d24ad101b>>>
     """
+    content = code_points(content)
     mark = f"{label} {nonce(label, content)}"
     return f"<<<BEGIN {mark}>>>\n{content}\n<<<END {mark}>>>"
 

@@ -78,6 +78,8 @@ class AssayRun:
     invalid : mapping of judge name to number of replies without a usable score
     calls : int
         Judge calls that were answered.
+    again : int
+        Those of them that were made once more, because the first reply was no JSON.
     in_flight_bound : int
         The most calls that are paid twice after a hard kill.
     reference_panel : tuple of PlantedView
@@ -117,6 +119,7 @@ class AssayRun:
     evidence: tuple[Evidence, ...]
     invalid: Mapping[str, int] = field(default_factory=dict)
     calls: int = 0
+    again: int = 0
     in_flight_bound: int = 0
     reference_panel: tuple[PlantedView, ...] = ()
     import_notes: tuple[str, ...] = ()

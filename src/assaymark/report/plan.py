@@ -283,8 +283,9 @@ def _panel_facts(book: Book) -> Iterator[Fact]:
     yield Fact("Overlap", book.to(overlap, shown(overlap)), "mean correlation between two judges’ scores")
     invalid = sum(run.invalid.values())
     share = f" ({percent(invalid / run.calls, 1)})" if run.calls and invalid else ""
-    replies = f"{counted(run.calls, 'call')}, {count(invalid)} invalid{share}"
-    yield Fact("Replies", replies, "an invalid reply is never asked again")
+    again = f", {count(run.again)} retried ({percent(run.again / run.calls, 1)})" if run.calls and run.again else ""
+    replies = f"{counted(run.calls, 'call')}, {count(invalid)} invalid{share}{again}"
+    yield Fact("Replies", replies, "retried once where a reply is no JSON; an invalid reply is never retried")
     bound = f"at most {counted(run.in_flight_bound, 'call')}"
     yield Fact("Billed twice", bound, "after a hard kill; a drained stop repeats none")
 

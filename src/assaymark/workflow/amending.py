@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from assaymark.display import Told
 from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, PlanError, Problem
-from assaymark.protocol import Study, parse_study
+from assaymark.judging import PARSER, plan_calls
+from assaymark.protocol import parse_study
+from assaymark.records import JSON
 from assaymark.workflow.amendments import Amendment, changed_fields, record_amendment, undo_unfinished
 from assaymark.workflow.date_probes import probe_keys
-from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.locking import check_plan, open_locked, stored_lock, write_plan
-from assaymark.workflow.tables import JUDGMENTS, Store
+from assaymark.workflow.folder import RunFolder, read_text, write_json
+from assaymark.workflow.grading import Desk, parsed
+from assaymark.workflow.judging_calls import of_people
+from assaymark.workflow.locking import Locked, check_plan, open_locked, stored_lock, write_plan
+from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.tables import DECISIONS, JUDGMENTS, Store
 
 AFTER_JUDGING: Final = ("title", "engine", "anchor_probe", "human.grades")
 """The parts of a plan that no verdict rests on, or that come after the judging: these may be changed even then."""
@@ -31,7 +38,8 @@ def amend(
     """Replace the locked plan of a run folder by another, and keep what was changed, when and why.
 
     Before anything was judged every field may change, and each verdict says under which changed fields it was made.
-    Afterwards a threshold, a test or a candidate claim would be chosen with the result in sight: that is refused.
+    Afterwards a threshold, a test or a candidate claim would be chosen with the result in sight: that is refused. The
+    model of a judge and its arguments may be corrected as long as that judge has no usable reply.
 
     Raises
     ------
@@ -53,8 +61,9 @@ def amend(
         raise PlanError(
             f"{source}: the cycles are cut already, and [substrate] cannot be amended; use a new run folder"
         )
-    _refuse_afterthoughts(folder, locked.study, fields, source)
+    _refuse_afterthoughts(folder, locked, fields, source)
     checked = check_plan(folder, study, source, models)
+    fields |= _parser_field(locked)
     digests = record_amendment(
         folder,
         locked.amendments,
@@ -86,17 +95,90 @@ def amendment_lines(made: Amendment) -> list[str]:
     return [f"amendment {made.number} of {made.date}: {made.reason}", *changes, f"plan hash {made.plan_after}"]
 
 
-def _refuse_afterthoughts(folder: RunFolder, study: Study, fields: Mapping[str, object], source: str) -> None:
+@dataclass(frozen=True, slots=True, repr=False)
+class Reparsed(Told):
+    """What reading stored replies again came to: the amendment, and lines for whoever called."""
+
+    amendment: Amendment
+    lines: tuple[str, ...]
+
+
+def reparse(folder: RunFolder, *, now: datetime, progress: Progress = silent) -> Reparsed:
+    """Read the stored replies of judges again by this version's parser, and record that as an amendment.
+
+    No call is made. What was measured and claimed from the earlier reading is made anew by `measure` and `claim`.
+
+    Raises
+    ------
+    PlanError
+        Nothing was judged, or the replies were read by this parser.
+    """
+    locked, store = open_locked(folder), Store(folder)
+    if not _parser_field(locked):
+        raise PlanError(f"{folder.path}: its replies were read by this version's parser ({PARSER}); nothing to reparse")
+    if store.digest(JUDGMENTS) is None:
+        raise PlanError(f"{folder.path}: nothing was judged yet; run: assaymark judge {folder.path}")
+    before = {(one.judge, one.trajectory, one.trial) for one in store.read(JUDGMENTS) if one.status == "ok"}
+    desk = Desk(folder, locked, {}, progress)
+    planned = plan_calls(desk.decisions, {}, locked.study, locked.rubric, shown=desk.shown)
+    with Ledger.open(folder.ledger, create=False) as ledger:
+        found = parsed(planned, ledger, locked.rubric)
+    digests = record_amendment(
+        folder,
+        locked.amendments,
+        now=now,
+        reason=f"replies are read by parser {PARSER} of this version",
+        fields=_parser_field(locked),
+        before=locked.plan_hash,
+        after=(locked.plan_hash, read_text(folder.plan, "plan")),
+    )
+    write_json(folder.lock, {**stored_lock(folder), "amendments": list(digests), "parser": PARSER})
+    locked = open_locked(folder)
+    store.write(JUDGMENTS, [*found, *of_people(desk)], locked.reading)
+    changed = [
+        one.status for one in found if (one.status == "ok") != ((one.judge, one.trajectory, one.trial) in before)
+    ]
+    gained = changed.count("ok")
+    line = f"{len(found):,} replies reparsed: {gained:,} more have scores, {len(changed) - gained:,} lost theirs"
+    again = f"run: assaymark judge {folder.path}, then measure, claim and report"
+    return Reparsed(locked.amendments[-1], (line, again))
+
+
+def _parser_field(locked: Locked) -> dict[str, dict[str, JSON]]:
+    """That the replies of a run are read by another parser from now on."""
+    return {} if locked.parser == PARSER else {"parser": {"from": locked.parser, "to": PARSER}}
+
+
+def _refuse_afterthoughts(folder: RunFolder, locked: Locked, fields: Mapping[str, object], source: str) -> None:
     """No field that a verdict rests on may change once any agent or judge of the study has been asked."""
+    study = locked.study
     if not asking_begun(folder, beside=probe_keys(study)):
         return
     late = [name for name in fields if not f"{name}.".startswith(tuple(f"{part}." for part in AFTER_JUDGING))]
-    if late:
+    judges = {judge.name: (f"judges.{judge.name}.model.", f"judges.{judge.name}.args.") for judge in study.model_judges}
+    asked = {judge for judge, parts in judges.items() if any(f"{name}.".startswith(parts) for name in late)}
+    free = tuple(part for judge in asked - _usable(folder, locked, asked) for part in judges[judge])
+    if late := [name for name in late if not f"{name}.".startswith(free)]:
         begun = "asking" if study.agents else "judging"
         raise PlanError(
             f"{source}: the {begun} has begun, and {', '.join(late)} would be chosen with the result in sight; "
-            f"only {', '.join(AFTER_JUDGING)} can still be amended. Lock the new plan in a new run folder"
+            f"only {', '.join(AFTER_JUDGING)} can still be amended, and the model and args of a judge that has no "
+            "usable reply. Lock the new plan in a new run folder"
         )
+
+
+def _usable(folder: RunFolder, locked: Locked, judges: Collection[str]) -> set[str]:
+    """Those of some judges that gave a usable reply to anything."""
+    store = Store(folder)
+    if not judges or store.digest(DECISIONS) is None or not folder.has_ledger:
+        return set()
+    desk = Desk(folder, locked, {}, silent)
+    specs = [one for one in locked.study.model_judges if one.name in judges]
+    planned = plan_calls(desk.decisions, {}, locked.study, locked.rubric, judges=specs, shown=desk.shown)
+    with Ledger.open(folder.ledger, create=False) as ledger:
+        pending = set(ledger.pending([one.call.key for one in planned]))
+        found = parsed([one for one in planned if one.call.key not in pending], ledger, locked.rubric)
+    return {one.judge for one in found if one.status == "ok"}
 
 
 def asking_begun(folder: RunFolder, *, beside: Collection[str] = ()) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from assaymark import __version__
 from assaymark.engine import CallSpec, Finish, Ledger, Message, Reply
 from assaymark.errors import AssayError, LedgerError, PlanError
-from assaymark.judging import PlannedCall, Rubric, load_rubric, plan_calls
+from assaymark.judging import PlannedCall, Rubric, load_rubric, plan_calls, second_call
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Judgment, sha256_text
 from assaymark.workflow.datasheets import datasheet_name
@@ -201,7 +201,11 @@ def _asked(
     for judge in judges:
         planned = plan_calls(desk.decisions, {}, desk.locked.study, rubric, judges=[judge], shown=desk.shown)
         pairs = [(one, held.get((judge.name, one.trajectory, one.trial))) for one in planned]
-        known = [(one, judgment) for one, judgment in pairs if judgment is not None]
+        known = [
+            (replace(one, call=second_call(one.call)) if judgment.first_key else one, judgment)
+            for one, judgment in pairs
+            if judgment is not None
+        ]
         if any(one.call.key != judgment.call_key for one, judgment in known):
             raise PlanError(f"{desk.folder.path}: the judgments of {judge.name} were not made under this plan")
         replies = _replies(desk.folder, [one.call.key for one, _ in known])

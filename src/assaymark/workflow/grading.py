@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from assaymark.engine import Ledger, Message, Model, RunSummary
+from assaymark.engine import CallSpec, Ledger, Message, Model, RunSummary
 from assaymark.errors import LedgerError
-from assaymark.judging import PlannedCall, Rubric, judgment, plan_calls, user_messages
+from assaymark.judging import PlannedCall, Rubric, asks_again, judgment, plan_calls, second_call, user_messages
 from assaymark.protocol import JudgeSpec
 from assaymark.records import Decision, Judgment
 from assaymark.workflow.asking import require_all, run_all
@@ -60,6 +60,8 @@ class Desk:
     ) -> tuple[list[Judgment], RunSummary]:
         """Put decisions before judges under a rubric: ask what has no reply yet, and parse all replies strictly.
 
+        A call whose reply is no JSON at all is made once more.
+
         Raises
         ------
         ModelError
@@ -80,12 +82,35 @@ class Desk:
                 unusable=unusable_of(planned, lambda one, reply: judgment(one, reply, rubric).reason),
             )  # fmt: skip
             require_all(summary, "the judges", self.folder)
-            return _parsed(planned, ledger, rubric), summary
+            if again := _unread(planned, ledger):
+                ledger.plan(again)
+                more = run_all(ledger, again, self.models, study.engine, what=f"{what} again", progress=self.progress)
+                require_all(more, "the judges", self.folder)
+                summary = replace(summary, made=summary.made + more.made)
+            return parsed(planned, ledger, rubric), summary
 
 
-def _parsed(planned: Sequence[PlannedCall], ledger: Ledger, rubric: Rubric) -> list[Judgment]:
+def parsed(planned: Sequence[PlannedCall], ledger: Ledger, rubric: Rubric) -> list[Judgment]:
+    """What the stored replies to planned calls amount to, those of second calls included.
+
+    Raises
+    ------
+    LedgerError
+        A recorded reply cannot be found.
+    """
     replies = dict(ledger.replies([item.call.key for item in planned]))
     missing = sum(item.call.key not in replies for item in planned)
     if missing:
         raise LedgerError(f"{missing} replies that were recorded cannot be found in the ledger; it is damaged")
-    return [judgment(item, replies[item.call.key], rubric) for item in planned]
+    second = {item.call.key: second_call(item.call).key for item in planned if asks_again(replies[item.call.key])}
+    seconds = dict(ledger.replies(second.values()))
+    return [
+        judgment(item, replies[item.call.key], rubric, second=seconds.get(second.get(item.call.key, "")))
+        for item in planned
+    ]
+
+
+def _unread(planned: Sequence[PlannedCall], ledger: Ledger) -> list[CallSpec]:
+    """The calls to be made once more."""
+    calls = {item.call.key: item.call for item in planned}
+    return [second_call(calls[key]) for key, reply in ledger.replies(calls) if asks_again(reply)]

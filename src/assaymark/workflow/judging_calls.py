@@ -20,7 +20,7 @@ from assaymark.workflow.probing import ask_anchor, ask_probe
 from assaymark.workflow.progress import Progress, saying, silent
 from assaymark.workflow.selection import select
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, Store
-from assaymark.workflow.unusable import unusable_judgments
+from assaymark.workflow.unusable import judgments_asked_again, unusable_judgments
 
 _WORTH_A_PROCESS: Final = 300
 """Decisions from which on starting a process costs less than it saves."""
@@ -51,20 +51,20 @@ def judge(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress 
     """
     desk = Desk(folder, open_locked(folder), models, progress)
     store = desk.store
-    basis: dict[str, str | None] = {"plan": desk.locked.plan_hash}
+    reading, plan = desk.locked.reading, {"plan": desk.locked.plan_hash}
     made = reasked = 0
-    wanted = {table for table in (JUDGMENTS, EVIDENCE) if not store.done(table, basis)}
+    wanted = {table for table, basis in ((JUDGMENTS, reading), (EVIDENCE, plan)) if not store.done(table, basis)}
     both = wanted == {JUDGMENTS, EVIDENCE} and len(desk.decisions) >= _WORTH_A_PROCESS
     with beside(ledger_of, folder, desk.locked.study, processes=both) as evidence:
         if JUDGMENTS in wanted:
             judgments, summary = desk.grade(desk.locked.rubric, what="asking the judges")
-            store.write(JUDGMENTS, [*judgments, *_of_people(desk)], basis)
+            store.write(JUDGMENTS, [*judgments, *of_people(desk)], reading)
             made = summary.made
-            for line in unusable_judgments(judgments):
+            for line in [*judgments_asked_again(judgments), *unusable_judgments(judgments)]:
                 saying(progress)(line)
         reasked = ask_anchor(desk) + ask_probe(desk)
         if EVIDENCE in wanted:
-            store.write(EVIDENCE, evidence(), basis)
+            store.write(EVIDENCE, evidence(), plan)
     return JudgeResult(store.rows(JUDGMENTS), store.rows(EVIDENCE), made + reasked, reasked)
 
 
@@ -83,7 +83,7 @@ def ledger_of(folder: RunFolder, study: Study) -> list[Evidence]:
     return found
 
 
-def _of_people(desk: Desk) -> list[Judgment]:
+def of_people(desk: Desk) -> list[Judgment]:
     """What the people on the panel graded."""
     people = {one.name for one in desk.locked.study.judges if one.human}
     if not people:

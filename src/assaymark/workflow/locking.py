@@ -16,7 +16,7 @@ from assaymark.agents.prompts import agent_texts
 from assaymark.display import Heading, Note, Part, Result
 from assaymark.engine import Model
 from assaymark.errors import LedgerError, PlanError
-from assaymark.judging import Rubric, load_rubric, plan_texts
+from assaymark.judging import PARSER, Rubric, load_rubric, plan_texts
 from assaymark.metrology import Preflight, preflight
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import JSON, Decision, to_json
@@ -39,13 +39,16 @@ from assaymark.workflow.substrates import prepare
 from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, HUMAN, Store, Table
 
 FORMAT: Final = "assaymark lock 2"
+_FIRST: Final = "1"
+"""The parser of locks that name none."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Locked(Result):
     """A locked plan, checked against the records and texts it was locked on.
 
-    ``preregistered`` is false where the rules of version 2 came after scores had been seen.
+    ``preregistered`` is false where the rules of version 2 came after scores had been seen. ``parser`` is the version
+    of the parser that judges' replies are read by.
     """
 
     study: Study
@@ -56,10 +59,16 @@ class Locked(Result):
     amendments: tuple[Amendment, ...] = ()
     date_probes: tuple[Mapping[str, JSON], ...] = ()
     preregistered: bool = True
+    parser: str = PARSER
 
     def _parts(self) -> Iterator[Part]:
         yield Heading(f"{clean(self.study.title or self.study.name, 120)}: the lock")
         yield from (Note(clean(line)) for line in lock_lines(self))
+
+    @property
+    def reading(self) -> dict[str, str | None]:
+        """What judgments are made from, beside replies. Runs of the first parser do not name it."""
+        return {"plan": self.plan_hash} if self.parser == _FIRST else {"plan": self.plan_hash, "parser": self.parser}
 
     @property
     def amended(self) -> tuple[str, ...]:
@@ -170,6 +179,7 @@ def study_lock(checked: Checked, *, locked_at: JSON, probes: Sequence[JSON] = ()
         "date_probes": list(probes),
         "amendments": [],
         "preregistered": True,
+        "parser": PARSER,
     }
 
 
@@ -208,6 +218,7 @@ def open_locked(folder: RunFolder) -> Locked:
         made,
         probes,
         stored.get("preregistered", True),
+        stored.get("parser", _FIRST),
     )
 
 

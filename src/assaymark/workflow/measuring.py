@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from assaymark.claims.biases import missing_words
 from assaymark.judging import judged_text, load_rubric, style_counts
 from assaymark.judging.evidence import evidence_summary, forecast_mismatches
 from assaymark.judging.evidence.material import Material
@@ -34,7 +35,7 @@ from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import Locked, open_locked
 from assaymark.workflow.oracle import oracle_known, scored_by_oracle
 from assaymark.workflow.probing import probe_basis
-from assaymark.workflow.progress import Progress, counted, silent
+from assaymark.workflow.progress import Progress, counted, saying, silent
 from assaymark.workflow.scores import Scores
 from assaymark.workflow.tables import ANCHOR, EVIDENCE, JUDGMENTS, MEASUREMENTS, PROBE, Store
 
@@ -54,7 +55,11 @@ def measure(folder: RunFolder, *, progress: Progress = silent) -> int:
     sheets = {sheet.judge: sheet for sheet in stored_datasheets(folder)} if locked.study.datasheets else {}
     basis["datasheets"] = content_id(sheets) if sheets else None
     if not store.done(MEASUREMENTS, basis):
-        store.write(MEASUREMENTS, _Run(store, locked, Scores.of(store, locked), sheets).measured(progress), basis)
+        found = _Run(store, locked, Scores.of(store, locked), sheets).measured(progress)
+        store.write(MEASUREMENTS, found, basis)
+        lacking = [one for one in found if one.name == "missing.share" and "judge" in one.labels and one.value]
+        for line in missing_words(lacking, locked.study.inference.alpha):
+            saying(progress)(line)
     return store.rows(MEASUREMENTS)
 
 

@@ -24,7 +24,7 @@ def ask_anchor(desk: Desk) -> int:
     """
     study, store = desk.locked.study, desk.store
     wanted = study.anchor_probe
-    basis: dict[str, str | None] = {"plan": desk.locked.plan_hash}
+    basis = desk.locked.reading
     if wanted is None or store.done(ANCHOR, basis):
         return 0
     judgments, summary = desk.grade(

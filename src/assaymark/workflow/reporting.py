@@ -145,6 +145,7 @@ def gather(
         evidence=tuple(store.read(EVIDENCE)),
         invalid=_invalid(judgments),
         calls=len(judgments),
+        again=sum(bool(one.first_key) for one in judgments),
         in_flight_bound=in_flight_bound(study),
         reference_panel=planted_views(study),
         import_notes=import_notes(selection.honest, store.columns(CONTEXTS, "context_id", "completeness", "missing")),

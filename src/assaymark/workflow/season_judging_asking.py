@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from assaymark.engine import CallSpec, Ledger, Model, Reply, RunSummary
 from assaymark.errors import ModelError
+from assaymark.judging import asks_again, second_call
 from assaymark.judging.season.author_probe import AuthorGuess, read_guess
 from assaymark.judging.season.horizon_prompts import HorizonTask
-from assaymark.judging.season.horizon_replies import Read, read_outcome_reply
+from assaymark.judging.season.horizon_replies import MOST_CHARACTERS, Read, read_outcome_reply
 from assaymark.judging.season.horizon_rounds import horizon_round
 from assaymark.judging.season.horizon_scores import HorizonGrades, OutcomeGrade, outcome_grade
 from assaymark.judging.season.outcome_prompts import PlannedOutcomeCall
@@ -42,10 +44,12 @@ class SeasonAsker:
         self.heard: set[str] = set()
         self.silent: dict[str, str] = {}
         """Models of which no call brought a reply, and why: they are not asked further in this run."""
+        self.seconds: dict[str, str] = {}
+        """The keys of second calls, by the keys of calls whose reply was no JSON at all."""
         self.made = 0
 
     def ask(self, calls: Sequence[CallSpec], what: str = WHAT) -> None:
-        """Ask what has no reply yet.
+        """Ask what has no reply yet, and once more what has one that is no JSON at all: the second reply counts.
 
         Raises
         ------
@@ -55,6 +59,18 @@ class SeasonAsker:
             The run was asked to stop.
         """
         asked = {call.key: call for call in calls}
+        self._ask(asked, what)
+        again = {
+            key: second_call(call)
+            for key, call in asked.items()
+            if key not in self.seconds and asks_again(self.replies[key], most=MOST_CHARACTERS)
+        }
+        self._ask({call.key: call for call in again.values()}, what)
+        for key, call in again.items():
+            self.seconds[key] = call.key
+            self.replies[key] = self.replies[call.key]
+
+    def _ask(self, asked: Mapping[str, CallSpec], what: str) -> None:
         self.replies |= dict(self.ledger.replies([key for key in asked if key not in self.replies]))
         wanted = {key: call for key, call in asked.items() if key not in self.replies}
         self._lose({key: self.silent[call.model] for key, call in wanted.items() if call.model in self.silent}, wanted)
@@ -90,12 +106,28 @@ class SeasonAsker:
                     if made.finished:
                         found[at] = made.grades[0]
             self.ask(due)
-        return tuple(found[at] for at in range(len(tasks)))
+        return tuple(self._with_seconds(found[at]) for at in range(len(tasks)))
+
+    def _with_seconds(self, grades: HorizonGrades) -> HorizonGrades:
+        """Grades that name the second call of a part beside its first."""
+        parts = tuple(
+            replace(part, call_key=self.seconds[part.call_key], first_key=part.call_key)
+            if part.call_key in self.seconds
+            else part
+            for part in grades.parts
+        )
+        return replace(grades, parts=parts)
 
     def guesses(self, probes: Sequence[Probe]) -> list[tuple[Probe, Read[AuthorGuess]]]:
         """What the probes of the blinding brought."""
         self.ask([one.planned.call for one in probes])
-        return [(one, read_guess(self.replies[one.planned.call.key], one.planned)) for one in probes]
+        found = [(one, read_guess(self.replies[one.planned.call.key], one.planned)) for one in probes]
+        return [
+            (replace(one, planned=replace(one.planned, call=second_call(one.planned.call))), read)
+            if one.planned.call.key in self.seconds
+            else (one, read)
+            for one, read in found
+        ]
 
     def outcomes(self, planned: Sequence[Sequence[PlannedOutcomeCall]]) -> list[OutcomeGrade | None]:
         """The outcome grades of some tasks, each with its calls; None where there was nothing to ask."""

@@ -12,6 +12,7 @@ from assaymark.records import Evidence, Judgment, JudgmentStatus
 from assaymark.report.formats import counted
 from assaymark.workflow.season_judging_parts import Probe, SeasonPart
 from assaymark.workflow.season_records import SeasonGrade, SeasonGuess, SeasonReplaced
+from assaymark.workflow.unusable import again_line
 
 _STATUS: Final[dict[ReplyState, JudgmentStatus]] = {
     "ok": "ok",
@@ -94,6 +95,7 @@ def judgment_row(grade: SeasonGrade) -> Judgment:
         status=_STATUS[grades.state],
         scores=scores,
         call_key=grades.parts[-1].call_key,
+        first_key=grades.parts[-1].first_key,
         lookahead_check=grades.lookahead_check,
         reason=grades.reason,
     )
@@ -115,7 +117,16 @@ def judged_lines(
     ]
     outcomes = [one.score.outcome.state for one in grades if one.score.outcome is not None]
     counts += [_share("outcomes", outcomes), _share("author identification", [one.state for one in guesses])]
-    return [*lines, ", ".join(one for one in counts if one), *_useless(grades, guesses)]
+    return [*lines, ", ".join(one for one in counts if one), *_again(grades), *_useless(grades, guesses)]
+
+
+def _again(grades: Sequence[SeasonGrade]) -> Iterator[str]:
+    """A line for each judge that was asked once more."""
+    replies = [(one.judge, part.first_key, part.state) for one in grades for part in one.score.grades.parts]
+    for judge in sorted({judge for judge, _, _ in replies}):
+        states = [state for name, first, state in replies if name == judge and first]
+        if states:
+            yield again_line(judge, len(states), sum(one == judge for one, _, _ in replies), states.count("ok"))
 
 
 def _share(what: str, states: Sequence[str]) -> str:

@@ -36,7 +36,7 @@ def _grade(one: SeasonGrade) -> SeasonRecord:
         of=f"{one.agent}, {what}, {one.first} to {one.last}{trial}",
         said=scores if row.status == "ok" else f"{row.status}: {row.reason or 'no reason was kept'}",
         usable=row.status == "ok",
-        keys=tuple(part.call_key for part in one.score.grades.parts),
+        keys=tuple(key for part in one.score.grades.parts for key in (part.first_key, part.call_key) if key),
         about=one.agent,
     )
 

@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from assaymark.engine import Model
 from assaymark.protocol import JudgeSpec
-from assaymark.workflow.amending import amend, amendment_lines
+from assaymark.workflow.amending import amend, amendment_lines, reparse
 from assaymark.workflow.canaries import Canaries, study_canaries
 from assaymark.workflow.claiming import VerdictFile, claim
 from assaymark.workflow.datasheets import judges_of, log_map, measure_judges, measure_log, stored_datasheets
@@ -54,6 +54,7 @@ __all__ = [
     "panel_of",
     "plan_calls",
     "plan_calls_lines",
+    "reparse",
     "report",
     "start",
     "verification_lines",

@@ -23,7 +23,8 @@ from provider_server import ProviderServer, Received, answer, serving
 
 Answer = tuple[int, Mapping[str, str], bytes]
 Verdict = Callable[[str, int], str | None]
-"""What becomes of a call the n-th time it is asked: None for a reply, ``busy``, ``bad``, ``expired``, ``nothing``."""
+"""What becomes of a call the n-th time it is asked: None for a reply, or ``busy``, ``bad``, ``flagged``, ``expired``
+or ``nothing``."""
 
 
 @dataclass
@@ -314,7 +315,7 @@ class GoogleHost(Host):
     def result(self, key: str, word: str | None) -> dict[str, Any]:
         if word is None:
             return {"key": key, "response": GENERATED}
-        code = {"busy": 14, "bad": 3, "expired": 4}[word]
+        code = {"busy": 14, "bad": 3, "flagged": 3, "expired": 4}[word]
         return {"key": key, "error": {"code": code, "message": f"{word} thing"}}
 
 

@@ -23,6 +23,7 @@ from assaymark.judging.pairs.prompts import candidates_text, criterion_text, pai
 from assaymark.judging.pairs.reading import read_pair
 from assaymark.prompting.fences import fence, sections
 from assaymark.protocol import JudgeSpec
+from assaymark.typography import code_points
 
 
 def shown(call):
@@ -120,7 +121,7 @@ def test_hostile_text_stays_in_its_fence(pairs, attack):
 @settings(max_examples=200, deadline=None)
 def test_reading_gives_back_what_was_rendered(first, second):
     found = sections(candidates_text(first, second))
-    assert [one.content for one in found] == [first, second]
+    assert [one.content for one in found] == [code_points(first), code_points(second)]
 
 
 def test_the_task_is_read_back(pairs):

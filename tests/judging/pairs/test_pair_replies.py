@@ -53,7 +53,7 @@ def test_the_four_verdicts(verdict):
         ('{"verdict": "1", "reason": "\\ud800"}', "half of a surrogate pair"),
         ("x" * 20_001, "longer than 20000 characters"),
         ("[" * 15_000, "nested too deeply"),
-        (f"```json\n{said('1')}\n```", "not one JSON object"),
+        (f"It is:\n```json\n{said('1')}\n```", "not one JSON object"),
         (f"{said('1')} I hope this helps.", "not one JSON object"),
         (f"{said('1')}{said('1')}", "not one JSON object"),
         ("My verdict is 1.", "not one JSON object"),

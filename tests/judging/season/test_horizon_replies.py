@@ -154,7 +154,7 @@ def test_the_rest_has_its_form(changes, says):
         "",
         "The record is fine.",
         f"Here it is: {answer_text()}",
-        f"```json\n{answer_text()}\n```",
+        f"Here: ```json\n{answer_text()}\n```",
         answer_text()[:-20],
         f"[{answer_text()}]",
         answer_text().replace("90", "NaN"),

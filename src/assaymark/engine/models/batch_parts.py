@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
-from assaymark.engine.calls import CallSpec, Reply
+from assaymark.engine.calls import CallSpec, Reply, refusal_of
 from assaymark.engine.loop import outside
 from assaymark.engine.models.failures import is_html, not_an_api
 from assaymark.engine.models.wire import (
@@ -260,7 +260,7 @@ class RemoteBatches:
         try:
             return key, self._answer(record)
         except ModelError as exc:
-            return key, exc
+            return key, refusal_of(exc, self.like.model) if exc.refused == "content" else exc
 
     @abstractmethod
     def _answer(self, record: dict[str, Any]) -> Reply:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from assaymark.engine.models.transports import Transport
 from assaymark.errors import ModelError
@@ -33,6 +33,24 @@ _NO_MONEY: Final = frozenset(
 _NO_MONEY_SAID = re.compile(r"credit balance is too low|insufficient (balance|credits|funds)", re.IGNORECASE)
 _NOWHERE: Final = frozenset({"unsupported_country_region_territory", "SERVICE_DISABLED"})
 _HTML = re.compile(r"\s*<(!doctype|html|head|body|\?xml)", re.IGNORECASE)
+_FILTERED: Final = frozenset(
+    {
+        "content_filter",
+        "content_filter_error",
+        "content_policy_violation",
+        "ResponsibleAIPolicyViolation",
+        "data_inspection_failed",
+        "DataInspectionFailed",
+        "bio_policy",
+        "misalignment_policy_violation",
+    }
+)
+_FILTERED_SAID = re.compile(
+    r"content[ _-]?(filter|polic|management|moderation|exists risk)|data[ _-]?inspection|responsible ?ai|flagged"
+    r"|usage (policy|policies|guidelines)|safety (filter|polic|system)|inappropriate content",
+    re.IGNORECASE,
+)
+_OF_ONE_CALL: Final = frozenset({400, 413, 422, 451})
 _SCHEMA = re.compile(r"schema|response_format|text\.format|output_config", re.IGNORECASE)
 
 
@@ -69,13 +87,23 @@ def refusal(found: Refused, transport: Transport) -> ModelError:
     said = "" if found.html or not found.message else f": {transport.shown(found.message)}"
     retryable = not quota and retryable_status(found.status)
     wait = retry_after_of(found.headers) if retryable else None
+    always = not quota and not retryable and _of_every_call(found)
+    refused = None if quota or retryable or always else _turned_away(found)
     return ModelError(
         f"{transport.provider.name}: {what}{said}",
         retryable=retryable,
         retry_after=wait,
         quota=quota,
-        always=not quota and not retryable and _of_every_call(found),
+        always=always,
+        refused=refused,
     )
+
+
+def _turned_away(found: Refused) -> Literal["content", "call"] | None:
+    """Whether one call was turned away for what it says, or for a reason that may be one of all calls."""
+    if found.words & _FILTERED or _FILTERED_SAID.search(found.message):
+        return "content"
+    return "call" if found.status in _OF_ONE_CALL else None
 
 
 def is_html(text: str) -> bool:
@@ -112,17 +140,17 @@ def _meaning(found: Refused, at: Transport) -> tuple[str, bool]:
 
 def _of_every_call(found: Refused) -> bool:
     """Whether a refusal holds for whatever else the same model is asked in the same way."""
-    schema = found.status in (400, 422) and _SCHEMA.search(f"{found.message} {' '.join(found.words)}") is not None
+    schema = found.status in (400, 422) and _of_schema(found)
     return found.html or found.status == 404 or 300 <= found.status < 400 or schema
 
 
 def _of_one_call(found: Refused, at: Transport) -> str:
     status, model = found.status, repr(at.model)
     match status:
-        case 400 | 422 if _SCHEMA.search(f"{found.message} {' '.join(found.words)}"):
+        case 400 | 422 if _of_schema(found):
             advice = 'args.structured = "json_object" or "none", or ' if at.provider.name == "openai-chat" else ""
             return f"the reply schema was refused ({status}) for {model}; use {advice}a model that takes schemas"
-        case 403:
+        case 403 if not found.words & _FILTERED and not _FILTERED_SAID.search(found.message):
             return f"{at.key_env} may not use {model} ({status})"
         case 404:
             return f"unknown model {model} at {at.address} ({status}); check the name and base_url"
@@ -135,6 +163,10 @@ def _of_one_call(found: Refused, at: Transport) -> str:
         case _ if status >= 500:
             return f"the provider failed ({status}) on {model}"
     return f"the request was refused ({status}) for {model}"
+
+
+def _of_schema(found: Refused) -> bool:
+    return _SCHEMA.search(f"{found.message} {' '.join(found.words)}") is not None
 
 
 def _unanswered(exc: BaseException, at: Transport) -> ModelError:

@@ -388,7 +388,9 @@ def _reply(call: CallSpec, output: Any, seen: _Seen, at: Transport) -> Reply:
     usage, stop = output.usage, output.choices[0].stop_reason
     if stop == "model_length" and usage is None:
         # Inspect gives a refused prompt this form; a reply that was cut off has been billed.
-        raise ModelError(f"{at.provider.name}: the prompt is too long for {at.model!r}", retryable=False)
+        raise ModelError(
+            f"{at.provider.name}: the prompt is too long for {at.model!r}", retryable=False, refused="call"
+        )
     fingerprint = seen.response.get("system_fingerprint") if isinstance(seen.response, Mapping) else None
     return Reply(
         text=output.completion,

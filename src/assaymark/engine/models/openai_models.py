@@ -77,7 +77,6 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+\-]{0,199}")
 _INCOMPLETE: Final[Mapping[str, Finish]] = {"content_filter": "refusal"}
 _CHAT_FINISH: Final[Mapping[str, Finish]] = {"length": "length", "content_filter": "refusal"}
 _FAILURES: Final[Mapping[str, int]] = {"server_error": 500, "rate_limit_exceeded": 429}
-_BLOCKED: Final = frozenset({"bio_policy", "misalignment_policy_violation"})
 
 
 def openai_provider(environ: Mapping[str, str] | None = None) -> Callable[[str], Model]:
@@ -172,14 +171,15 @@ class _OpenAI(SdkModel):
         return bytes(response.content)
 
     def _failed(self, call: CallSpec, at: Transport, raw: str, found: dict[str, Any]) -> Reply:
-        """A failure that came with status 200: blocked by a policy is an outcome, anything else an error."""
+        """A failure that came with status 200: a refusal of the content is an outcome, anything else an error."""
         words, message = words_of(found)
-        if words & _BLOCKED:
-            return Reply(text=message, model=word_of(found.get("model")) or call.model, finish="refusal", raw=raw)
         code = found["error"].get("code")
         status = next((_FAILURES[word] for word in words if word in _FAILURES), 400)
         status = code if isinstance(code, int) and 400 <= code < 600 else status
-        raise refusal(Refused(status, words, message, {}), at)
+        error = refusal(Refused(status, words, message, {}), at)
+        if error.refused == "content":
+            return Reply(text=message, model=word_of(found.get("model")) or call.model, finish="refusal", raw=raw)
+        raise error
 
     def _read(self, body: bytes, call: CallSpec, at: Transport) -> Reply:
         return self.reply_of(call, at, body)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from assaymark.engine.calls import Reply
 from assaymark.judging.replies import Invalid
-from assaymark.prompting.strict_json import Rejected, shown, strict_json
+from assaymark.prompting.strict_json import Rejected, shown, strict_reply
 from assaymark.records import JSON, PairCall, SlotVerdict
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ def pair_schema() -> dict[str, JSON]:
 def parse_pair_reply(text: str) -> ParsedPair | Invalid:
     """What a judge's reply to a pair says, or why it says nothing.
 
-    The whole reply must be one JSON object with exactly the two keys; white space may surround it, a code fence or a
-    sentence may not. The verdict must be one of the four words as written. Nothing in ``text`` can make this raise.
+    The whole reply must be one JSON object with exactly the two keys, alone or in one code fence; a sentence may not
+    surround it. The verdict must be one of the four words as written. Nothing in ``text`` can make this raise.
 
     A reply with verdict 1 or 2 is also invalid where its reason names the other slot, and only the other, as the better
     one: which of the two was meant would be a guess. A reason does so by a sentence that begins "Candidate 2 is
@@ -77,7 +77,7 @@ def parse_pair_reply(text: str) -> ParsedPair | Invalid:
     if len(text) > MOST_CHARACTERS:
         return Invalid(f"longer than {MOST_CHARACTERS} characters (got {len(text)})")
     try:
-        return _checked(strict_json(text))
+        return _checked(strict_reply(text))
     except Rejected as exc:
         return Invalid(str(exc))
 

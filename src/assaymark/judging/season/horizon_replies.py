@@ -9,7 +9,7 @@ from typing import Any, Final, Generic, Literal, TypeVar, get_args
 from assaymark.engine.calls import Reply
 from assaymark.judging.replies import Invalid
 from assaymark.judging.season.plans import ScoringPlan, SubComponent
-from assaymark.prompting.strict_json import Rejected, shown, strict_json
+from assaymark.prompting.strict_json import Rejected, shown, strict_reply
 from assaymark.prompting.texts import token_count
 from assaymark.records import JSON, record
 
@@ -179,7 +179,7 @@ def read_reply(reply: Reply, parsed: A | Invalid) -> Read[A]:
 def parse_horizon(text: str, asked: Asked) -> HorizonAnswer | Invalid:
     """What a judge says about a horizon, or why it says nothing.
 
-    The whole reply must be one JSON object, with white space around it at most. Missing, extra and repeated keys,
+    The whole reply must be one JSON object, alone or in one code fence. Missing, extra and repeated keys,
     grades that are not whole numbers from 0 to 100, steps that were not shown and texts that are too long make the
     reply invalid as a whole.
 
@@ -200,11 +200,11 @@ def parse_outcome(text: str) -> OutcomeAnswer | Invalid:
 
 
 def parsed_by(text: str, check: Callable[[JSON], A]) -> A | Invalid:
-    """A reply as strict JSON through a check that raises `Rejected`."""
+    """A reply as strict JSON, alone or in one code fence, through a check that raises `Rejected`."""
     if len(text) > MOST_CHARACTERS:
         return Invalid(f"longer than {MOST_CHARACTERS} characters (got {len(text)})")
     try:
-        return check(strict_json(text))
+        return check(strict_reply(text))
     except Rejected as exc:
         return Invalid(str(exc))
 

@@ -32,7 +32,11 @@ from assaymark.records import record
 
 @record
 class GradedPart:
-    """One part of a split horizon as it was asked and answered."""
+    """One part of a split horizon as it was asked and answered.
+
+    ``first_key`` is the call whose reply was no JSON, where the judge was asked once more: ``call_key`` is then the
+    second call.
+    """
 
     first: int
     last: int
@@ -40,6 +44,7 @@ class GradedPart:
     over: bool
     call_key: str
     state: ReplyState
+    first_key: str = ""
 
     @property
     def size(self) -> int:

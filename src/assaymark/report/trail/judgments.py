@@ -39,6 +39,8 @@ class JudgmentRow:
     also: str
     call: str
     call_key: str
+    first: str
+    first_key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,8 @@ def _row(
         also=_also(one),
         call=calls.get(one.call_key, ""),
         call_key=clean(one.call_key, 64),
+        first=calls.get(one.first_key, ""),
+        first_key=clean(one.first_key, 64),
     )
 
 
@@ -138,6 +142,8 @@ def _also(one: Judgment) -> str:
     said = [] if one.status == "ok" else [f"{one.status}: {clean(one.reason or 'no reason was kept', 200)}"]
     if one.status == "ok" and one.reason:
         said.append(clean(one.reason, 200))
+    if one.first_key:
+        said.append("asked once more: the first reply was no JSON")
     if one.lookahead_check:
         said.append(f"look-ahead {clean(one.lookahead_check, 40)}")
     if one.evidence:

@@ -50,7 +50,10 @@ class Trail:
         for group, one, place in self.shelf.places():
             if one.judge not in people:
                 trial = f", trial {one.trial}" if one.trial > 1 else ""
-                found[one.call_key].append(Ref(f"{group.title} on {one.trajectory}{trial}", place))
+                ref = Ref(f"{group.title} on {one.trajectory}{trial}", place)
+                if one.first_key:
+                    found[one.first_key].append(ref)
+                found[one.call_key].append(ref)
         for _, rows in self.decided if wanted == "all" and self.shelf.judged.decided_here else ():
             for decision in rows:
                 if decision.call.raw_object:

@@ -1,0 +1,263 @@
+"""What becomes of judges' replies: refusals are outcomes, and what no judge could be read on is asked once more."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+
+import pytest
+
+from assaymark.cli import main
+from assaymark.engine import Ledger
+from assaymark.judging import PARSER, replies
+from assaymark.prompting.strict_json import strict_json
+from assaymark.records import Verdict
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.tables import JUDGMENTS, MEASUREMENTS, VERDICTS, Store
+
+pytest.importorskip("openai", reason="needs the openai client (extra: test)")
+
+from openai_wire import completion
+from provider_server import answer, serving
+
+DIMENSIONS = (
+    "action_coherence", "risk_alignment", "uncertainty_handling", "position_sizing", "information_use",
+    "constraint_awareness",
+)  # fmt: skip
+FILTERED = {"error": {"code": "content_filter", "message": "The response was filtered.", "type": None}}
+TURNED_AWAY = {"error": {"code": None, "message": "Bad request.", "type": "invalid_request_error"}}
+STUDY = """
+name = "replies"
+seed = 3
+[[judges]]
+name = "north"
+family = "north"
+model = "openai-chat/north"
+args = {{ base_url = "{url}/v1", api_key_env = "WIRE_KEY" }}
+[[judges]]
+name = "auditor"
+family = "auditor"
+model = "reference/auditor"
+[[judges]]
+name = "reader"
+family = "reader"
+model = "reference/reader"
+[records]
+derivations = ["honest"]
+[engine]
+backoff_s = 0.01
+[inference]
+allow_hopeless = true
+"""
+
+
+def said(prompt: str) -> str:
+    """Good grades for whoever writes much: momentum does, and equal-weight does not."""
+    text = prompt[prompt.index("<<<BEGIN summary") :]
+    drawn = hashlib.sha256(text.encode()).digest()
+    level = 4 if "strongest trend" in text else 3 if "Lowest volatility" in text else 1
+    scores = {name: level + drawn[at] % 2 for at, name in enumerate(DIMENSIONS)}
+    return json.dumps({"scores": scores, "evidence": [], "lookahead_check": "pass", "comment": None})
+
+
+class Judge:
+    """A provider that answers as ``outcome`` says for the n-th text of an agent: an error, a text, or in the form."""
+
+    def __init__(self, outcome):
+        self.outcome, self.asked, self.seen = outcome, Counter(), Counter()
+        self.number: dict[str, int] = {}
+
+    def __call__(self, handler, server):
+        prompt = handler.received.body["messages"][-1]["content"]
+        agent = next(
+            name for name, words in (("momentum", "strongest trend"), ("calm", "Lowest volatility"), ("equal", "Equal"))
+            if words in prompt
+        )  # fmt: skip
+        key = hashlib.sha256(prompt.encode()).hexdigest()
+        with server.lock:
+            self.asked[key] += 1
+            if self.asked[key] == 1:
+                self.seen[agent] += 1
+                self.number[key] = self.seen[agent]
+            found = self.outcome(agent, self.number[key], self.asked[key])
+        if isinstance(found, dict):
+            answer(found, 400)(handler, server)
+        else:
+            answer(completion(said(prompt) if found is None else found))(handler, server)
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch):
+    monkeypatch.setenv("WIRE_KEY", "canary-key-90210")
+
+
+def run_with(imported, outcome, *, more: str = "", verbs=("lock", "judge", "measure", "claim"), code: int = 0):
+    """A run whose judge ``north`` answers so, and what it was asked; the last of ``verbs`` ends with ``code``."""
+    judge = Judge(outcome)
+    with serving(judge) as server:
+        study = imported.parent / "study.toml"
+        study.write_text(STUDY.format(url=server.url) + more, encoding="utf-8")
+        for verb in verbs:
+            arguments = [str(study), "--out", str(imported)] if verb in ("lock", "run") else [str(imported)]
+            assert main([verb, *arguments]) == (code if verb == verbs[-1] else 0)
+        asked = judge.asked.total()
+        if code == 0:
+            assert main(["judge", str(imported)]) == 0
+            assert judge.asked.total() == asked  # whatever came is an outcome, and not asked for again
+    return Store(RunFolder(imported)), judge
+
+
+def ordering(store: Store) -> list[Verdict]:
+    return [one for one in store.read(VERDICTS) if one.claim.asserts_order]
+
+
+def test_a_study_with_a_few_refusals_reaches_verdicts_that_say_so(imported, capsys):
+    """2.8 %: one call is stopped by a content filter, and one turned away without a reason."""
+    refused = {("momentum", 5): FILTERED, ("equal", 9): TURNED_AWAY}
+    store, _ = run_with(imported, lambda agent, n, _again: refused.get((agent, n)), verbs=["run"])
+    judgments = [one for one in store.read(JUDGMENTS) if one.judge == "north"]
+    assert Counter(one.status for one in judgments) == {"ok": 70, "refused": 2}
+    assert "north: 2 of 72 replies" in capsys.readouterr().err
+    verdicts = ordering(store)
+    assert "qualified" in {one.publication_level for one in verdicts}
+    text = "Judge north gave no usable score on 2 of 72 decisions (2.8 %)."
+    for one in verdicts:
+        assert any(text in reason for reason in one.reasons)
+        if one.publication_level != "no-claim":
+            assert [c.text for c in one.conditions if c.id == "missing-replies"] == [text]
+        assert "missing_replies" not in {cap.field for cap in one.caps}
+    page = (imported / "report" / "index.html").read_text()
+    assert "gave no usable score on 2 of 72 decisions" in page
+
+
+def test_a_judge_that_refuses_one_agent_more_than_others_is_a_finding(imported):
+    loose = "[missing]\nper_judge = 0.2\nper_agent = 0.5\n"
+    store, _ = run_with(imported, lambda agent, n, _: FILTERED if agent == "equal" and n <= 9 else None, more=loose)
+    (share,) = [one for one in store.read(MEASUREMENTS) if one.id == "missing.share[judge=north]"]
+    assert share.detail["lacking"] == {"equal-weight": [9, 24]}
+    assert share.detail["p"]["equal-weight"] < 0.001
+    said = "It left out equal-weight (9 of 24) more often than the others (0 of 48; p < .001)"
+    assert all(any(said in reason for reason in one.reasons) for one in ordering(store))
+
+
+def test_a_judge_that_refuses_too_much_is_left_out_by_the_plan(imported):
+    store, _ = run_with(imported, lambda _agent, n, _again: FILTERED if n <= 4 else None)
+    for one in ordering(store):
+        assert ("qualified", "missing_replies") in {(cap.level, cap.field) for cap in one.caps}
+        assert any("Judge north was left out: 16.7% of its replies are missing" in reason for reason in one.reasons)
+    (panel,) = [one for one in store.read(MEASUREMENTS) if one.name == "panel.families"]
+    assert panel.value == 2
+
+
+def test_a_plan_can_stop_at_too_many_refusals(imported, capsys):
+    stop = '[missing]\non_excess = "stop"\n'
+    verbs = ("lock", "judge", "measure")
+    run_with(imported, lambda _agent, n, _again: FILTERED if n <= 4 else None, more=stop, verbs=verbs, code=1)
+    assert "too many replies are missing: judge north: 16.7%" in capsys.readouterr().err
+
+
+def test_a_model_that_answers_nothing_is_wrong_and_refuses_nothing(imported, capsys):
+    store, judge = run_with(imported, lambda *_: TURNED_AWAY, verbs=("lock", "judge"), code=1)
+    assert "72 of" in capsys.readouterr().err
+    assert store.digest(JUDGMENTS) is None
+    assert judge.asked.total() == 72
+
+
+# --- asked once more ----------------------------------------------------------------------------------------------
+
+
+def test_a_reply_that_is_no_json_is_asked_for_once_more(imported, capsys):
+    def outcome(agent, n, again):
+        if (agent, n) == ("calm", 4):
+            return '{"scores": {}}'  # well-formed: never asked again
+        if (agent, n) == ("calm", 9):
+            return f"```json\n{said('<<<BEGIN summary Lowest volatility')}\n```"
+        if agent == "momentum" and n in (2, 6, 7):
+            return "I would give it a 4." if again == 1 or n == 7 else None
+        return None
+
+    store, judge = run_with(imported, outcome, verbs=["run"])
+    judgments = [one for one in store.read(JUDGMENTS) if one.judge == "north"]
+    again = [one for one in judgments if one.first_key]
+    assert Counter(one.status for one in again) == {"ok": 2, "invalid": 1}
+    assert Counter(one.status for one in judgments) == {"ok": 70, "invalid": 2}
+    assert Counter(judge.asked.values()) == {1: 69, 2: 3}
+    with Ledger.open(imported / "ledger.db") as ledger:
+        assert {ledger.reply(one.first_key).text for one in again} == {"I would give it a 4."}
+        assert ledger.call(again[0].call_key).again
+    err = capsys.readouterr().err
+    assert "north: 3 of 72 replies (4.2%) were no JSON; asked once more (trial 1b), 2 of them have scores" in err
+    assert "north: 2 of 72 replies have no scores: 2 not in the required form" in err
+    page = (imported / "report" / "index.html").read_text()
+    assert "216 calls, 2 invalid (0.9\N{NO-BREAK SPACE}%), 3 retried (1.4\N{NO-BREAK SPACE}%)" in page
+    pages = "".join(path.read_text() for path in (imported / "report").rglob("*.html"))
+    assert "asked once more: the first reply was no JSON" in pages
+    assert pages.count("first: <a ") == 3
+    assert pages.count("I would give it a 4.") >= 4  # both replies are shown
+
+
+# --- read again, and asked of another model -----------------------------------------------------------------------
+
+
+def fenced(agent, n, _again):
+    text = {"momentum": "strongest trend", "calm": "Lowest volatility", "equal": "Equal"}[agent]
+    return f"```json\n{said(f'<<<BEGIN summary {text} {n}')}\n```" if n <= 6 else None
+
+
+def test_stored_replies_are_read_again_by_a_newer_parser(imported, monkeypatch, capsys):
+    """Version 1 of the parser took what stands in a code fence for no JSON, and asked nothing twice."""
+    with monkeypatch.context() as patched:
+        patched.setattr(replies, "strict_reply", strict_json)
+        patched.setattr(replies, "no_json", lambda _text: False)
+        store, judge = run_with(imported, fenced, verbs=("lock", "judge"))
+    lock = json.loads((imported / "study.lock").read_text())
+    assert lock.pop("parser") == PARSER == "2"
+    (imported / "study.lock").write_text(json.dumps(lock))  # as an earlier version left it
+    assert sum(one.status != "ok" for one in store.read(JUDGMENTS)) == 18
+    assert main(["judge", str(imported), "--reparse"]) == 0
+    assert "216 replies reparsed: 18 more have scores, 0 lost theirs" in capsys.readouterr().out
+    assert {one.status for one in store.read(JUDGMENTS)} == {"ok"}
+    for verb in ("judge", "measure", "claim"):
+        assert main([verb, str(imported)]) == 0
+    verdicts = json.loads((imported / "verdicts.json").read_text())
+    assert verdicts["amendments"][0]["fields"] == {"parser": {"from": "1", "to": "2"}}
+    assert all("Amended after the lock: parser." in one["reasons"] for one in verdicts["verdicts"])
+    assert not verdicts["missing"]
+    assert judge.asked.total() == 72
+    assert main(["judge", str(imported), "--reparse"]) == 1
+    assert "read by this version's parser (2); nothing to reparse" in capsys.readouterr().err
+
+
+def amend_to(imported, url: str, old: str, new: str, reason: str = "a wrong name") -> int:
+    text = STUDY.format(url=url)
+    assert old in text
+    study = imported.parent / "amended.toml"
+    study.write_text(text.replace(old, new, 1), encoding="utf-8")
+    return main(["amend", str(study), "--out", str(imported), "--reason", reason])
+
+
+def test_the_model_of_a_judge_without_a_usable_reply_may_be_corrected(imported, capsys):
+    judge = Judge(lambda *_: "I cannot do that." if wrong else None)
+    wrong = True
+    with serving(judge) as server:
+        study = imported.parent / "study.toml"
+        study.write_text(STUDY.format(url=server.url), encoding="utf-8")
+        assert main(["lock", str(study), "--out", str(imported)]) == main(["judge", str(imported)]) == 0
+        kept = [one for one in Store(RunFolder(imported)).read(JUDGMENTS) if one.judge != "north"]
+        wrong = False
+        url = server.url
+        for late in ('name = "north"', 'family = "north"', 'model = "reference/reader"'):
+            other = late.replace("north", "south").replace("reader", "skeptic")
+            assert amend_to(imported, url, late, other) == 1
+        assert "the model and args of a judge that has no usable reply" in capsys.readouterr().err
+        assert amend_to(imported, url, 'model = "openai-chat/north"', 'model = "openai-chat/right"') == 0
+        asked = judge.asked.total()
+        assert main(["judge", str(imported)]) == main(["measure", str(imported)]) == main(["claim", str(imported)]) == 0
+        assert judge.asked.total() == asked + 72
+        assert amend_to(imported, url, 'model = "openai-chat/north"', 'model = "openai-chat/third"') == 1
+    judgments = Store(RunFolder(imported)).read(JUDGMENTS)
+    assert [one for one in judgments if one.judge != "north"] == kept
+    assert {one.status for one in judgments} == {"ok"}
+    verdicts = json.loads((imported / "verdicts.json").read_text())
+    assert all(one["amended"] == ["judges.north.model"] for one in verdicts["verdicts"])
