@@ -136,7 +136,11 @@ def test_a_total_is_printed_only_for_a_single_rank(name):
         total = totals[place.agent]
         if total is not None:
             assert (f"{total:.1f}" in found[place.agent]) == place.shown, place
-            assert ("not shown" in found[place.agent]) == (not place.shown)
+            ends = re.search(r"cannot be ranked; its tier spans (\d+)–(\d+) .*? (\d+)–(\d+) ", found[place.agent])
+            assert (ends is None) == place.shown
+            if ends is not None:
+                low, least, most, high = (int(ends[at]) for at in (1, 3, 4, 2))
+                assert low <= least <= most <= high, "the range of its judges lies in that of its tier"
         else:
             assert "not graded" in found[place.agent]
 
@@ -270,7 +274,7 @@ def test_the_panel_page_names_every_judge_its_datasheet_and_how_far_the_judges_a
     assert "kappa 0.31 (0.18 to 0.44" in text
     for row in run.table.rows:
         if row.agreement is not None:
-            found = " ".join(f"{value:.1f}" for value in (row.agreement.low, row.agreement.median, row.agreement.high))
+            found = f"{row.agreement.low:.1f} {row.agreement.high:.1f} {row.agreement.high - row.agreement.low:.1f}"
             assert f"{row.contestant} {found}" in text
 
 

@@ -184,6 +184,8 @@ def _rest(book: SeasonLookup, one: SeasonVerdict, item: Measurement, words: Word
     what = words.term("measure", item.name.removeprefix("season."))
     named = f"{what} ({words.catalogue.names(subjects)})" if subjects else what
     value = measured(item, words) if _tellable(book, one, item) else words("frame.withheld")
+    if spread := book.spread(item):
+        value = words("measured.spread", low=spread[0], high=spread[1])
     return named, value, book.links[item.id]
 
 
@@ -193,10 +195,7 @@ def baseline_words(name: str, words: Words) -> str:
 
 
 def _tellable(book: SeasonLookup, one: SeasonVerdict, item: Measurement) -> bool:
-    """Whether a value may be shown beside its claim: of no pair without a supported claim, and of no total of its own.
-
-    Totals of agents without a single rank stay out everywhere.
-    """
+    """Whether a value may be shown beside its claim: of no pair without a supported one, of no agent of a shared tier."""
     if "high" in item.labels:
         return one.verdict.publication_level != "no-claim"
     return not book.hidden(item)
