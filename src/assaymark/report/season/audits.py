@@ -104,7 +104,7 @@ def _reading(
 
 
 def _moved(book: SeasonLookup, judge: SeasonJudge, words: Words) -> list[str]:
-    """By how much the totals of its family move without it; beside the range of a shared tier it would give the total."""
+    """By how much totals of its family move without it; beside the range of a shared tier it would give the total."""
     found = []
     for agent in book.agents.values():
         change = change_without(book, agent.name, judge.name) if book.run.decided.place(agent.name).shown else None

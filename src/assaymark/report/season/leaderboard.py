@@ -162,7 +162,9 @@ def _row(book: SeasonLookup, place: Place, scale: Scale, words: Words) -> BoardR
         total=_total(book, place, row, words),
         band=band_words(row, words, shown=place.shown),
         strip=band_strip(book.run.scoring.bands, scale, place.level, points),
-        drawn=drawn_words(points, words) if points or not grades else words("board.points", points=_total(book, place, row, words)),
+        drawn=drawn_words(points, words)
+        if points or not grades
+        else words("board.points", points=_total(book, place, row, words)),
         cells=_cells(book, place, grades, words),
         returned=returned(book, place.agent, words),
         level=place.level,
