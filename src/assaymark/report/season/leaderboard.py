@@ -39,7 +39,7 @@ class Cell:
 class BoardRow:
     """One agent. ``places`` are the ranks that it can have; ``total`` is a range of its judges without a single one.
 
-    ``note`` is the range of its tier, where it shares one. ``drawn`` describes ``strip`` in words.
+    ``tier`` is the range of its tier, where it shares one. ``drawn`` describes ``strip`` in words.
     """
 
     agent: str
@@ -47,6 +47,7 @@ class BoardRow:
     link: str
     places: str
     note: str
+    tier: str
     total: str
     band: str
     strip: str
@@ -158,7 +159,8 @@ def _row(book: SeasonLookup, place: Place, scale: Scale, words: Words) -> BoardR
         family=clean(agent.family, 60),
         link=book.pages[place.agent],
         places=_places(place, words),
-        note=_note(book, place, words),
+        note=words("board.unresolved") if place.first != place.last else "",
+        tier=_tier(book, place, words),
         total=_total(book, place, row, words),
         band=band_words(row, words, shown=place.shown),
         strip=band_strip(book.run.scoring.bands, scale, place.level, points),
@@ -173,12 +175,11 @@ def _row(book: SeasonLookup, place: Place, scale: Scale, words: Words) -> BoardR
     )
 
 
-def _note(book: SeasonLookup, place: Place, words: Words) -> str:
-    """That an agent cannot be ranked, with the range of its tier from end to end."""
+def _tier(book: SeasonLookup, place: Place, words: Words) -> str:
+    """The range of a tier from end to end, for an agent that shares it."""
     spread = book.tier_range(place.agent, _TOTAL)
-    if place.first == place.last or spread is None:
-        return ""
-    return words("board.unresolved", tier=lowest_to_highest(spread))
+    shared = place.first != place.last and spread is not None
+    return words("board.tier", ends=lowest_to_highest(spread)) if shared and spread else ""
 
 
 def _total(book: SeasonLookup, place: Place, row: SeasonRow | None, words: Words) -> str:

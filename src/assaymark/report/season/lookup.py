@@ -131,7 +131,7 @@ class SeasonLookup:
             return []
         whole = {"season.composite": None, "season.efficiency": row.efficiency}.get(name, row.total)
         share = 1.0 if whole is None or not row.agreement.median else whole / row.agreement.median
-        return [share * (one.composite or 0.0) for one in graded]
+        return [min(share * (one.composite or 0.0), 100.0) for one in graded]
 
     def one(self, name: str, **labels: str) -> Measurement | None:
         """The measurement of that name and those labels, None where it was not made."""
