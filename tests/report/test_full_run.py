@@ -290,7 +290,7 @@ def test_a_card_has_the_checks_the_rules_and_the_certificate():
         "Preregistered": ("yes", ""),
         "Other judges": ("not shown for other judges: p = .210; .05 needed", ""),
     }  # fmt: skip
-    assert card.conditions == (runs.WEAK,)
+    assert card.conditions == ("Graded by rule-based stand-ins.", runs.WEAK)
     assert card.claim.limits == "Limited by agreement of the judges"
     assert card.claim.amended == "Made under a plan amended after its lock: gates.publish."
     assert card.claim.amended in card.claim.copy

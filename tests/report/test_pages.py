@@ -230,6 +230,34 @@ def test_copy_gives_the_sentence_its_condition_and_the_plan():
     assert all("The judges agree only weakly on this score." in text and runs.PLAN in text for text in qualified)
 
 
+def test_what_stand_ins_graded_is_never_copied_without_saying_so():
+    """Also in the cards of claims, which can be selected by hand, and for a headline that needs nothing else."""
+    for path in ("index.html", "claims.html"):
+        page = pages("realistic")[path]
+        copies = [html.unescape(text) for text in re.findall(r'data-copy="([^"]*)"', page)]
+        assert copies
+        for text in copies:
+            assert re.search(
+                r"” Graded by rule-based stand-ins\. .*\(assaymark: Allocation round seven, 2 March 2026, ", text
+            )
+        assert words(page).count("Say also") >= len(copies)
+    run = replace(runs.realistic(), reference_panel=())
+    graded = render_pages(run)["index.html"]
+    assert "stand-ins" not in graded
+    assert "(assaymark: Allocation round seven, 2 March 2026, plan" in graded
+
+
+def test_only_judges_and_agents_that_are_built_in_are_called_stand_ins():
+    run = runs.realistic()
+    some = replace(
+        run, reference_panel=run.reference_panel[:1], reference_agents=(replace(run.reference_panel[0], name="Otter"),)
+    )
+    page = words(render_pages(some)["claims.html"])
+    named = run.reference_panel[0].name
+    assert f"Graded in part by rule-based stand-ins ({named}). Otter is a rule-based stand-in." in page
+    assert f"Graded in part by rule-based stand-ins ({named}). The" in page
+
+
 def test_the_tally_counts_every_verdict():
     levels = [v.publication_level for v in runs.realistic().verdicts]
     text = words(pages("realistic")["index.html"])

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from html import unescape
 from pathlib import Path
 from posixpath import normpath
 
@@ -183,6 +184,25 @@ def test_what_is_not_supported_is_listed_and_cannot_be_copied():
     for html in (site("eight")["index.html"], page):
         assert not any(one.verdict.claim.statement in words(html) for one in silent)
         assert "That any agent invests better than equal weight." in words(html)
+
+
+def test_what_built_in_judges_graded_is_never_copied_without_saying_so():
+    run = made.made_season(6, 3)
+    judges = tuple(replace(one, model="reference/season-reader") for one in run.judges)
+    agents = tuple(replace(one, model="reference/momentum") for one in run.agents)
+    for season, says in (
+        (replace(run, judges=judges), "Graded by rule-based stand-ins."),
+        (replace(run, judges=judges[:1] + run.judges[1:]), "Graded in part by rule-based stand-ins (North-J)."),
+        (replace(run, judges=judges, agents=agents), "Made and graded by rule-based stand-ins."),
+    ):
+        found = pages(season, ["en"])
+        for path in ("index.html", "claims.html", "agents/Alder.html"):
+            copies = [unescape(text) for text in re.findall(r'data-copy="([^"]*)"', found[path])]
+            assert copies
+            assert all(f"” {says} " in text for text in copies), path
+            assert all("(assaymark: Season 3, days 1 to 3, 2 January 2026, plan " in text for text in copies)
+            assert f"Say also: {says}" in words(found[path])
+    assert "stand-ins" not in "".join(pages(run, ["en"]).values())
 
 
 def test_an_unsupported_pair_is_listed_without_its_direction():

@@ -39,7 +39,9 @@ def model_levels(book: ModelBook) -> tuple[ModelLevel, ...]:
 def _level(book: ModelBook, level: Level, verdicts: list[SeasonVerdict]) -> ModelLevel:
     tag, shown = book.words(f"level.{level}.tag"), verdicts[:_MOST]
     if level != "no-claim":
-        return ModelLevel(level, tag, tuple(said_claim(one, book.words) for one in shown), (), len(verdicts[_MOST:]))
+        return ModelLevel(
+            level, tag, tuple(said_claim(book.lookup, one, book.words) for one in shown), (), len(verdicts[_MOST:])
+        )
     named = dict.fromkeys(
         (withheld_text(one, book.words), book.words.texts(reasons_of(book.lookup, one)[:1])) for one in verdicts
     )

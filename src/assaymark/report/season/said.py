@@ -16,7 +16,7 @@ from assaymark.claims.messages import Said, said
 from assaymark.claims.season_types import SeasonVerdict
 from assaymark.records import Level, Measurement
 from assaymark.report.formats import clean
-from assaymark.report.levels import LEVELS
+from assaymark.report.levels import LEVELS, stand_ins
 from assaymark.report.season.lookup import SeasonLookup
 from assaymark.report.season.words import Words
 from assaymark.report.withheld import WithheldGroup
@@ -99,7 +99,7 @@ def said_levels(book: SeasonLookup, words: Words) -> tuple[SaidLevel, ...]:
     found = []
     for level in LEVELS:
         mine = [one for one in front if one.verdict.publication_level == level]
-        said = [said_claim(one, words) for one in mine[:_SHOWN]] if level != "no-claim" else []
+        said = [said_claim(book, one, words) for one in mine[:_SHOWN]] if level != "no-claim" else []
         groups = _groups(book, mine, words)[:_SHOWN] if level == "no-claim" else ()
         first = _fitting(said)
         covered = sum(group.covers for group in groups) or len(said)
@@ -157,11 +157,18 @@ def withheld_text(one: SeasonVerdict, words: Words) -> str:
     return words("claims.about", agents=words.names(sorted(one.verdict.claim.subjects)))
 
 
-def said_claim(one: SeasonVerdict, words: Words) -> SaidClaim:
-    """A supported claim."""
-    quote, condition = words.text(one.statement), words.texts(one.condition)
-    said = words("claims.copied", quote=words.quoted(quote), condition=condition, plan=clean(one.verdict.plan_hash))
-    return SaidClaim(one.verdict.publication_level, quote, condition, " ".join(said.split()))
+def said_claim(book: SeasonLookup, one: SeasonVerdict, words: Words) -> SaidClaim:
+    """A supported claim; what it earned rests on no grade."""
+    run = book.run
+    judges = {} if one.kind == "beats" else {judge.name: judge.reference for judge in run.judges}
+    agents = {agent.name: agent.reference for agent in run.agents}
+    built_in = stand_ins(words.catalogue, judges, agents, one.verdict.claim.subjects)
+    quote, condition = words.text(one.statement), f"{built_in} {words.texts(one.condition)}".strip()
+    source = {"study": clean(run.title or run.name, 120), "day": words.day(run.locked_at[:10])}
+    copy = words(
+        "claims.copied", quote=words.quoted(quote), condition=condition, plan=clean(one.verdict.plan_hash), **source
+    )
+    return SaidClaim(one.verdict.publication_level, quote, condition, " ".join(copy.split()))
 
 
 def claim_cards(book: SeasonLookup, words: Words) -> tuple[ClaimCard, ...]:
@@ -182,7 +189,7 @@ def _card(book: SeasonLookup, one: SeasonVerdict, words: Words) -> ClaimCard:
         level=level,
         tag=words(f"level.{level}.tag"),
         scope=words.term("claims.kind", one.kind),
-        claim=said_claim(one, words) if level != "no-claim" else None,
+        claim=said_claim(book, one, words) if level != "no-claim" else None,
         text="" if level != "no-claim" else withheld_text(one, words),
         reasons=tuple(words.text(reason) for reason in reasons_of(book, one)),
         status=tuple(
