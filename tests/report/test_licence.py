@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import combinations, permutations
 
 import assay_runs as runs
+import full_runs
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,7 +53,7 @@ def test_orders_inside_a_tier_give_each_agent_its_possible_ranks():
     found = book("abcd", [(high, low, "headline") for high, low in ("ca", "cd", "ad", "bd")])
     assert shape(tiers(found, AGGREGATE)) == [("abc", (1, 3), "headline"), ("d", (4, 4), "headline")]
     first, _ = board(found).rows
-    assert [(name, ranks) for name, _, ranks in first.agents] == [("a", "2 to 3"), ("b", ""), ("c", "1 to 2")]
+    assert [(name, ranks) for name, _, ranks, _ in first.agents] == [("a", "2 to 3"), ("b", ""), ("c", "1 to 2")]
     assert first.why == "1 of 1 order inside supported"
 
 
@@ -88,7 +89,17 @@ def test_a_score_of_its_own_needs_a_tier_of_its_own():
     assert [(row.ranks, row.score, row.note) for row in rows] == [("1 to 3", "3.90 to 4.10", "cannot be ranked")]
 
 
-def test_no_score_is_shown_where_agreement_stops_every_claim():
-    rows = board(Book.of(runs.withheld())).rows
-    assert [(row.ranks, row.score) for row in rows] == [("1 to 5", None)]
-    assert board(Book.of(runs.withheld())).head == ""
+def test_where_agreement_stops_every_claim_the_tier_has_its_range_and_why():
+    (row,) = board(Book.of(runs.withheld())).rows
+    assert (row.ranks, row.score, row.level) == ("1 to 5", "3.65 to 4.38", "no-claim")
+    assert row.why == "The judges do not agree: κ 0.11; 0.20 needed"
+
+
+def test_an_agent_that_shares_its_tier_has_the_range_of_its_judges_and_the_tier_too_without_intervals():
+    full = full_runs.full()
+    first, rest = board(Book.of(full)).rows
+    assert [judged for *_, judged in first.agents] == [""]
+    assert {name: judged for name, *_, judged in rest.agents}["Otter"] == "4.07 to 4.27"
+    bare = tuple(replace(m, low=None, high=None, level=None) for m in full.measurements)
+    _, rest = board(Book.of(replace(full, measurements=bare))).rows
+    assert rest.score == "3.72 to 4.27", "from the lowest to the highest judge of any of its agents"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cache
+from html import unescape
 
 import bench_runs as runs
 import pytest
@@ -135,8 +136,9 @@ def test_measurements_of_unsupported_differences_and_shared_tiers_have_no_number
     for board in book.run.leaderboards:
         for tier in board.tiers:
             for name in tier:
-                shown = not rows[board.levels[name].id].value.startswith("not shown")
-                assert shown == (len(tier) == 1)
+                item, value = board.levels[name], rows[board.levels[name].id].value
+                hidden = f"{number(item.low)} to {number(item.high)}, its interval; the model shares its tier"
+                assert (value == hidden) == (len(tier) > 1)
     assert rows[book.by_name["bench.sharpe.contrast"][0].id].value == "not shown: the difference is not supported"
 
 
@@ -150,6 +152,21 @@ def test_only_licensed_sentences_are_set_in_serif(pages):
         quotes = {text for text in read(html).serif if text.strip()}
         assert quotes <= said, path
     assert {text for text in read(pages("eight")["index.html"]).serif if text.strip()}
+
+
+def test_a_sentence_about_built_in_models_is_never_copied_without_saying_so():
+    run = runs.eight()
+    built_in = tuple(replace(one, model="reference/portbench-literal") for one in run.models)
+    for models, says in ((built_in, "The models are rule-based stand-ins."), (run.models, "")):
+        found = render_benchmark(replace(run, models=models))
+        copies = [
+            unescape(text)
+            for path in ("index.html", "claims.html")
+            for text in re.findall(r'data-copy="([^"]*)"', found[path])
+        ]
+        assert copies
+        assert all(("stand-ins" in text) == bool(says) and says in text for text in copies)
+        assert all(f"(assaymark: {run.title}, 20 November 2026, plan {run.plan_hash})" in text for text in copies)
 
 
 def test_a_withheld_order_is_named_without_its_direction(pages):

@@ -28,7 +28,8 @@ def test_it_says_the_verdicts_the_board_and_the_agreement():
     text = printed("realistic")
     assert "[x] 31 supported   [/] 5 only with a condition   [-] 79 not supported" in text
     assert "“Marten ranks first of the 5 agents on the overall score.”" in text
-    assert "Say also: The judges agree only weakly on this score." in text
+    said = "Say also: Graded by rule-based stand-ins. The judges agree only weakly on this score."
+    assert said in " ".join(text.split())
     assert "4.31 (4.24 to 4.38)" in text
     assert "0.19 to 0.27" in text
     assert "Reference panel." in text
@@ -37,7 +38,7 @@ def test_it_says_the_verdicts_the_board_and_the_agreement():
 def test_scores_and_ranks_without_support_are_not_printed():
     text = printed("withheld")
     assert "1 to 5" in text
-    assert "not shown" in text
+    assert "3.65 to 4.38" in text
     assert all(f"{level:.2f}" not in text for level in runs.LEVELS.values())
     assert "ranks first" not in text
 

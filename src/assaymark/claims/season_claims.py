@@ -342,7 +342,7 @@ def _may_be_length(one: Finding) -> bool:
 
 
 def _length_said(one: Finding, fields: Fields, *, sized: bool) -> Said:
-    """How the length of texts may explain a difference; without its size for a claim that is not supported."""
+    """How the length of texts may explain a difference; who writes longer would show an order that is not supported."""
     if kind_of(fields.claim) == "within":
         names = tuple(sorted(fields.claim.subjects))
         return said("claim.condition.length.within", agents=names)
@@ -353,11 +353,11 @@ def _length_said(one: Finding, fields: Fields, *, sized: bool) -> Said:
     gap, slope, raw = (float(item.detail.get(name) or 0.0) for name in ("gap", "slope", "raw"))
     if slope == 0.0:
         return said("claim.condition.length.same", lead=lead)
+    if not sized:
+        return said("claim.condition.length.unsized", lead=lead)
     high, low = item.labels["high"], item.labels["low"]
     longer, other = (high, low) if gap > 0 else (low, high)
     style: dict[str, Value] = {"lead": lead, "longer": longer, "other": other, "times": 2.0 ** abs(gap)}
-    if not sized:
-        return said("claim.condition.length.more", **style)
     if slope * gap < _SHOWN:
         return said("claim.condition.length.unresolved", p=p_said(float(item.detail["p"])), **style)
     return said("claim.condition.length.explains", slope=slope, explained=slope * gap, raw=raw, **style)

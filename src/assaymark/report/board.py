@@ -1,18 +1,17 @@
 """The board of tiers: ranks and scores as far as verdicts support them.
 
 An agent alone in its tier has a rank and a score. Agents of one tier share both: the tier's ranks and its range from
-end to end; each has its own possible ranks and nothing else of its own.
+end to end; each has its own possible ranks, and the range of what the judges give it alone in place of a score.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from assaymark.records import AGGREGATE, Level, Measurement
 from assaymark.report.book import Book
-from assaymark.report.claim_checks import cap_words
+from assaymark.report.claim_checks import agreement_words, cap_words, stopping
 from assaymark.report.figures import ScoreAxis, score_axis, score_head, score_strip
 from assaymark.report.formats import (
     clean,
@@ -26,20 +25,18 @@ from assaymark.report.formats import (
     span,
 )
 from assaymark.report.levels import TAGS
-from assaymark.report.licence import Tier, supported_orders, tiers
-
-_NO_RANGE: Final = frozenset(("agreement", "adversarial"))
-"""Fields that, where they stop every order, leave no score to show."""
+from assaymark.report.licence import Tier, judged_range, supported_orders, tiers
 
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """One tier. ``agents`` are (name, family, possible ranks); the ranks are empty where they are those of the tier.
+    """One tier. ``agents`` are (name, family, possible ranks, range of the judges).
 
-    ``score`` is None where no value may be shown.
+    The ranks are empty where they are those of the tier, the range where the agent has a score of its own. ``score`` is
+    None where neither an interval nor a range of judges was measured.
     """
 
-    agents: tuple[tuple[str, str, str], ...]
+    agents: tuple[tuple[str, str, str, str], ...]
     ranks: str
     note: str
     score: str | None
@@ -62,8 +59,7 @@ class Board:
 
 def board(book: Book) -> Board:
     """The board of the aggregate score."""
-    closed = _closed(book)
-    found = [(tier, () if closed else _extent(book, tier)) for tier in tiers(book, AGGREGATE)]
+    found = [(tier, _extent(book, tier)) for tier in tiers(book, AGGREGATE)]
     axis = score_axis([value for _, extent in found for value in extent])
     rows = tuple(_row(book, tier, axis, extent, f"strip{at}") for at, (tier, extent) in enumerate(found))
     return Board(rows, score_head(axis), _method_note(book), percent(book.run.study.inference.level))
@@ -73,20 +69,15 @@ def _effect(book: Book, agent: str) -> Measurement | None:
     return book.one("score.effect", dimension=AGGREGATE, agent=agent)
 
 
-def _closed(book: Book) -> bool:
-    """Whether agreement or the control texts stop every claim about agents, so that no score means anything."""
-    verdicts = book.on(AGGREGATE)
-    stopped = [
-        {cap.field for cap in v.caps if cap.level == "no-claim" and not cap.lifted} & _NO_RANGE for v in verdicts
-    ]
-    return bool(stopped) and all(stopped)
-
-
 def _extent(book: Book, tier: Tier) -> tuple[float, ...]:
-    """From the lowest end of the tier's intervals to the highest; points alone would show the gap of two agents."""
+    """From the lowest end of the tier's intervals to the highest; points alone would show the gap of two agents.
+
+    Without an interval it is from the lowest to the highest score that a judge alone gives.
+    """
     found = [item for agent in tier.agents if (item := _effect(book, agent)) is not None and item.value is not None]
     ends = [end for item in found for end in (item.low, item.high, *((item.value,) if tier.alone else ()))]
     known = [end for end in ends if end is not None]
+    known = known or [end for agent in tier.agents for end in judged_range(book, AGGREGATE, agent) or ()]
     return (min(known), max(known)) if known else ()
 
 
@@ -102,11 +93,16 @@ def _row(book: Book, tier: Tier, axis: ScoreAxis, extent: tuple[float, ...], nam
         whole, _, rest = interval(value, effect.low, effect.high).partition(" (")
         score, limits = book.to(effect, whole), f"({rest}"
         bounds = None if effect.low is None or effect.high is None else (effect.low, effect.high)
-    elif alone and score is None and not _closed(book):
+    elif alone and score is None:
         score = shown(effect)
     return BoardRow(
         agents=tuple(
-            (clean(agent, 80), book.family(agent), _possible(possible.get(agent, tier.ranks), tier))
+            (
+                clean(agent, 80),
+                book.family(agent),
+                _possible(possible.get(agent, tier.ranks), tier),
+                "" if alone else _judged(book, agent),
+            )
             for agent in tier.agents
         ),
         ranks=ordinal_span(*tier.ranks),
@@ -118,6 +114,12 @@ def _row(book: Book, tier: Tier, axis: ScoreAxis, extent: tuple[float, ...], nam
         why=_why(book, tier),
         strip=score_strip(name, axis, tier.level, value, bounds),
     )
+
+
+def _judged(book: Book, agent: str) -> str:
+    """What the judges give an agent, from lowest to highest; empty for fewer than two judges."""
+    found = judged_range(book, AGGREGATE, agent)
+    return "" if found is None else book.to(_effect(book, agent), span(*found))
 
 
 def _possible(ranks: tuple[int, int], tier: Tier) -> str:
@@ -133,8 +135,10 @@ def _why(book: Book, tier: Tier) -> str:
         return f"Ranked by {counted(here, 'supported order')}" if here else "There is no order to rank it by"
     inside = sum(set(pair) <= set(tier.agents) for pair in orders)
     said = f"{count(inside)} of {counted(len(about), 'order')} inside supported" if about else "No order was tested"
-    stopping = {cap.field for v in about for cap in v.caps if cap.level == "no-claim" and not cap.lifted}
-    return f"{said}; stopped by {listing([cap_words(name) for name in sorted(stopping)])}" if stopping else said
+    if about and all("agreement" in stopping(v) for v in about):
+        return f"The judges do not agree: {agreement_words(book, about[0])}"
+    stopped = {field for v in about for field in stopping(v)}
+    return f"{said}; stopped by {listing([cap_words(name) for name in sorted(stopped)])}" if stopped else said
 
 
 def _method_note(book: Book) -> str:

@@ -13,7 +13,7 @@ from assaymark.claims import ClaimKind, certificate_name, kind_of
 from assaymark.records import Level, Measurement, Verdict, sha256_text
 from assaymark.report.book import Book
 from assaymark.report.formats import clean, count, listing, prose
-from assaymark.report.levels import RANK, TAGS, ClaimView, claim_view, ordered_verdicts, rule_words
+from assaymark.report.levels import RANK, TAGS, ClaimView, built_in_words, claim_view, ordered_verdicts, rule_words
 from assaymark.report.measured import measured_title
 from assaymark.report.paging import row_bytes
 
@@ -96,13 +96,17 @@ def _card(book: Book, verdict: Verdict, links: Mapping[str, str]) -> Card:
         anchor=_anchor(verdict) if said else "",
         claim=claim_view(book, verdict),
         kind=_KINDS[kind_of(verdict.claim)],
-        conditions=tuple(prose(one.text, 400) for one in verdict.conditions) if said else (),
+        conditions=tuple(filter(None, (built_in_words(book, verdict), *_conditions(verdict)))) if said else (),
         fragility=fragility,
         unfragile=unfragile,
         rests=_rests(book, verdict, links),
         total=_total(verdict, said),
         certificate=_certificate(verdict),
     )
+
+
+def _conditions(verdict: Verdict) -> Iterator[str]:
+    return (prose(one.text, 400) for one in verdict.conditions)
 
 
 def _anchor(verdict: Verdict) -> str:

@@ -6,18 +6,18 @@ the panel saw.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
 from assaymark.claims import kind_of, suppressed_phrase
 from assaymark.claims.candidates import KINDS
-from assaymark.claims.messages import english
+from assaymark.claims.messages import Catalogue, english
 from assaymark.records import Level, Verdict
 from assaymark.report.book import Book
 from assaymark.report.claim_checks import Checked, cap_words, checked
-from assaymark.report.formats import clean, count, counted, listing, prose
+from assaymark.report.formats import clean, count, counted, listing, moment, prose
 from assaymark.report.withheld import WithheldGroup, withheld_groups
 
 LEVELS: Final[tuple[Level, ...]] = ("headline", "qualified", "no-claim")
@@ -110,8 +110,9 @@ def claim_view(book: Book, verdict: Verdict) -> ClaimView:
     """How one verdict is shown. Of a claim that is not supported neither the sentence nor its condition is."""
     level = verdict.publication_level
     said = level != "no-claim"
-    statement, condition = prose(verdict.claim.statement, 400), prose(verdict.condition or "", 1200)
-    amended = amended_words(verdict.amended)
+    statement, amended = prose(verdict.claim.statement, 400), amended_words(verdict.amended)
+    condition = " ".join(filter(None, (built_in_words(book, verdict), prose(verdict.condition or "", 1200))))
+    study, source = book.run.study, (book.run.locked_at, verdict.plan_hash)
     return ClaimView(
         level=level,
         tag=TAGS[level],
@@ -122,16 +123,74 @@ def claim_view(book: Book, verdict: Verdict) -> ClaimView:
         limits=_limits(verdict) if said else "",
         checked=checked(book, verdict),
         chip=_chip(verdict) if said else None,
-        copy=_copy(statement, " ".join(filter(None, (condition, amended))), verdict.plan_hash) if said else None,
+        copy=copied(statement, f"{condition} {amended}".strip(), study.title or study.name, *source) if said else None,
         amended=amended,
         href=book.claims.get(verdict.claim.id, ""),
     )
+
+
+def built_in_words(book: Book, verdict: Verdict) -> str:
+    """That a claim's judges or agents are built in; nobody's agents wrote control texts."""
+    graders = {one.name for one in book.run.reference_panel}
+    makers = {one.name for one in book.run.reference_agents}
+    agents = {} if kind_of(verdict.claim) == "cell" else {name: name in makers for name in book.agents}
+    judges = {one.name: one.name in graders for one in book.run.study.judges}
+    return stand_ins(english(), judges, agents, verdict.claim.subjects)
 
 
 def _limits(verdict: Verdict) -> str:
     """What keeps a supported claim below a headline."""
     fields = dict.fromkeys(cap.field for cap in verdict.caps if not cap.lifted)
     return f"Limited by {listing([cap_words(name) for name in fields])}" if fields else "Every check passed"
+
+
+def stand_ins(
+    words: Catalogue, judges: Mapping[str, bool], agents: Mapping[str, bool], subjects: Iterable[str] = (),
+    *, made_by: str = "agents",
+) -> str:  # fmt: skip
+    """The sentence to say with a claim whose judges or agents are built in; empty where none is.
+
+    Parameters
+    ----------
+    words : Catalogue
+        The language.
+    judges, agents : mapping of name to bool
+        Whether each is built in. A claim that rests on no grade, or is about no agent, has none of them.
+    subjects : iterable of str
+        Whom the claim is about: those of them that are built in are named where others are not.
+    made_by : {"agents", "models"}
+
+    Examples
+    --------
+    >>> from assaymark.claims.messages import english
+    >>> stand_ins(english(), {"reader": True}, {"GPT-5.5": False})
+    'Graded by rule-based stand-ins.'
+    >>> stand_ins(english(), {"reader": True, "Opus": False}, {"a": True, "b": False}, ["a"])
+    'Graded in part by rule-based stand-ins (reader). a is a rule-based stand-in.'
+    """
+    graded, made = (bool(who) and all(who.values()) for who in (judges, agents))
+    if graded and made:
+        return words.say("stand_ins.both")
+    found = []
+    if some := [clean(name, 60) for name, built_in in judges.items() if built_in]:
+        found.append(words.say("stand_ins.graded" if graded else "stand_ins.graded_part", names=words.names(some)))
+    mine = [clean(name, 60) for name in subjects if agents.get(name)]
+    if made:
+        found.append(words.say(f"stand_ins.{made_by}"))
+    elif mine:
+        found.append(words.say("stand_ins.some", names=words.names(mine), n=len(mine)))
+    return " ".join(found)
+
+
+def copied(statement: str, condition: str, study: str, locked_at: str | None, plan_hash: str) -> str:
+    """What the clipboard gets: a sentence with its condition, and which study said it under which plan, locked when.
+
+    >>> copied("A ranks first.", "Few clusters (5).", "Spring", "2026-11-21T02:00:15Z", "a41f")
+    '“A ranks first.” Few clusters (5). (assaymark: Spring, 21 November 2026, plan a41f)'
+    """
+    when = moment(locked_at).partition(", ")[0] if locked_at else ""
+    source = ", ".join(filter(None, (clean(study, 120), when, f"plan {clean(plan_hash)}")))
+    return " ".join(filter(None, (f"“{statement}”", condition, f"(assaymark: {source})")))
 
 
 def amended_words(fields: Sequence[str]) -> str:
@@ -252,8 +311,3 @@ def _chip(verdict: Verdict) -> Chip | None:
     rules = [rule_words(rule) for rule, level in worse.items() if level == lowest]
     under = listing(rules, last="or") if len(rules) < 3 else f"{len(rules)} of {others} other rules"
     return Chip(f"{TAGS[lowest]} under {under}", True)
-
-
-def _copy(statement: str, condition: str, plan_hash: str) -> str:
-    said = f"“{statement}”" + (f" {condition}" if condition else "")
-    return f"{said} (assaymark, plan {clean(plan_hash)})"

@@ -61,6 +61,16 @@ def supported_orders(book: Book, dimension: str) -> dict[tuple[str, str], Level]
     }
 
 
+def judged_range(book: Book, dimension: str, agent: str) -> tuple[float, float] | None:
+    """From the lowest to the highest score that a judge alone gives an agent; None for fewer than two judges.
+
+    It stands where agents that cannot be ranked would have a score of their own.
+    """
+    alone = book.every("single.level", dimension=dimension, agent=agent)
+    found = [item.value for item in alone if item.value is not None]
+    return (min(found), max(found)) if len(found) > 1 else None
+
+
 def ranked_alone(book: Book, dimension: str) -> dict[str, Tier]:
     """The tiers of one agent, by agent: what may have a rank and a score of its own."""
     return {tier.agents[0]: tier for tier in tiers(book, dimension) if tier.alone and tier.level != "no-claim"}

@@ -10,9 +10,9 @@ from typing import Final
 
 from assaymark.records import AGGREGATE, Measurement, sha256_text
 from assaymark.report.book import Book
-from assaymark.report.formats import clean, count_of, listing, number, state_words
+from assaymark.report.formats import clean, count_of, listing, number, span, state_words
 from assaymark.report.kinds import cell_title
-from assaymark.report.licence import ranked_alone, supported_orders
+from assaymark.report.licence import judged_range, ranked_alone, supported_orders
 from assaymark.report.paging import row_bytes
 from assaymark.report.trail.refs import Ref
 from assaymark.report.trail.rests import Rests
@@ -98,6 +98,9 @@ _GROUPS: Final = {
 _OF_AGENTS: Final = frozenset(("score.effect", "lofo.effect", "single.level", "rank.first"))
 """Scores and ranks of single agents."""
 
+_SHARE: Final = "rank.first"
+"""It is no score, so that no range of judges can stand for it."""
+
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRow:
@@ -128,7 +131,8 @@ class MeasuredRow:
 def measured_rows(book: Book, rests: Rests | None = None) -> tuple[MeasuredRow, ...]:
     """All measurements of a study; ``rests`` gives what each was computed from, where that has pages.
 
-    A difference whose order is not supported, and a score of an agent that shares its tier, are without their numbers.
+    A difference whose order is not supported is without its numbers. A score of an agent that shares its tier has the
+    range of its judges in its place.
     """
     orders: dict[str, set[frozenset[str]]] = {}
     alone: dict[str, frozenset[str]] = {}
@@ -147,7 +151,9 @@ def measured_rows(book: Book, rests: Rests | None = None) -> tuple[MeasuredRow, 
             known = frozenset((item.labels["high"], item.labels["low"])) in orders.get(dimension, ())
             return "" if known else "not shown: no supported order"
         if item.name in _OF_AGENTS and item.labels.get("agent") not in alone.get(dimension, ()):
-            return "not shown: the agent shares its tier"
+            found = None if item.name == _SHARE else judged_range(book, dimension, item.labels.get("agent", ""))
+            why = "the agent shares its tier"
+            return f"not shown: {why}" if found is None else f"{span(*found)}, range of the judges; {why}"
         return ""
 
     groups = {name: words for words, names in _GROUPS.items() for name in names}
@@ -177,7 +183,8 @@ def rows_of(
     groups : mapping of name, or head of a name, to words
         Kinds that one button shows together; any other has a button of its own.
     hidden : callable
-        Why a value may not be shown; empty where it may. Two agents are then in alphabetical order.
+        Why a value may not be shown, or what stands in its place; empty where it may. Two agents are then in
+        alphabetical order.
     """
     order = {name: at for at, name in enumerate(titles)}
     ordered = sorted(measurements, key=lambda m: (order.get(m.name, len(order)), _undirected(m), m.id))

@@ -11,7 +11,7 @@ from assaymark.records import Level
 from assaymark.report.agreement import agreement_view
 from assaymark.report.board import BoardRow, board
 from assaymark.report.book import Book
-from assaymark.report.formats import NOT_SHOWN, clean, count, short_hash
+from assaymark.report.formats import clean, count, short_hash
 from assaymark.report.inputs import AssayRun
 from assaymark.report.levels import LEVELS, TALLY, ClaimView, LevelView, level_views
 from assaymark.report.plan import plan_view
@@ -85,13 +85,13 @@ def _board(book: Book) -> Table:
 
 
 def _names(row: BoardRow) -> str:
-    names = [f"{name} (rank {ranks})" if ranks else name for name, _, ranks in row.agents]
+    names = [f"{name} (rank {ranks})" if ranks else name for name, _, ranks, _ in row.agents]
     return "\n".join([*names, *([row.note] if row.note else [])])
 
 
 def score_cell(row: BoardRow) -> str:
     """A tier's score in one line."""
-    return NOT_SHOWN if row.score is None else f"{row.score} {row.bounds}".strip()
+    return "no range" if row.score is None else f"{row.score} {row.bounds}".strip()
 
 
 def _verdict(row: BoardRow) -> Text:

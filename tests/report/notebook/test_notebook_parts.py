@@ -138,12 +138,12 @@ def test_what_is_quoted_is_what_the_page_quotes():
         assert part.also in page
 
 
-def test_of_a_run_without_claims_nothing_is_quoted_and_no_score_stands():
+def test_of_a_run_without_claims_nothing_is_quoted_and_the_tier_has_its_range():
     parts = list(every(study_parts(assay_runs.withheld())))
     assert not any(isinstance(part, Said) for part in parts)
     (table,) = (part for part in parts if isinstance(part, Grid) and "Score, 1 to 5" in part.heads)
     assert [row[:3] for row in table.rows] == [
-        ("Badger, Marten, Otter, Stoat, Weasel", "1 to 5, cannot be ranked", "not shown")
+        ("Badger, Marten, Otter, Stoat, Weasel", "1 to 5, cannot be ranked", "3.65 to 4.38")
     ]
 
 

@@ -92,7 +92,7 @@ def test_a_name_that_does_not_fit_stands_above_its_return():
 
 def test_what_is_written_into_a_figure_is_escaped():
     hostile = NavChart("n", (NavLine("<b>&", np.array([1.0, 1.0]), "<i>", "own"),), WORDS)
-    row = PartRow("<b>", "<i>", (50.0,), 50.0, False)
+    row = PartRow("<b>", "<i>", (50.0,), False)
     for svg in (*nav_figure(hostile, "<t>", "<d>"), *part_figure("p", [row], AXIS, "<t>", "<d>")):
         assert not re.search(r"<[bidt]>", svg)
 
@@ -134,18 +134,14 @@ def test_a_path_on_other_days_stays_where_it_was_on_days_that_it_lacks(data):
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=9))
-def test_one_dot_a_judge_and_the_square_is_open_exactly_where_they_straddle(points):
-    median = float(np.median(points))
-    for straddles in (False, True):
-        rows = [PartRow("Part", "10", tuple(points), median, straddles)]
-        for svg in part_figure("p", rows, AXIS, "t", "d"):
-            assert svg.count('class="judge"') == len(points)
-            assert svg.count('class="gap ink"') == 1
-            assert svg.count('class="open"') == straddles
+def test_one_dot_a_judge_and_a_line_between_them(points):
+    for svg in part_figure("p", [PartRow("Part", "10", tuple(points), False)], AXIS, "t", "d"):
+        assert svg.count('class="judge"') == len(points)
+        assert svg.count('class="judges"') == (max(points) > min(points))
 
 
 def test_a_part_without_a_grade_has_a_dashed_box_and_a_lowered_one_a_ring():
-    rows = [PartRow("A", "1", (), None, False), PartRow("B", "1", (50.0,), 50.0, False, ((80.0, 50.0),))]
+    rows = [PartRow("A", "1", (), False), PartRow("B", "1", (50.0,), False, ((80.0, 50.0),))]
     for svg in part_figure("p", rows, AXIS, "t", "d"):
         assert svg.count('class="void"') == 1
         assert svg.count("ring") == 1

@@ -91,7 +91,7 @@ def test_filters_and_copies_speak_the_language_of_the_page(visit):
     page.locator(".copy", has_text="Kopiert").first.wait_for()
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied.startswith("„")
-    assert "(assaymark, Plan a41f7c02" in copied
+    assert "(assaymark: Season 3, days 1 to 61, 2. Januar 2026, Plan a41f7c02" in copied
 
 
 def test_on_a_phone_every_number_has_its_name_beside_it(visit):

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from html import unescape
 from pathlib import Path
 from posixpath import normpath
 
@@ -136,7 +137,11 @@ def test_a_total_is_printed_only_for_a_single_rank(name):
         total = totals[place.agent]
         if total is not None:
             assert (f"{total:.1f}" in found[place.agent]) == place.shown, place
-            assert ("not shown" in found[place.agent]) == (not place.shown)
+            ends = re.search(r"cannot be ranked .*? (\d+)–(\d+) .* tier (\d+)–(\d+) ", found[place.agent])
+            assert (ends is None) == place.shown
+            if ends is not None:
+                low, least, most, high = (int(ends[at]) for at in (3, 1, 2, 4))
+                assert low <= least <= most <= high, "the range of its judges lies in that of its tier"
         else:
             assert "not graded" in found[place.agent]
 
@@ -179,6 +184,25 @@ def test_what_is_not_supported_is_listed_and_cannot_be_copied():
     for html in (site("eight")["index.html"], page):
         assert not any(one.verdict.claim.statement in words(html) for one in silent)
         assert "That any agent invests better than equal weight." in words(html)
+
+
+def test_what_built_in_judges_graded_is_never_copied_without_saying_so():
+    run = made.made_season(6, 3)
+    judges = tuple(replace(one, model="reference/season-reader") for one in run.judges)
+    agents = tuple(replace(one, model="reference/momentum") for one in run.agents)
+    for season, says in (
+        (replace(run, judges=judges), "Graded by rule-based stand-ins."),
+        (replace(run, judges=judges[:1] + run.judges[1:]), "Graded in part by rule-based stand-ins (North-J)."),
+        (replace(run, judges=judges, agents=agents), "Made and graded by rule-based stand-ins."),
+    ):
+        found = pages(season, ["en"])
+        for path in ("index.html", "claims.html", "agents/Alder.html"):
+            copies = [unescape(text) for text in re.findall(r'data-copy="([^"]*)"', found[path])]
+            assert copies
+            assert all(f"” {says} " in text for text in copies), path
+            assert all("(assaymark: Season 3, days 1 to 3, 2 January 2026, plan " in text for text in copies)
+            assert f"Say also: {says}" in words(found[path])
+    assert "stand-ins" not in "".join(pages(run, ["en"]).values())
 
 
 def test_an_unsupported_pair_is_listed_without_its_direction():
@@ -270,7 +294,7 @@ def test_the_panel_page_names_every_judge_its_datasheet_and_how_far_the_judges_a
     assert "kappa 0.31 (0.18 to 0.44" in text
     for row in run.table.rows:
         if row.agreement is not None:
-            found = " ".join(f"{value:.1f}" for value in (row.agreement.low, row.agreement.median, row.agreement.high))
+            found = f"{row.agreement.low:.1f} {row.agreement.high:.1f} {row.agreement.high - row.agreement.low:.1f}"
             assert f"{row.contestant} {found}" in text
 
 

@@ -110,16 +110,22 @@ def test_a_claim_that_may_be_said_leads_to_its_card_and_a_withheld_one_has_no_pl
 def test_a_number_that_is_withheld_has_no_link(name):
     board = re.search(r'<section class="sec" id="board".*?</section>', pages(name)["index.html"], flags=re.S)[0]
     gaps = re.search(r'<section class="sec" id="gaps".*?</section>', pages(name)["claim-map.html"], flags=re.S)[0]
-    assert not LINK.findall(board)
+    assert not [text for *_, text in LINK.findall(board) if " to " not in text]
     assert not LINK.findall(gaps)
 
 
-def test_on_the_board_only_agents_with_a_place_of_their_own_lead_anywhere():
+def test_on_the_board_an_agent_of_a_shared_tier_leads_to_its_range():
     board = re.search(r'<section class="sec" id="board".*?</section>', pages("full")["index.html"], flags=re.S)[0]
-    for line in re.findall(r"<tr>.*?</tr>", board, flags=re.S):
-        if LINK.findall(line):
-            assert "not shown" not in line
-            assert "cannot be ranked" not in line
+    found = [
+        (text, page, anchor)
+        for line in re.findall(r"<tr>.*?</tr>", board, flags=re.S)
+        if "cannot be ranked" in line
+        for _, page, anchor, text in LINK.findall(line)
+    ]
+    assert found
+    for text, page, anchor in found:
+        row = re.search(rf'<tr[^>]* id="{anchor}">.*?</tr>', pages("full")[page], flags=re.S)
+        assert f"{text}, range of the judges; the agent shares its tier" in row[0]
 
 
 def test_a_state_in_words_leads_nowhere():

@@ -63,7 +63,7 @@ def withheld_grid(groups: Sequence[WithheldGroup]) -> Grid:
 def _board(rows: Sequence[BoardRow]) -> Grid:
     cells = (
         (
-            ", ".join(f"{name} (rank {ranks})" if ranks else name for name, _, ranks in row.agents),
+            ", ".join(f"{name} (rank {ranks})" if ranks else name for name, _, ranks, _ in row.agents),
             f"{row.ranks}, {row.note}" if row.note else row.ranks,
             score_cell(row),
             f"{MARKS[row.level]}{NBSP}{row.tag}",

@@ -1,6 +1,7 @@
 """Every measurement of a benchmark as a row: by kind and name, never by value.
 
-A difference whose order is not supported, and a score of a model that shares its tier, are without their numbers.
+A difference whose order is not supported is without its numbers. A score of a model that shares its tier has its
+interval in its place, without a point.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Final
 from assaymark.claims.benchmark import SHARPE_CONTRAST
 from assaymark.claims.boards import LEVEL
 from assaymark.records import Measurement, measurement_id
+from assaymark.report.formats import span
 from assaymark.report.measured import MeasuredRow, rows_of
 from assaymark.report.portbench.book import BenchBook
 from assaymark.report.portbench.inputs import QUESTIONS
@@ -50,7 +52,10 @@ def every_measurement(book: BenchBook, rests: Rests = lambda _: ()) -> tuple[Mea
             return "" if supported or item.value is None else "not shown: the difference is not supported"
         board = _board_of(item)
         alone = board not in ranked or labels["model"] in ranked[board]
-        return "" if alone else "not shown: the model shares its tier"
+        if alone or item.value is None:
+            return ""
+        ends = "not shown" if item.low is None or item.high is None else f"{span(item.low, item.high)}, its interval"
+        return f"{ends}; the model shares its tier"
 
     return rows_of(book.run.measurements, _TITLES, rests=rests, hidden=hidden)
 

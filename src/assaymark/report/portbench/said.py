@@ -13,9 +13,10 @@ from itertools import accumulate
 from typing import Final
 
 from assaymark.claims.boards import Leaderboard
+from assaymark.claims.messages import english
 from assaymark.records import Level, Verdict
 from assaymark.report.formats import NBSP, alpha, clean, count, counted, listing, p_value, prose
-from assaymark.report.levels import EMPTY, LEVELS, TAGS, TITLES
+from assaymark.report.levels import EMPTY, LEVELS, TAGS, TITLES, copied, stand_ins
 from assaymark.report.paging import row_bytes
 from assaymark.report.portbench.book import KINDS, BenchBook, board_title, kind_of, shown_names
 from assaymark.report.withheld import Segments, WithheldGroup
@@ -142,8 +143,10 @@ def claim_of(book: BenchBook, verdict: Verdict, links: Mapping[str, str] | None 
     """How one verdict is shown; for no-claim the sentence and its condition stay behind."""
     level = verdict.publication_level
     said = level != "no-claim"
-    statement, condition = said_words(verdict.claim.statement), said_words(verdict.condition or "")
-    quoted = f"“{statement}”{f' {condition}' if condition else ''}"
+    models = {one.name: one.reference for one in book.models}
+    built_in = stand_ins(english(), {}, models, verdict.claim.subjects, made_by="models")
+    statement, run = said_words(verdict.claim.statement), book.run
+    condition = " ".join(filter(None, (built_in, said_words(verdict.condition or ""))))
     return BenchClaim(
         level=level,
         tag=TAGS[level],
@@ -152,7 +155,7 @@ def claim_of(book: BenchBook, verdict: Verdict, links: Mapping[str, str] | None 
         text="" if said else withheld_words(book, verdict),
         condition=condition if said else "",
         reasons=tuple(said_words(reason) for reason in verdict.reasons),
-        copy=f"{quoted} (assaymark, plan {clean(verdict.plan_hash)})" if said else "",
+        copy=copied(statement, condition, run.title or run.name, run.locked_at, verdict.plan_hash) if said else "",
         rests=_rests(book, verdict, links or {}),
         total=counted(len(set(verdict.measurements)), "measurement"),
     )

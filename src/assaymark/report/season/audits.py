@@ -112,10 +112,10 @@ def _reading(
 
 
 def _moved(book: SeasonLookup, judge: SeasonJudge, words: Words) -> list[str]:
-    """By how much the totals of its family move without it: a change, which gives no total away."""
+    """By how much totals of its family move without it; beside the range of a shared tier it would give the total."""
     found = []
     for agent in book.agents.values():
-        change = change_without(book, agent.name, judge.name)
+        change = change_without(book, agent.name, judge.name) if book.run.decided.place(agent.name).shown else None
         if agent.family == judge.family and change is not None:
             found.append(
                 words("preference.moved", agent=clean(agent.name, 60), change=words.number(change, 1, sign=True))

@@ -44,11 +44,17 @@ def _row(book: SeasonLookup, row: MeasuredRow, item: Measurement, words: Words, 
         group=words.term("measured.group", row.group),
         title=title[:1].upper() + title[1:],
         about=about or words("measured.whole"),
-        value=words.term("state", hidden) if hidden else _value(item, words),
+        value=range_words(book, item, words) or words.term("state", hidden) if hidden else _value(item, words),
         interval="" if hidden else _interval(item, words),
         n=f"{words.count(item.n)} {words.of(item.n, item.n_of)}".strip(),
         rests=tuple(Ref(ref.words, up + ref.href) for ref in _rests(book, item, words)),
     )
+
+
+def range_words(book: SeasonLookup, item: Measurement, words: Words) -> str:
+    """The range that stands for a value of an agent that shares its tier; empty where there is none."""
+    found = book.spread(item)
+    return "" if found is None else words("measured.spread", low=found[0], high=found[1])
 
 
 def _label(key: str, value: str, words: Words) -> str:

@@ -25,30 +25,30 @@ from assaymark.report.season.words import Words
 
 _JUDGED: Final = ("reasoning", "evidence", "outcome")
 _BANDS: Final = ("weak", "mixed", "strong")
+_TOTAL: Final = "season.total"
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A number, or why there is none: ``withheld`` without a supported rank, or a word for what is missing."""
+    """A number or a range of the judges; ``missing`` where it is a word for why there is none."""
 
     text: str
     missing: bool = False
-    withheld: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """One agent. ``places`` are the ranks that it can have; ``total`` is empty without a single one.
+    """One agent. ``places`` are the ranks that it can have; ``total`` is a range of its judges without a single one.
 
-    ``drawn`` describes ``strip`` in words.
+    ``tier`` is the range of its tier, where it shares one. ``drawn`` describes ``strip`` in words.
     """
 
     agent: str
     family: str
     link: str
-    graded: bool
     places: str
     note: str
+    tier: str
     total: str
     band: str
     strip: str
@@ -161,13 +161,15 @@ def _row(book: SeasonLookup, place: Place, scale: Scale, words: Words) -> BoardR
         agent=clean(agent.name, 60),
         family=clean(agent.family, 60),
         link=book.pages[place.agent],
-        graded=bool(grades),
         places=_places(place, words),
         note=words("board.unresolved") if place.first != place.last else "",
+        tier=_tier(book, place, words),
         total=_total(book, place, row, words),
         band=band_words(row, words, shown=place.shown),
         strip=band_strip(book.run.scoring.bands, scale, place.level, points),
-        drawn=drawn_words(points, words),
+        drawn=drawn_words(points, words)
+        if points or not grades
+        else words("board.points", points=_total(book, place, row, words)),
         cells=_cells(book, place, row, grades, words),
         returned=returned(book, place.agent, words),
         level=place.level,
@@ -176,17 +178,30 @@ def _row(book: SeasonLookup, place: Place, scale: Scale, words: Words) -> BoardR
     )
 
 
+def _tier(book: SeasonLookup, place: Place, words: Words) -> str:
+    """The range of a tier from end to end, for an agent that shares it."""
+    spread = book.tier_range(place.agent, _TOTAL)
+    shared = place.first != place.last and spread is not None
+    return words("board.tier", ends=lowest_to_highest(spread)) if shared and spread else ""
+
+
 def _total(book: SeasonLookup, place: Place, row: SeasonRow | None, words: Words) -> str:
-    if not place.shown or row is None or row.total is None:
+    """A total, the range of its judges where the agent shares its tier, or nothing where it was not graded."""
+    if row is None or row.total is None:
         return ""
-    return book.to(book.one("season.total", agent=place.agent), words.number(row.total))
+    item, spread = book.one(_TOTAL, agent=place.agent), book.judged(place.agent, _TOTAL)
+    return book.to(item, words.number(row.total) if place.shown or spread is None else lowest_to_highest(spread))
 
 
 def judged_points(book: SeasonLookup, agent: str) -> tuple[JudgedPoints, ...]:
-    """The composites of an agent from low to high, each with its judge."""
-    found = [(one.composite, book.judge_place(one.judge)) for one in book.grades[agent]]
+    """The composites of an agent from low to high; with its judge only where no two agents can be held together by it.
+
+    The dots of one judge over agents that cannot be ranked would rank them, and the dot of a single judge is the total.
+    """
+    shown = book.run.decided.place(agent).shown
+    found = [(one.composite, book.judge_place(one.judge) if shown else None) for one in book.grades[agent]]
     known = [JudgedPoints(points, judge) for points, judge in found if points is not None]
-    return tuple(sorted(known, key=lambda one: one.points))
+    return tuple(sorted(known, key=lambda one: one.points)) if shown or len(known) > 1 else ()
 
 
 def drawn_words(points: Sequence[JudgedPoints], words: Words) -> str:
@@ -206,8 +221,8 @@ def _cells(
 ) -> tuple[tuple[str, Cell], ...]:
     """The judged columns of an agent, with their names."""
     made = {
-        "reasoning": _axis(book, row, grades, "reasoning", words),
-        "evidence": _axis(book, row, grades, "evidence", words),
+        "reasoning": _judged(book, row, "season.axis", words, axis="reasoning"),
+        "evidence": _judged(book, row, "season.axis", words, axis="evidence"),
         "outcome": _outcome(book, place.agent, grades, words),
         "efficiency": _efficiency(book, place, row, words),
     }
@@ -262,19 +277,18 @@ def _no_total(row: SeasonRow | None, words: Words) -> str:
     return words("board.silent" if row is not None and row.state == SILENT else "board.ungraded")
 
 
-def _axis(
-    book: SeasonLookup, row: SeasonRow | None, grades: Sequence[SeasonGradeView], axis: str, words: Words
-) -> Cell:
-    values = [one.axes[axis] for one in grades if axis in one.axes]
-    if not values or row is None:
+def _judged(book: SeasonLookup, row: SeasonRow | None, name: str, words: Words, axis: str = "") -> Cell:
+    """What the judges gave, from lowest to highest."""
+    spread = None if row is None else book.judged(row.contestant, name, axis)
+    if spread is None or row is None:
         return Cell(_no_total(row, words), missing=True)
-    return Cell(Linked(lowest_to_highest(values), f"{book.pages[row.contestant]}#graded"))
+    return Cell(Linked(lowest_to_highest(spread), f"{book.pages[row.contestant]}#graded"))
 
 
 def _outcome(book: SeasonLookup, agent: str, grades: Sequence[SeasonGradeView], words: Words) -> Cell:
     item = book.one("season.outcome", agent=agent)
     if item is not None and item.value is not None:
-        return Cell(book.to(item, str(whole(item.value))))
+        return _judged(book, book.rows.get(agent), item.name, words)
     if item is not None:
         return Cell(words.term("state", item.state), missing=True)
     states = {one.outcome_state for one in grades} or {"not graded"}
@@ -286,10 +300,9 @@ def _efficiency(book: SeasonLookup, place: Place, row: SeasonRow | None, words: 
         return Cell(_no_total(row, words), missing=True)
     if row.efficiency is None:
         return Cell(words.term("state", "no timing"), missing=True)
-    # It rests on the median.
-    if place.first is None:
-        return Cell("", withheld=True)
-    return Cell(book.to(book.one("season.efficiency", agent=place.agent), str(whole(row.efficiency))))
+    item, spread = book.one("season.efficiency", agent=place.agent), book.judged(place.agent, "season.efficiency")
+    hidden = spread is not None and not place.shown  # it is in proportion to the total
+    return Cell(book.to(item, lowest_to_highest(spread) if spread and hidden else str(whole(row.efficiency))))
 
 
 def returned(book: SeasonLookup, name: str, words: Words, *, baseline: bool = False) -> Cell:

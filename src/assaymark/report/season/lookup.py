@@ -16,11 +16,17 @@ from assaymark.report.season.every import measured_pages
 from assaymark.report.season.inputs import SeasonAgent, SeasonGradeView, SeasonPath, SeasonRun
 from assaymark.report.season.model_paths import agent_paths
 
-_TOTALS: Final = ("season.total", "season.without")
+_POINTS: Final = (
+    "season.total", "season.without", "season.composite", "season.axis", "season.outcome", "season.efficiency",
+)  # fmt: skip
+"""What grades an agent; where it shares its tier, a range over its judges is in its place."""
 
 
 def _hidden(decided: SeasonVerdicts, item: Measurement) -> str:
-    """The reason as the name of a state; empty where the value may be shown."""
+    """The reason as the name of a state; empty where the value may be shown.
+
+    An agent that shares its tier has a range in its place (`SeasonLookup.spread`), and that reason only without grades.
+    """
     if "high" in item.labels:
         pair = frozenset((item.labels["high"], item.labels["low"]))
         levels = (
@@ -29,9 +35,9 @@ def _hidden(decided: SeasonVerdicts, item: Measurement) -> str:
             if one.kind == "above" and frozenset(one.verdict.claim.subjects) == pair
         )
         return "" if next(levels, "no-claim") != "no-claim" else "not shown: no supported order"
-    if item.name in _TOTALS:
+    if item.name in _POINTS:
         shown = any(one.shown for one in decided.places if one.agent == item.labels["agent"])
-        return "" if shown or item.value is None else "not shown: no single rank"
+        return "" if shown or item.value is None else "not graded"
     return ""
 
 
@@ -87,8 +93,45 @@ class SeasonLookup:
         )
 
     def hidden(self, item: Measurement) -> str:
-        """Why a value is not shown: of a pair without a supported order, or a total without a single rank."""
+        """Why a value is not shown: of a pair without a supported order, or of an agent that shares its tier."""
         return _hidden(self.run.decided, item)
+
+    def spread(self, item: Measurement) -> tuple[float, float] | None:
+        """What stands for a value that is hidden because its agent shares a tier: the range of its judges."""
+        labels = item.labels
+        if "agent" not in labels or not self.hidden(item):
+            return None
+        return self.judged(labels["agent"], item.name, labels.get("axis", ""))
+
+    def judged(self, agent: str, name: str, axis: str = "") -> tuple[float, float] | None:
+        """The range of the judges of an agent, in the points of a kind of measurement; None without a grade.
+
+        One judge has no range, and its points are the agent's: where these may not be shown, it is the tier's.
+        """
+        found = self._points(agent, name, axis)
+        if len(found) == 1 and not self.run.decided.place(agent).shown:
+            return self.tier_range(agent, name, axis)
+        return (min(found), max(found)) if found else None
+
+    def tier_range(self, agent: str, name: str, axis: str = "") -> tuple[float, float] | None:
+        """From the lowest to the highest points that a judge gave an agent of the same tier."""
+        tier = next((tier for tier in self.run.decided.tiers if agent in tier), (agent,))
+        found = [points for one in tier for points in self._points(one, name, axis)]
+        return (min(found), max(found)) if found else None
+
+    def _points(self, agent: str, name: str, axis: str) -> list[float]:
+        """What the grade of each judge alone comes to: totals and efficiency are in proportion to the composite."""
+        graded = [one for one in self.grades.get(agent, ()) if one.composite is not None]
+        if name == "season.axis":
+            return [one.axes[axis] for one in graded if axis in one.axes]
+        if name == "season.outcome":
+            return [one.outcome for one in graded if one.outcome is not None]
+        row = self.rows.get(agent)
+        if row is None or row.agreement is None:
+            return []
+        whole = {"season.composite": None, "season.efficiency": row.efficiency}.get(name, row.total)
+        share = 1.0 if whole is None or not row.agreement.median else whole / row.agreement.median
+        return [min(share * (one.composite or 0.0), 100.0) for one in graded]
 
     def one(self, name: str, **labels: str) -> Measurement | None:
         """The measurement of that name and those labels, None where it was not made."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from statistics import median
 from typing import Final
 
 from assaymark.judging.season.plans import TEMPORAL
@@ -104,7 +103,8 @@ def _judged(book: ModelBook, usable: list[SeasonGradeView]) -> str:
 def _thrash(book: ModelBook, usable: list[SeasonGradeView]) -> str:
     item = book.one("season.thrash")
     grades = [one.reasoning[TEMPORAL] for one in usable if TEMPORAL in one.reasoning]
-    beside = book.say("thrash.beside", points=book.words.points(median(grades))) if grades else ""
+    ends = dict(zip(("low", "high"), map(book.words.points, (min(grades), max(grades))), strict=True)) if grades else {}
+    beside = book.say("thrash.beside", **ends) if grades else ""
     if item is None:
         said = book.say("thrash.uncounted")
     elif item.value is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import Final, Literal
 
 from assaymark.judging.season.plans import SubComponent
@@ -105,7 +104,6 @@ def _row(book: ModelBook, part: SubComponent, axis: Axis, usable: Sequence[Seaso
         title=part_title(book, part),
         weight=_weight(book, part),
         points=tuple(points),
-        median=float(median(points)) if points else None,
         straddles=len({band(one, plan=plan) for one in points}) > 1,
         given=tuple(given),
         judges=tuple(book.lookup.judge_place(one.judge) for one in graded),
@@ -145,8 +143,9 @@ def _cell(book: ModelBook, one: SeasonGradeView, axis: Axis, part: str) -> str:
 
 def _axes_table(book: ModelBook) -> Table:
     """A row for each judge: its composite, the axes and the outcome."""
-    words = book.words
-    rows = []
+    words, rows = book.words, []
+    shown = book.run.decided.place(book.agent.name).shown
+    usable = [one for one in book.grades if one.composite is not None]
     for one in book.grades:
         if one.state != "ok":
             why = words.word("reply", one.state)
@@ -154,9 +153,11 @@ def _axes_table(book: ModelBook) -> Table:
             continue
         axes = [_or_none(book, one.axes.get(name)) for name in ("reasoning", "evidence", "process")]
         outcome = words.term("state", one.outcome_state) if one.outcome is None else _or_none(book, one.outcome)
-        composite = book.to(book.one("season.composite", judge=one.judge), _or_none(book, one.composite))
-        given = (book.to_grade(one.judge, cell) for cell in (*axes, outcome))
-        rows.append((clean(one.judge, 60), composite, *given))
+        composite = _or_none(book, one.composite)
+        if not (shown or len(usable) > 1):
+            composite = words("frame.withheld")  # of a single judge it is the total
+        given = (book.to_grade(one.judge, cell) for cell in (composite, *axes, outcome))
+        rows.append((clean(one.judge, 60), *given))
     names = ("judge", "composite", "reasoning", "evidence", "process", "outcome")
     return Table(tuple(words.say(f"graded.head.{name}") for name in names), tuple(rows), frozenset(range(1, 6)))
 

@@ -19,7 +19,7 @@ _ROOM: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class HeadView:
-    """The head of the page. ``total`` is empty without a single rank, or without a total."""
+    """The head of the page. ``total`` is a range without a single rank, and empty without a total."""
 
     name: str
     level: Level
@@ -29,7 +29,6 @@ class HeadView:
     facts: str
     judged: str
     total: str
-    graded: bool
     strategy: str
     reference: bool
 
@@ -38,9 +37,6 @@ def head_view(book: ModelBook) -> HeadView:
     """The head of one agent."""
     place = book.run.decided.place(book.agent.name)
     row = book.row
-    total = ""
-    if place.shown and row is not None and row.total is not None:
-        total = book.to(book.one("season.total"), book.say("head.total", total=row.total))
     return HeadView(
         name=clean(book.agent.name, 120),
         level=place.level,
@@ -49,11 +45,23 @@ def head_view(book: ModelBook) -> HeadView:
         why=clean(book.words.text(place.why), 300),
         facts=_facts(book),
         judged=judged_sentence(book, row),
-        total=total,
-        graded=row is not None and row.total is not None,
+        total=_total(book, place, row),
         strategy=clean(book.agent.strategy, _ROOM),
         reference=book.agent.reference,
     )
+
+
+def _total(book: ModelBook, place: Place, row: SeasonRow | None) -> str:
+    """The total; of an agent that shares its tier the range of its judges and that of the tier."""
+    if row is None or row.total is None:
+        return ""
+    name, lookup = "season.total", book.lookup
+    own, tier = lookup.judged(place.agent, name), lookup.tier_range(place.agent, name)
+    said = book.say("head.total", total=row.total)
+    if not place.shown and own is not None and tier is not None:
+        ends = dict(zip(("low", "high", "tier_low", "tier_high"), map(book.words.points, (*own, *tier)), strict=True))
+        said = book.say("head.range", **ends)
+    return book.to(book.one(name), said)
 
 
 def _place(book: ModelBook, place: Place) -> str:
@@ -94,7 +102,10 @@ def judged_sentence(book: ModelBook, row: SeasonRow | None) -> str:
         return book.say("judged.none")
     points = sorted(one.composite for one in book.grades if one.composite is not None)
     written = tuple(map(book.words.points, points or (agreement.low, agreement.high)))
-    sentence = book.say(f"judged.{_kind(agreement)}", points=written, **_bands(book, agreement))
+    kind = _kind(agreement)
+    if kind == "single" and not book.run.decided.place(book.agent.name).shown:
+        kind = "alone"
+    sentence = book.say(f"judged.{kind}", points=written, **_bands(book, agreement))
     absent = tuple(clean(name, 60) for name in (() if row is None else row.absent))
     said = f"{sentence} {book.say('judged.absent', judges=absent)}" if absent else sentence
     first = next((one.judge for one in book.grades if one.composite is not None), "")

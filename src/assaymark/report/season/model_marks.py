@@ -1,6 +1,6 @@
-"""Parts of an axis as several judges graded them: a line from lowest to highest, a dot a judge, a square at the median.
+"""Parts of an axis as several judges graded them: a line from lowest to highest, and a dot a judge.
 
-A line is the range of the judges and no interval, so it is thin. The square is open where the judges straddle a band.
+A line is the range of the judges and no interval, so it is thin.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Final
 
 import svg
 
-from assaymark.report.figures.canvas import HALF, NARROW, Scale, frame, hatch, label, line, num, path, rect
-from assaymark.report.figures.judges import ALL, judge_class
+from assaymark.report.figures.canvas import HALF, NARROW, Scale, frame, hatch, label, line, num, rect
+from assaymark.report.figures.judges import judge_class
 from assaymark.report.formats import fit, text_width
 
 _TOP: Final = 28.0
@@ -21,7 +21,7 @@ _TOP: Final = 28.0
 
 @dataclass(frozen=True, slots=True)
 class PartRow:
-    """One part: its title, its weight, the points of each judge, and their median (None without a judge).
+    """One part: its title, its weight, and the points of each judge.
 
     ``given`` are points that a judge gave and the numeric ledger lowered, each with what counted. ``judges`` are the
     places of the judges in the panel, one for each of the points.
@@ -30,7 +30,6 @@ class PartRow:
     title: str
     weight: str
     points: tuple[float, ...]
-    median: float | None
     straddles: bool
     given: tuple[tuple[float, float], ...] = ()
     judges: tuple[int | None, ...] = ()
@@ -110,7 +109,7 @@ def _row(row: PartRow, box: _Box, top: float) -> list[svg.Element]:
         label(right, text, row.weight, kinds[1], "end"),
         line(scale.left, y, scale.right, y, "hair"),
     ]
-    if row.median is None:
+    if not row.points:
         return [*found, rect(scale.left + 1, y - 7, scale.right - scale.left - 2, 14, "void")]
     for given, counted in row.given:
         found.append(line(scale(counted), y, scale(given), y, "capped"))
@@ -120,9 +119,4 @@ def _row(row: PartRow, box: _Box, top: float) -> list[svg.Element]:
         found.append(line(scale(low), y, scale(high), y, "judges"))
     for one, judge in zip_longest(row.points, row.judges):
         found.append(svg.Circle(cx=num(scale(one)), cy=num(y), r=3.5, class_=["judge", *judge_class(judge)]))
-    x = scale(row.median)
-    square = f"M{x - 5:.1f} {y - 5:.1f}h10v10h-10z"
-    middle = [path(square, "gap ink")]
-    if row.straddles:
-        middle.append(path(f"M{x - 3.2:.1f} {y - 3.2:.1f}h6.4v6.4h-6.4z", "open"))
-    return [*found, svg.G(class_=[*ALL], elements=middle)]
+    return found

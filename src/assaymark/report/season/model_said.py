@@ -9,7 +9,7 @@ from assaymark.claims.season_types import SeasonVerdict
 from assaymark.records import Level
 from assaymark.report.levels import LEVELS
 from assaymark.report.season.model_book import ModelBook
-from assaymark.report.season.said import SaidClaim, said_claim, withheld_text
+from assaymark.report.season.said import SaidClaim, reasons_of, said_claim, withheld_text
 
 _LEFT_OUT: Final = ("above", "within")
 _MOST: Final = 4
@@ -39,6 +39,10 @@ def model_levels(book: ModelBook) -> tuple[ModelLevel, ...]:
 def _level(book: ModelBook, level: Level, verdicts: list[SeasonVerdict]) -> ModelLevel:
     tag, shown = book.words(f"level.{level}.tag"), verdicts[:_MOST]
     if level != "no-claim":
-        return ModelLevel(level, tag, tuple(said_claim(one, book.words) for one in shown), (), len(verdicts[_MOST:]))
-    named = dict.fromkeys((withheld_text(one, book.words), book.words.texts(one.reasons[:1])) for one in verdicts)
+        return ModelLevel(
+            level, tag, tuple(said_claim(book.lookup, one, book.words) for one in shown), (), len(verdicts[_MOST:])
+        )
+    named = dict.fromkeys(
+        (withheld_text(one, book.words), book.words.texts(reasons_of(book.lookup, one)[:1])) for one in verdicts
+    )
     return ModelLevel(level, tag, (), tuple(named)[:_MOST], max(len(named) - _MOST, 0))

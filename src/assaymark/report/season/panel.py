@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import Final
 
 from assaymark.records import Measurement
@@ -49,7 +48,6 @@ class AgreementLine:
     agent: str
     link: str
     low: str
-    median: str
     high: str
     spread: str
     band: str
@@ -62,7 +60,9 @@ class AgreementLine:
 class PanelView:
     """The panel page. ``changes`` are rows of (agent, change of its total without each judge and a link to its row).
 
-    ``composites`` are the points that each judge gave, agent by agent. ``measured`` leads to the row of
+    Agents that share a tier are one row of ``changes``: by how much the total of any of them moves at most, since a
+    change beside the range of the judges would give the total. ``composites`` are the points that each judge gave, for
+    agents with a total of their own. ``measured`` leads to the row of
     kappa, and is empty where there is none. ``noise`` has (of, value, from, link to its row).
     """
 
@@ -164,23 +164,18 @@ def _agreement(book: SeasonLookup, agent: str, scale: Scale, words: Words) -> Ag
     found = None if row is None else row.agreement
     points = judged_points(book, agent)
     absent = words.names(row.absent) if row is not None and row.absent else ""
-    texts = ("", "", "", "")
-    if found is not None:
-        low, high = (
-            book.to(item, words.number(value))
-            for item, value in zip(_ends(book, agent), (found.low, found.high), strict=True)
+    ends = book.judged(agent, "season.composite")
+    low = high = spread = ""
+    if found is not None and ends is not None:
+        low, high, spread = (
+            Linked(words.number(value), f"{book.pages[agent]}#graded") for value in (*ends, ends[1] - ends[0])
         )
-        mid, spread = (
-            Linked(words.number(value), f"{book.pages[agent]}#graded") for value in (found.median, found.spread)
-        )
-        texts = (low, mid, high, spread)
     return AgreementLine(
         agent=clean(agent, 60),
         link=book.pages[agent],
-        low=texts[0],
-        median=texts[1],
-        high=texts[2],
-        spread=texts[3],
+        low=low,
+        high=high,
+        spread=spread,
         band=band_words(row, words),
         strip=band_strip(book.run.scoring.bands, scale, book.run.decided.place(agent).level, points),
         drawn=drawn_words(points, words),
@@ -188,22 +183,12 @@ def _agreement(book: SeasonLookup, agent: str, scale: Scale, words: Words) -> Ag
     )
 
 
-def _ends(book: SeasonLookup, agent: str) -> tuple[Measurement | None, Measurement | None]:
-    """The lowest and the highest composite of an agent, where they were measured."""
-    found = [book.one("season.composite", agent=agent, judge=one.judge) for one in book.grades[agent]]
-    known = [(item.value, item) for item in found if item is not None and item.value is not None]
-    if not known:
-        return None, None
-    value = itemgetter(0)
-    return min(known, key=value)[1], max(known, key=value)[1]
-
-
 def _composites(book: SeasonLookup, words: Words) -> list[JudgeWords]:
     found = []
     for at, judge in enumerate(book.run.judges):
         points = [(agent, one.points) for agent in book.agents for one in judged_points(book, agent) if one.judge == at]
         said = ", ".join(f"{clean(agent, 60)} {words.number(value)}" for agent, value in points)
-        found.append(JudgeWords(at, clean(judge.name, 60), said or words("board.ungraded")))
+        found += [JudgeWords(at, clean(judge.name, 60), said)] if said else []
     return found
 
 
@@ -225,12 +210,18 @@ def _noise(book: SeasonLookup, words: Words) -> list[tuple[str, str, str, str]]:
 
 
 def _changes(book: SeasonLookup, words: Words) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
-    found = []
+    found, none = [], words("state.not defined")
+    most: dict[str, float] = {}
     for agent in book.agents:
-        changes = [change_without(book, agent, judge.name) for judge in book.run.judges]
-        if any(change is not None for change in changes):
-            none = words("state.not defined")
-            texts = [none if one is None else words.number(one, 1, sign=True) for one in changes]
-            links = [book.link(book.one("season.without", agent=agent, judge=judge.name)) for judge in book.run.judges]
+        changes = {judge.name: change_without(book, agent, judge.name) for judge in book.run.judges}
+        if not book.run.decided.place(agent).shown:
+            known = [(name, abs(one)) for name, one in changes.items() if one is not None]
+            most |= {name: max(size, most.get(name, 0.0)) for name, size in known}
+        elif any(change is not None for change in changes.values()):
+            texts = [none if one is None else words.number(one, 1, sign=True) for one in changes.values()]
+            links = [book.link(book.one("season.without", agent=agent, judge=name)) for name in changes]
             found.append((clean(agent, 60), tuple(zip(texts, links, strict=True))))
+    if most:
+        sizes = [words("without.most", change=most[one.name]) if one.name in most else none for one in book.run.judges]
+        found.append((words("without.tiers"), tuple((size, "") for size in sizes)))
     return found

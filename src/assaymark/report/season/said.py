@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
+from assaymark.claims.messages import Said, said
 from assaymark.claims.season_types import SeasonVerdict
 from assaymark.records import Level, Measurement
 from assaymark.report.formats import clean
-from assaymark.report.levels import LEVELS
+from assaymark.report.levels import LEVELS, stand_ins
 from assaymark.report.season.lookup import SeasonLookup
 from assaymark.report.season.words import Words
 from assaymark.report.withheld import WithheldGroup
@@ -34,6 +35,9 @@ _DIGITS: Final = {
     "season.kappa": 2, "season.alone": 2, "order.autocorrelation": 2, "panel.families": 0,
     "season.thrash": 0, "season.lookahead": 0, "season.decisions": 0, "datasheet.gate": 0,
 }  # fmt: skip
+_SHARED: Final = ("season.kappa", "contrast", "length.contrast")
+_UNTESTED: Final = "claim.reason.untested_first"
+_NO_LEAD: Final = said("claim.reason.no_lead")
 _STATUS: Final = ("agreement", "stability", "adversarial")
 
 
@@ -95,8 +99,8 @@ def said_levels(book: SeasonLookup, words: Words) -> tuple[SaidLevel, ...]:
     found = []
     for level in LEVELS:
         mine = [one for one in front if one.verdict.publication_level == level]
-        said = [said_claim(one, words) for one in mine[:_SHOWN]] if level != "no-claim" else []
-        groups = _groups(mine, words)[:_SHOWN] if level == "no-claim" else ()
+        said = [said_claim(book, one, words) for one in mine[:_SHOWN]] if level != "no-claim" else []
+        groups = _groups(book, mine, words)[:_SHOWN] if level == "no-claim" else ()
         first = _fitting(said)
         covered = sum(group.covers for group in groups) or len(said)
         found.append(
@@ -124,13 +128,26 @@ def _fitting(claims: Sequence[SaidClaim]) -> int:
     return max(sum(height <= _ROOM for height in heights), 1)
 
 
-def _groups(verdicts: Sequence[SeasonVerdict], words: Words) -> tuple[WithheldGroup, ...]:
+def _groups(book: SeasonLookup, verdicts: Sequence[SeasonVerdict], words: Words) -> tuple[WithheldGroup, ...]:
     """Unsupported claims by what they are about, with the first of their reasons; equal ones are one line."""
     found: dict[tuple[str, str], int] = {}
     for one in verdicts:
-        key = withheld_text(one, words), words.texts(one.reasons[:1])
+        key = withheld_text(one, words), words.texts(reasons_of(book, one)[:1])
         found[key] = found.get(key, 0) + 1
     return tuple(WithheldGroup(text, ((f"{why} ", False),) if why else (), n) for (text, why), n in found.items())
+
+
+def reasons_of(book: SeasonLookup, one: SeasonVerdict) -> tuple[Said, ...]:
+    """The reasons of a claim; of an unsupported first rank those that hold for every agent, or who leads would show."""
+    if not _unsupported_first(one):
+        return one.reasons
+    firsts = [other for other in book.run.decided.verdicts if _unsupported_first(other)]
+    kept = [why for why in one.reasons if why.key == _UNTESTED or all(why in other.reasons for other in firsts)]
+    return tuple(kept) if _NO_LEAD in kept else (*kept, said("claim.reason.no_claimed_lead"))
+
+
+def _unsupported_first(one: SeasonVerdict) -> bool:
+    return one.kind == "first" and one.verdict.publication_level == "no-claim"
 
 
 def withheld_text(one: SeasonVerdict, words: Words) -> str:
@@ -140,11 +157,18 @@ def withheld_text(one: SeasonVerdict, words: Words) -> str:
     return words("claims.about", agents=words.names(sorted(one.verdict.claim.subjects)))
 
 
-def said_claim(one: SeasonVerdict, words: Words) -> SaidClaim:
-    """A supported claim."""
-    quote, condition = words.text(one.statement), words.texts(one.condition)
-    said = words("claims.copied", quote=words.quoted(quote), condition=condition, plan=clean(one.verdict.plan_hash))
-    return SaidClaim(one.verdict.publication_level, quote, condition, " ".join(said.split()))
+def said_claim(book: SeasonLookup, one: SeasonVerdict, words: Words) -> SaidClaim:
+    """A supported claim; what it earned rests on no grade."""
+    run = book.run
+    judges = {} if one.kind == "beats" else {judge.name: judge.reference for judge in run.judges}
+    agents = {agent.name: agent.reference for agent in run.agents}
+    built_in = stand_ins(words.catalogue, judges, agents, one.verdict.claim.subjects)
+    quote, condition = words.text(one.statement), f"{built_in} {words.texts(one.condition)}".strip()
+    source = {"study": clean(run.title or run.name, 120), "day": words.day(run.locked_at[:10])}
+    copy = words(
+        "claims.copied", quote=words.quoted(quote), condition=condition, plan=clean(one.verdict.plan_hash), **source
+    )
+    return SaidClaim(one.verdict.publication_level, quote, condition, " ".join(copy.split()))
 
 
 def claim_cards(book: SeasonLookup, words: Words) -> tuple[ClaimCard, ...]:
@@ -156,18 +180,22 @@ def _card(book: SeasonLookup, one: SeasonVerdict, words: Words) -> ClaimCard:
     verdict = one.verdict
     level = verdict.publication_level
     ids = list(dict.fromkeys(verdict.measurements))
-    items = [book.by_id[name] for name in ids[:_RESTS] if name in book.by_id]
     states = (verdict.agreement_status, verdict.stability_status, verdict.adversarial_status)
+    hidden = _unsupported_first(one)
+    if hidden:  # what differs from agent to agent would show who leads
+        ids = [name for name in ids if name.startswith(_SHARED)]
+    items = [book.by_id[name] for name in ids[:_RESTS] if name in book.by_id]
     return ClaimCard(
         level=level,
         tag=words(f"level.{level}.tag"),
         scope=words.term("claims.kind", one.kind),
-        claim=said_claim(one, words) if level != "no-claim" else None,
+        claim=said_claim(book, one, words) if level != "no-claim" else None,
         text="" if level != "no-claim" else withheld_text(one, words),
-        reasons=tuple(words.text(reason) for reason in one.reasons),
+        reasons=tuple(words.text(reason) for reason in reasons_of(book, one)),
         status=tuple(
             (words(f"claims.status.{name}"), words.term("claims.state", state), name in verdict.binding)
             for name, state in zip(_STATUS, states, strict=True)
+            if not (hidden and name == "stability")
         ),
         rests=tuple(_rest(book, one, item, words) for item in items),
         more=len(ids) - len(items),
@@ -184,6 +212,8 @@ def _rest(book: SeasonLookup, one: SeasonVerdict, item: Measurement, words: Word
     what = words.term("measure", item.name.removeprefix("season."))
     named = f"{what} ({words.catalogue.names(subjects)})" if subjects else what
     value = measured(item, words) if _tellable(book, one, item) else words("frame.withheld")
+    if spread := book.spread(item):
+        value = words("measured.spread", low=spread[0], high=spread[1])
     return named, value, book.links[item.id]
 
 
@@ -193,10 +223,7 @@ def baseline_words(name: str, words: Words) -> str:
 
 
 def _tellable(book: SeasonLookup, one: SeasonVerdict, item: Measurement) -> bool:
-    """Whether a value may be shown beside its claim: of no pair without a supported claim, and of no total of its own.
-
-    Totals of agents without a single rank stay out everywhere.
-    """
+    """Whether a value may be shown beside its claim: of no unsupported pair, and of no agent that shares its tier."""
     if "high" in item.labels:
         return one.verdict.publication_level != "no-claim"
     return not book.hidden(item)
