@@ -80,7 +80,7 @@ def ask_agents(
         update={"concurrency": min(season.engine.concurrency, _LANE), "deadline_s": deadline}
     )
     specs = [one.call for one in calls]
-    summary = run_all(ledger, specs, models, lane, what=f"asking on {day}", progress=progress, stopping=False)
+    summary = run_all(ledger, specs, models, lane, what=f"asking on {day}", progress=progress, first=False)
     failed = _failures(summary, folder)
     replies = dict(ledger.replies([call.key for call in specs]))
     batched = ledger.batches.answered_in_batches(replies)

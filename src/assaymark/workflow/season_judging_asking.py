@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from assaymark.engine import CallSpec, Ledger, Model, Reply, RunSummary
+from assaymark.engine import CallSpec, Ledger, Model, Reply, RunSummary, Unusable
 from assaymark.errors import ModelError
 from assaymark.judging.season.author_probe import AuthorGuess, read_guess
-from assaymark.judging.season.horizon_prompts import HorizonTask
-from assaymark.judging.season.horizon_replies import Read, read_outcome_reply
+from assaymark.judging.season.horizon_prompts import HorizonTask, PlannedHorizonCall
+from assaymark.judging.season.horizon_replies import Read, read_horizon_reply, read_outcome_reply
 from assaymark.judging.season.horizon_rounds import horizon_round
 from assaymark.judging.season.horizon_scores import HorizonGrades, OutcomeGrade, outcome_grade
 from assaymark.judging.season.outcome_prompts import PlannedOutcomeCall
@@ -18,6 +18,7 @@ from assaymark.workflow.asking import purse_of, require_not_stopped, run_all
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress
 from assaymark.workflow.season_judging_parts import Probe
+from assaymark.workflow.unusable import unusable_of
 
 WHAT: Final = "asking the judges"
 
@@ -44,8 +45,8 @@ class SeasonAsker:
         """Models of which no call brought a reply, and why: they are not asked further in this run."""
         self.made = 0
 
-    def ask(self, calls: Sequence[CallSpec], what: str = WHAT) -> None:
-        """Ask what has no reply yet.
+    def ask(self, calls: Sequence[CallSpec], what: str = WHAT, unusable: Unusable | None = None) -> None:
+        """Ask what has no reply yet; ``unusable`` is as for `run_all`.
 
         Raises
         ------
@@ -62,8 +63,9 @@ class SeasonAsker:
         if not wanted:
             return
         summary = run_all(
-            self.ledger, list(wanted.values()), self.models, self.engine, what=what, progress=self.progress
-        )
+            self.ledger, list(wanted.values()), self.models, self.engine, what=what, progress=self.progress,
+            unusable=unusable, first=False,
+        )  # fmt: skip
         self.made += summary.made
         self.replies |= dict(self.ledger.replies(list(wanted)))
         lost = {key: call for key, call in wanted.items() if key not in self.replies}
@@ -82,14 +84,15 @@ class SeasonAsker:
         """The grades of all tasks, asked for part by part; `HorizonGrades` also where a judge gave none."""
         found: dict[int, HorizonGrades] = {}
         while len(found) < len(tasks):
-            due: list[CallSpec] = []
+            due: list[PlannedHorizonCall] = []
             for at, task in enumerate(tasks):
                 if at not in found:  # what is graded is not read again in every round
                     made = horizon_round([task], self.replies.get)
-                    due += [one.call for one in made.due]
+                    due += made.due
                     if made.finished:
                         found[at] = made.grades[0]
-            self.ask(due)
+            unusable = unusable_of(due, lambda one, reply: read_horizon_reply(reply, one.asked).reason)
+            self.ask([one.call for one in due], unusable=unusable)
         return tuple(found[at] for at in range(len(tasks)))
 
     def guesses(self, probes: Sequence[Probe]) -> list[tuple[Probe, Read[AuthorGuess]]]:
