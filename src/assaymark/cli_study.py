@@ -16,6 +16,7 @@ from assaymark.cli_tools import (
     DryRun,
     Ledger,
     PriceFile,
+    StrictAgents,
     Tools,
     say,
     say_forecast,
@@ -159,12 +160,12 @@ def amend(
 )
 def run(
     ctx: typer.Context, study: StudyFile, out: Out, ledger: Ledger = None, budget: Budget = None,
-    prices: PriceFile = None, dry_run: DryRun = False, json: AsJson = False,
+    prices: PriceFile = None, strict_agents: StrictAgents = False, dry_run: DryRun = False, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Lock, decide, judge, measure, claim and report, as far as they are not done; can be killed and run again."""
     tools = tools_of(ctx)
     folder, text = RunFolder(out), read_text(study, "study file")
-    who = costs.paid_models(tools.models(), budget, prices)
+    who = costs.paid_models(tools.models(), budget, prices, strict=strict_agents)
     if dry_run:
         say_forecast(tools, json, costs.expect_study(folder, text, str(study), who, prices_of(who)))
         return
@@ -197,15 +198,15 @@ def worker(
 
 @app.command(epilog=examples("assaymark judge runs/mine", "assaymark judge runs/mine --dry-run"))
 def judge(
-    ctx: typer.Context, run: Run, budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
-    json: AsJson = False,
+    ctx: typer.Context, run: Run, budget: Budget = None, prices: PriceFile = None,
+    strict_agents: StrictAgents = False, dry_run: DryRun = False, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Put every decision before every judge of the locked plan, and every number against its material.
 
     A study that makes its own records first has its agents decide.
     """
     tools, folder = tools_of(ctx), RunFolder(run)
-    who = costs.paid_models(tools.models(), budget, prices)
+    who = costs.paid_models(tools.models(), budget, prices, strict=strict_agents)
     if dry_run:
         say_forecast(tools, json, costs.expect_judging(folder, prices_of(who)))
         return

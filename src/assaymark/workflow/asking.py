@@ -30,7 +30,7 @@ from assaymark.records import canonical_json
 from assaymark.workflow.batched import ask_in_batches, batched_calls
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.paid import leave_prices
-from assaymark.workflow.progress import Progress, paying
+from assaymark.workflow.progress import Progress, paying, saying
 
 _LOG: Final = logging.getLogger(__name__)
 _MANNER: Final = "manner"
@@ -185,6 +185,12 @@ def _check_ready(ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str,
     for _, call in sorted(wanted.items()):
         if call.model in models:
             check_ready(models[call.model], call.args)
+
+
+def say_raised(models: Mapping[str, Model], progress: Progress) -> None:
+    """Show what Python agents raised, once each."""
+    for line in models.raised() if isinstance(models, Models) else ():
+        saying(progress)(line)
 
 
 def purse_of(models: Mapping[str, Model]) -> Purse | None:

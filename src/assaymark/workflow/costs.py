@@ -85,8 +85,12 @@ class Forecast:
         return replace(self, lines=(*self.lines[:-1], line, self.lines[-1]))
 
 
-def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path | None) -> Models:
+def paid_models(
+    models: Mapping[str, Model], budget: float | None, prices: Path | None, *, strict: bool = False
+) -> Models:
     """``models`` at the prices of a file, or those that come with assaymark, within a budget in USD if there is one.
+
+    With ``strict`` an exception of a Python agent stops the run.
 
     Raises
     ------
@@ -101,7 +105,7 @@ def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path 
     except ValueError as exc:
         raise InputError("--budget", [Problem("", str(exc))]) from None
     whole = models if isinstance(models, Models) else Models(models, {})
-    return whole.paid_from(purse, found)
+    return whole.paid_from(purse, found, strict=strict)
 
 
 # --- before -----------------------------------------------------------------------------------------------------------
