@@ -9,9 +9,21 @@ from typing import Annotated, Final
 
 import typer
 
-from assaymark.cli_tools import AsJson, Budget, DryRun, Ledger, PriceFile, Tools, say, say_forecast, say_json
+from assaymark.cli_tools import (
+    AsJson,
+    Budget,
+    DryRun,
+    Ledger,
+    PriceFile,
+    StrictAgents,
+    Tools,
+    say,
+    say_forecast,
+    say_json,
+)
 from assaymark.cli_verb import Verbs, examples
 from assaymark.cli_voice import WHOLE
+from assaymark.engine import models as engine_models
 from assaymark.workflow import benching, costs, verbs
 from assaymark.workflow.asking import prices_of
 from assaymark.workflow.bench_costs import expected
@@ -116,7 +128,8 @@ def _asking(tools: Tools, verb: Callable[..., benching.Benched]) -> Callable[...
         seed: Seed = None, instruments: Instruments = None, per_template: PerTemplate = None,
         split: SplitChoice = None, questions: QuestionFile = None, temperature: Temperature = None,
         max_tokens: MaxTokens = 4096, base_url: BaseUrl = None, key_env: KeyEnv = None, ledger: Ledger = None,
-        budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False, json: AsJson = False,
+        budget: Budget = None, prices: PriceFile = None, strict_agents: StrictAgents = False, dry_run: DryRun = False,
+        json: AsJson = False,
     ) -> None:  # fmt: skip
         wanted = Wanted(
             models=model or (), judges=judge or (), convention=convention, market=market, market_seed=seed,
@@ -125,7 +138,8 @@ def _asking(tools: Tools, verb: Callable[..., benching.Benched]) -> Callable[...
             temperature=temperature, max_tokens=max_tokens, base_url=base_url,
             key_env=key_env,
         )  # fmt: skip
-        _run(tools, json, verb, plan, wanted, out, ledger, budget, prices, dry_run)
+        who = costs.paid_models(tools.models(), budget, prices, strict=strict_agents)
+        _run(tools, json, verb, plan, wanted, out, ledger, who, dry_run)
 
     return command
 
@@ -138,13 +152,11 @@ def _run(
     wanted: Wanted,
     out: Path | None,
     ledger: str | None,
-    budget: float | None,
-    prices: Path | None,
+    who: engine_models.Models,
     dry_run: bool,
 ) -> None:
     folder = RunFolder(out or default_folder(wanted))
     text, source = plan_text(plan, wanted)
-    who = costs.paid_models(tools.models(), budget, prices)
     if dry_run:
         say_forecast(tools, json, expected(folder, text, source, verb is benching.bench_qa, prices_of(who)))
         return

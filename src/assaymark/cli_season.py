@@ -9,15 +9,28 @@ from typing import Annotated
 
 import typer
 
-from assaymark.cli_tools import DEGRADED, AsJson, Budget, DryRun, Ledger, PriceFile, Tools, say, say_forecast, tools_of
+from assaymark.cli_tools import (
+    DEGRADED,
+    AsJson,
+    Budget,
+    DryRun,
+    Ledger,
+    PriceFile,
+    StrictAgents,
+    Tools,
+    say,
+    say_forecast,
+    tools_of,
+)
 from assaymark.cli_verb import Verbs, examples
 from assaymark.cli_voice import WHOLE
+from assaymark.engine.models import Models
 from assaymark.errors import AssayError, InputError
 from assaymark.workflow import costs
 from assaymark.workflow.asking import prices_of
 from assaymark.workflow.folder import RunFolder, read_text
 from assaymark.workflow.season_judging import judge_season
-from assaymark.workflow.season_judging_costs import expect_season_judging
+from assaymark.workflow.season_judging_costs import expect_season_judging, expect_season_run
 from assaymark.workflow.season_publishing import chosen_languages, publish_season
 from assaymark.workflow.season_running import Stepped, run_season, start_season, step_season
 from assaymark.workflow.sharing import check_ledger_name, name_ledger
@@ -100,25 +113,32 @@ def step(
     day: Day = None,
     budget: Budget = None,
     prices: PriceFile = None,
+    strict_agents: StrictAgents = False,
     json: AsJson = False,
 ) -> None:
     """Do one trading day for all agents, and missed ones before it; twice on one day changes nothing."""
     tools = tools_of(ctx)
     wanted = None if day is None else _day(day)
-    _run(tools, json, season, budget, prices, lambda *given, **named: step_season(*given, day=wanted, **named))
+    who = costs.paid_models(tools.models(), budget, prices, strict=strict_agents)
+    _run(tools, json, season, who, lambda *given, **named: step_season(*given, day=wanted, **named))
 
 
 @app.command(
     "run",
     short_help="every day that is due: a replay to its end",
-    epilog=examples("assaymark season run seasons/spring --budget 10"),
+    epilog=examples("assaymark season run seasons/spring --budget 10", "assaymark season run seasons/spring --dry-run"),
 )
 def run(
-    ctx: typer.Context, season: SeasonFolder, budget: Budget = None, prices: PriceFile = None, json: AsJson = False
-) -> None:
+    ctx: typer.Context, season: SeasonFolder, budget: Budget = None, prices: PriceFile = None,
+    strict_agents: StrictAgents = False, dry_run: DryRun = False, json: AsJson = False,
+) -> None:  # fmt: skip
     """Do every day that is due: a replay to its end. Killed and called again, it goes on."""
     tools = tools_of(ctx)
-    _run(tools, json, season, budget, prices, run_season)
+    who = costs.paid_models(tools.models(), budget, prices, strict=strict_agents)
+    if dry_run:
+        say_forecast(tools, json, expect_season_run(RunFolder(season), prices_of(who), now=datetime.now(UTC)))
+        return
+    _run(tools, json, season, who, run_season)
 
 
 @app.command(
@@ -166,11 +186,8 @@ def publish(
     say(tools, json, value, done.lines)
 
 
-def _run(
-    tools: Tools, json: bool, season: Path, budget: float | None, prices: Path | None, verb: Callable[..., Stepped]
-) -> None:
+def _run(tools: Tools, json: bool, season: Path, who: Models, verb: Callable[..., Stepped]) -> None:
     folder = RunFolder(season)
-    who = costs.paid_models(tools.models(), budget, prices)
     with tools.progress() as progress:
         done = verb(folder, who, now=datetime.now(UTC), progress=progress)
     paid = costs.paid_of(folder, prices_of(who))

@@ -16,6 +16,7 @@ from assaymark.cli_tools import (
     DryRun,
     Ledger,
     PriceFile,
+    StrictAgents,
     Tools,
     say,
     say_forecast,
@@ -159,12 +160,12 @@ def amend(
 )
 def run(
     ctx: typer.Context, study: StudyFile, out: Out, ledger: Ledger = None, budget: Budget = None,
-    prices: PriceFile = None, dry_run: DryRun = False, json: AsJson = False,
+    prices: PriceFile = None, strict_agents: StrictAgents = False, dry_run: DryRun = False, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Lock, decide, judge, measure, claim and report, as far as they are not done; can be killed and run again."""
     tools = tools_of(ctx)
     folder, text = RunFolder(out), read_text(study, "study file")
-    who = costs.paid_models(tools.models(), budget, prices)
+    who = costs.paid_models(tools.models(), budget, prices, strict=strict_agents)
     if dry_run:
         say_forecast(tools, json, costs.expect_study(folder, text, str(study), who, prices_of(who)))
         return
@@ -199,7 +200,8 @@ def worker(
     epilog=examples("assaymark judge runs/mine", "assaymark judge runs/mine --dry-run", "assaymark judge RUN --reparse")
 )
 def judge(
-    ctx: typer.Context, run: Run, budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
+    ctx: typer.Context, run: Run, budget: Budget = None, prices: PriceFile = None,
+    strict_agents: StrictAgents = False, dry_run: DryRun = False,
     reparse: Annotated[
         bool, typer.Option("--reparse", help="Only reread stored replies, by a newer version's parser (an amendment).")
     ] = False,
@@ -215,7 +217,7 @@ def judge(
             read = verbs.reparse(folder, now=datetime.now(UTC), progress=progress)
         say(tools, json, {"amendment": read.amendment}, read.lines)
         return
-    who = costs.paid_models(tools.models(), budget, prices)
+    who = costs.paid_models(tools.models(), budget, prices, strict=strict_agents)
     if dry_run:
         say_forecast(tools, json, costs.expect_judging(folder, prices_of(who)))
         return

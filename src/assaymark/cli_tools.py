@@ -31,6 +31,10 @@ Budget = Annotated[
 PriceFile = Annotated[
     Path | None, typer.Option("--prices", help="Prices of your own (TOML), in place of ours.", metavar="FILE")
 ]
+StrictAgents = Annotated[
+    bool,
+    typer.Option("--strict-agents", help="Stop when a Python agent raises, in place of recording no answer."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document in place of words.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Say what would be asked and cost; send nothing.")]
 

@@ -123,14 +123,14 @@ def test_an_estimate_says_what_it_assumes():
     found = priced("acme/m").estimate(call())
     assert (found.tokens, found.output_tokens) == (100, ASSUMED_OUTPUT_TOKENS)
     assert found.cost == pytest.approx((100 * 2 + 1000 * 8) / 1e6)
-    assert found.basis == "characters / 4; output tokens a reply: 1,000 assumed"
+    assert found.basis == "characters / 4; output tokens: 1,000 a reply, assumed"
 
 
 def test_an_estimate_takes_the_longest_reply_that_a_call_allows():
     found = priced("acme/m", batch=0.5).estimate(call(max_tokens=50, characters=401), batch=True)
     assert (found.tokens, found.output_tokens) == (101, 50)
     assert found.cost == pytest.approx((101 * 2 + 50 * 8) / 2e6)
-    assert found.basis == "characters / 4; output tokens a reply: max_tokens, 50"
+    assert found.basis == "characters / 4; output tokens: 50 a reply, its max_tokens"
 
 
 def test_a_schema_is_input_too():

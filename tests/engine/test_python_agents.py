@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from assaymark.engine import Ledger, Message, Text, run_calls
 from assaymark.engine.models import Models, PythonAgent, check_ready, external_providers, load_agent
-from assaymark.errors import ModelError
+from assaymark.errors import InputError, ModelError
 from assaymark.records import Action, Agent, Decision, Provenance, Rationale
 
 QUICK = 0.2
@@ -232,3 +232,27 @@ def test_a_callable_that_cannot_be_had_is_said_before_anything_is_recorded(modul
         check_ready(PythonAgent(name))
     with pytest.raises(ModelError, match=problem):
         asked(PythonAgent(name), agent_call(f"python/{name}"))
+
+
+@pytest.mark.parametrize(
+    ("decide", "said"),
+    [
+        (fail, r"ValueError: desk is closed 17!+\.\.\. \(\S*test_python_agents\.py, line \d+\)"),
+        (lambda _context: json.loads("{"), r"JSONDecodeError: .* \(\S*test_python_agents\.py, line \d+\)"),
+        (lambda: HOLD, r"TypeError: .*positional argument.* \(\S*test_python_agents\.py, line \d+\)"),
+    ],
+)
+def test_what_a_callable_raises_is_counted_with_its_place_and_a_strict_one_stops(tmp_path, decide, said):
+    agent = PythonAgent(decide)
+    spec = agent_call("python/mine:decide")
+    assert [failed(asked(agent, spec))["failure"] for _ in range(3)] == ["exception"] * 3
+    ((found, times),) = agent.raised.items()
+    assert times == 3
+    assert re.fullmatch(said, found)
+    with (
+        Ledger.open(tmp_path / "ledger.db") as ledger,
+        pytest.raises(InputError, match="python/mine:decide: raised .*"),
+    ):
+        run_calls(ledger, [spec], {spec.model: agent.held(True)})
+    with Ledger.open(tmp_path / "ledger.db") as ledger:  # no outcome: it is asked again once it is mended
+        assert run_calls(ledger, [spec], {spec.model: PythonAgent(lambda _context: HOLD)}).made == 1

@@ -51,7 +51,7 @@ name = "south"
 family = "south"
 model = "reference/auditor"
 """
-KEPT = "every reply so far is kept"
+NOTHING = "nothing is locked, and nothing was sent but one call a model"
 
 
 def run_at(tmp_path, step, *, judge="openai-chat/m", root="/v1", again=None):
@@ -112,7 +112,8 @@ def openai_error(status, code, message):
 def test_a_provider_that_refuses_is_one_line_with_what_to_do(tmp_path, capsys, step, said):
     assert run_at(tmp_path, step) == 1
     err = one_line(capsys)
-    assert all(words in err for words in (*said, KEPT)), err
+    assert all(words in err for words in (*said, NOTHING)), err
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,7 @@ def test_a_provider_that_refuses_is_one_line_with_what_to_do(tmp_path, capsys, s
 def test_a_wrong_key_reads_the_same_at_every_provider(tmp_path, capsys, judge, root, body):
     assert run_at(tmp_path, answer(body, 401), judge=judge, root=root) == 1
     err = one_line(capsys)
-    assert err.startswith(f"assaymark: {judge.partition('/')[0]}: {VARIABLE} was refused (401) by http://127.0.0.1:")
+    assert err.startswith(f"assaymark: {judge}: {VARIABLE} was refused (401) by http://127.0.0.1:")
 
 
 def test_a_key_that_is_missing_is_named_before_anything_is_sent(tmp_path, capsys, monkeypatch):
@@ -144,20 +145,22 @@ def test_an_address_that_is_none_is_refused_with_the_study(tmp_path, capsys):
     assert "(got 'localhost:8000')" in err
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["Ich gebe der Entscheidung vier von fünf Punkten.", '{"Bewertung": {"Handlung": 4}}', "我给这个决定打四分。"],
-)
-def test_a_judge_in_another_language_gives_no_score_and_is_reported(tmp_path, capsys, text):
+@pytest.mark.parametrize("text", ["Ich gebe der Entscheidung vier von fünf Punkten.", "我给这个决定打四分。"])
+def test_a_judge_that_writes_no_json_is_found_before_the_lock(tmp_path, capsys, text):
+    assert run_at(tmp_path, answer(completion(text))) == 1
+    err = one_line(capsys)
+    assert f"wrote no JSON object where one is asked for; its reply begins {text!r}; {NOTHING}" in err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_judge_that_writes_json_of_another_form_gives_no_score_and_is_said_to(tmp_path, capsys):
     good = answer(completion("{}"))
-    assert run_at(tmp_path, answer(completion(text)), again=good) == 0
-    *again, last = [line for line in capsys.readouterr().err.splitlines() if line.startswith("north: ")]
-    # Once: the second command asks nothing again.
-    none = ["north: 4 of 4 replies (100.0%) were no JSON; asked once more (trial 1b), 0 of them have scores"]
-    assert again == ([] if text.startswith("{") else none)
-    assert last.startswith("north: 4 of 4 replies have no scores: 4 not in the required form (first: ")
-    assert "stored verbatim and not retried" in last
-    assert "name another one: assaymark amend" in last
+    assert run_at(tmp_path, answer(completion('{"Bewertung": {"Handlung": 4}}')), again=good) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("north: ")]
+    assert lines == [lines[0]]  # said once: the second command asks nothing again
+    assert lines[0].startswith("north: 4 of 4 replies have no scores: 4 not in the required form (first: ")
+    assert "stored verbatim and not retried" in lines[0]
+    assert "name another one: assaymark amend" in lines[0]
 
 
 # --- ledgers --------------------------------------------------------------------------------------------------------

@@ -140,6 +140,21 @@ def test_the_expected_counts_each_call_once_and_estimates_the_rest(prices):
     assert one.rest.cost == pytest.approx(4 * (0.0003 + 0.1))
 
 
+def test_a_forecast_assumes_one_length_of_reply_for_every_provider_and_adds_no_unknown(tmp_path, capsys):
+    judges = ["openai/gpt-4o", "anthropic/claude-sonnet-4-5", "google/gemini-2.5-flash", "openai-chat/mine"]
+    wanted = [word for name in judges for word in ("--judge", name)]
+    assert main(["datasheet", *wanted, "--dry-run", "--out", str(tmp_path / "out")]) == 0
+    lines = {line.partition(":")[0]: line for line in capsys.readouterr().out.splitlines()}
+    outputs = {lines[name].partition("input and ")[2].partition(" output")[0] for name in judges}
+    assert len(outputs) == 1
+    assert all("(1,000 a reply, assumed)" in lines[name] for name in judges)
+    assert lines["openai-chat/mine"].endswith("no price known")
+    (total,) = [line for line in lines.values() if line.startswith("in all")]
+    assert "cost not known, because there is no price of openai-chat/mine" in total
+    assert "the other models: about" in total
+    assert load_prices().estimate(asked(1, "anthropic/claude-sonnet-4-5")[0]).output_tokens == 100  # told
+
+
 def test_a_missing_key_is_told_before_anything_is_sent(folder):
     from assaymark.engine.models.openai_models import openai_provider
 

@@ -241,13 +241,21 @@ def decide(context):
 """
 
 
-def test_an_agent_of_ones_own_is_measured_and_its_failures_are_recorded(tmp_path, monkeypatch):
+def test_an_agent_of_ones_own_is_measured_and_its_failures_are_recorded(tmp_path, monkeypatch, capsys):
     (tmp_path / "own_agent_for_this_test.py").write_text(OWN)
     monkeypatch.syspath_prepend(str(tmp_path))
     path = study(tmp_path, ('model = "reference/equal-weight"', 'model = "python/own_agent_for_this_test:decide"'))
+    assert main(["run", path, "--out", str(tmp_path / "run"), "--strict-agents"]) == 1
+    (err,) = capsys.readouterr().err.strip().splitlines()[-1:]
+    assert err.startswith("assaymark: python/own_agent_for_this_test:decide: raised RuntimeError: no idea (")
+    assert "own_agent_for_this_test.py, line 6); stopped here, because of --strict-agents" in err
     assert main(["run", path, "--out", str(tmp_path / "run")]) == 0
+    raised = [line for line in capsys.readouterr().err.splitlines() if " raised " in line]
     own = [one for one in Store(RunFolder(tmp_path / "run")).read(DECISIONS) if one.agent.id == "two"]
     kinds = {one.flags for one in own}
+    times = sum(one.flags == ("no-answer",) for one in own)
+    assert len(raised) == 1
+    assert raised[0].endswith(f"own_agent_for_this_test.py, line 6), {times} times; recorded as no answer")
     assert kinds == {("rejected-order",), ("no-answer",)}
     assert all("no idea" in one.missing[0] for one in own if one.flags == ("no-answer",))
     assert all("'GOLD' is not offered" in one.missing[0] for one in own if one.flags != ("no-answer",))

@@ -560,3 +560,41 @@ def test_a_market_that_was_changed_after_the_lock_is_refused(tmp_path):
     with pytest.raises(PlanError, match="the market changed after the lock"):
         run_season(folder, who, now=NOW)
     assert not journal_path(folder).exists()
+
+
+# --- before a run, and agents that raise -----------------------------------------------------------------------------
+
+
+def test_a_dry_run_counts_the_days_that_are_due_and_writes_nothing(tmp_path, capsys):
+    folder = tmp_path / "run"
+    file = tmp_path / "season.toml"
+    file.write_text(season_text(last="2024-03-06"), encoding="utf-8")
+    assert main(["season", "init", str(file), "--out", str(folder)]) == 0
+    before = sorted(path.relative_to(folder) for path in folder.rglob("*"))
+    capsys.readouterr()
+    assert main(["season", "run", str(folder), "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert "in all 8 calls, 0 answered already; the rest: costs nothing" in out  # two agents on four days
+    assert "4 days: what agents hold on later ones is not known" in out
+    assert "dry run: nothing was sent" in out
+    assert sorted(path.relative_to(folder) for path in folder.rglob("*")) == before
+    assert main(["season", "step", str(folder)]) == 0
+    capsys.readouterr()
+    assert main(["season", "run", str(folder), "--dry-run", "--json"]) == 0
+    assert sum(one["stages"]["agents"] for one in json.loads(capsys.readouterr().out)["models"]) == 6
+
+
+def test_what_an_agent_raises_on_many_days_is_said_once(tmp_path, monkeypatch, capsys):
+    (tmp_path / "season_agent_for_this_test.py").write_text("def decide(context):\n    return context.closes['SPY']\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    file, folder = tmp_path / "season.toml", tmp_path / "run"
+    text = season_text(last="2024-03-06", model="python/season_agent_for_this_test:decide")
+    file.write_text(text, encoding="utf-8")
+    assert main(["season", "init", str(file), "--out", str(folder)]) == 0
+    assert main(["season", "run", str(folder), "--strict-agents"]) == 1
+    assert "season_agent_for_this_test.py, line 2); stopped here" in capsys.readouterr().err
+    assert main(["season", "run", str(folder)]) == 0
+    raised = [line for line in capsys.readouterr().err.splitlines() if " raised " in line]
+    assert len(raised) == 1
+    assert "raised AttributeError: 'Context' object has no attribute 'closes' (" in raised[0]
+    assert raised[0].endswith("line 2), 4 times; recorded as no answer")

@@ -176,6 +176,8 @@ class Run:
             self._under_way -= 1
             leave.done(attempt, result)
             if isinstance(result, Reply):
+                if self._watch is not None:
+                    self._watch.replied(due.call, result)
                 self._journal.end(End(attempt, "replied", reply=result), partial(self._replied, place, due, result))
                 return
             turned_away += _turned_away(result)
@@ -260,8 +262,6 @@ class Run:
 
     def _replied(self, place: Place, due: Due, reply: Reply) -> None:
         place.leave()
-        if self._watch is not None:
-            self._watch.replied(due.call, reply)
         if self._told is not None:
             self._told(due.call.model, reply)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -29,7 +30,7 @@ from assaymark.records import canonical_json
 from assaymark.workflow.batched import ask_in_batches, batched_calls
 from assaymark.workflow.folder import RunFolder, anchor_lock
 from assaymark.workflow.paid import leave_prices
-from assaymark.workflow.progress import Progress, paying
+from assaymark.workflow.progress import Progress, paying, saying
 
 _LOG: Final = logging.getLogger(__name__)
 _MANNER: Final = "manner"
@@ -45,7 +46,7 @@ def run_all(
     what: str,
     progress: Progress,
     unusable: Unusable | None = None,
-    stopping: bool = True,
+    first: bool = True,
 ) -> RunSummary:
     """Ask every call that has no reply yet, in the manner that a plan sets: in batches, if it says so.
 
@@ -57,8 +58,8 @@ def run_all(
     ----------
     unusable : callable, optional
         Says why nothing can be made of a reply: a model whose first replies are all unusable is asked no further.
-    stopping : bool
-        Without it, a model that can bring nothing is asked to the end, and is not asked one call first.
+    first : bool
+        Without it, all calls are asked together, and what a model cannot do stops nothing but its own calls.
 
     Raises
     ------
@@ -79,19 +80,37 @@ def run_all(
         ask_in_batches(ledger, calls, engine, what=what, progress=progress)
     _LOG.info("%s: %s", what, ", ".join(f"{n:,} calls of {model}" for model, n in _counts(calls).items()))
     told = _cost_told(models, progress)
-    if stopping and (first := _unheard(ledger, calls)):
-        tried = run_calls(ledger, first, models, purse=purse, told=told, watch=Watch(), **manner(engine))
-        if tried.stopped and not tried.interrupted:
+    tried = None
+    if first and (ones := _unheard(ledger, calls)):
+        tried = run_calls(ledger, ones, models, purse=purse, told=told, watch=Watch(), **manner(engine))
+        if tried.interrupted or tried.stopped:
+            require_not_stopped(tried, ledger.name)
             raise ModelError("; ".join(tried.stopped), retryable=True)
-    return run_calls(
+    lost = {one.key for one in tried.failed} if tried is not None else set()
+    summary = run_calls(
         ledger,
-        calls,
+        [call for call in calls if call.key not in lost] if lost else calls,
         models,
         purse=purse,
         progress=lambda done, total: progress(what, done, total),
         told=told,
-        watch=_watch(ledger, calls, unusable) if stopping else None,
+        watch=_watch(ledger, calls, unusable) if first or unusable is not None else None,
         **manner(engine),
+    )
+    return summary if tried is None else _both(tried, summary)
+
+
+def _both(tried: RunSummary, rest: RunSummary) -> RunSummary:
+    """The calls that were asked first, and all others, as one run."""
+    return replace(
+        rest,
+        planned=rest.planned + len(tried.failed),
+        already=rest.already - tried.made,
+        made=rest.made + tried.made,
+        failed=(*tried.failed, *rest.failed),
+        retried=rest.retried + tried.retried,
+        orphaned=rest.orphaned + tried.orphaned,
+        put_off=rest.put_off + tried.put_off,
     )
 
 
@@ -166,6 +185,12 @@ def _check_ready(ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str,
     for _, call in sorted(wanted.items()):
         if call.model in models:
             check_ready(models[call.model], call.args)
+
+
+def say_raised(models: Mapping[str, Model], progress: Progress) -> None:
+    """Show what Python agents raised, once each."""
+    for line in models.raised() if isinstance(models, Models) else ():
+        saying(progress)(line)
 
 
 def purse_of(models: Mapping[str, Model]) -> Purse | None:

@@ -34,6 +34,7 @@ from assaymark.report.portbench import (
 )
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
 from assaymark.report.trail.study import Calls
+from assaymark.workflow.asking import say_raised
 from assaymark.workflow.bench_episodes import Episode, rules_of, run_episodes, stored_episodes, true_episodes
 from assaymark.workflow.bench_measures import (
     boards_of,
@@ -109,6 +110,7 @@ def bench_pipeline(
     """
     locked = _lock(folder, text, source, models, _opening, now=now, progress=progress)
     episodes = run_episodes(folder, locked, models, progress=progress)
+    say_raised(models, progress)
     if locked.plan.judges:
         grade_rationales(folder, locked, episodes, models, now=now, progress=progress)
     return _publish(folder, locked, _Parts(episodes, _baselines(locked), stored_answers(folder, locked)))
@@ -127,6 +129,7 @@ def bench_qa(
     first = lambda bench: [one.call for one in planned_questions(bench)]  # noqa: E731
     locked = _lock(folder, text, source, models, first, now=now, progress=progress)
     answers = ask_questions(folder, locked, models, progress=progress)
+    say_raised(models, progress)
     episodes = stored_episodes(folder, locked, progress=progress)
     return _publish(folder, locked, _Parts(episodes, _baselines(locked) if episodes else (), answers))
 

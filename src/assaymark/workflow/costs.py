@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from assaymark.agents.date_probe import date_call
 from assaymark.engine import CallSpec, Ledger, Model, Purse
 from assaymark.engine.models import Models
-from assaymark.engine.models.prices import Estimate, Prices, costs_nothing, load_prices
+from assaymark.engine.models.prices import CHARACTERS_PER_TOKEN, Estimate, Prices, costs_nothing, load_prices
 from assaymark.errors import InputError, Problem
 from assaymark.judging import PLANTED, load_rubric, plan_calls, user_messages
 from assaymark.judging.pairs import (
@@ -85,8 +85,12 @@ class Forecast:
         return replace(self, lines=(*self.lines[:-1], line, self.lines[-1]))
 
 
-def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path | None) -> Models:
+def paid_models(
+    models: Mapping[str, Model], budget: float | None, prices: Path | None, *, strict: bool = False
+) -> Models:
     """``models`` at the prices of a file, or those that come with assaymark, within a budget in USD if there is one.
+
+    With ``strict`` an exception of a Python agent stops the run.
 
     Raises
     ------
@@ -101,7 +105,7 @@ def paid_models(models: Mapping[str, Model], budget: float | None, prices: Path 
     except ValueError as exc:
         raise InputError("--budget", [Problem("", str(exc))]) from None
     whole = models if isinstance(models, Models) else Models(models, {})
-    return whole.paid_from(purse, found)
+    return whole.paid_from(purse, found, strict=strict)
 
 
 # --- before -----------------------------------------------------------------------------------------------------------
@@ -229,19 +233,28 @@ def forecast(
     batch = batch if study is None else study.engine.batch
     found = expected(stages, _held(folder, stages), prices, batch=batch)
     lines = [_expected_line(one) for one in found]
-    known = sum(one.rest.cost or 0.0 for one in found)
-    unpriced = [one.model for one in found if one.rest.cost is None]
     planned, already = sum(one.planned for one in found), sum(one.already for one in found)
-    more = f", and what {', '.join(unpriced)} cost: no price known" if unpriced else ""
-    rest = "no price known" if unpriced and not known else f"about {_money(known)}{more}"
-    lines.append(f"in all {planned:,} calls, {already:,} answered already; the rest: {rest}")
+    lines.append(f"in all {planned:,} calls, {already:,} answered already; the rest: {_sum(found)}")
     if any(stage.stand_in for stage in stages):
         lines.append("judges' calls are estimated: their number is known, texts of 300 tokens stand in for the agents'")
     if study is not None and (probe := study.stability.probe) is not None:
         lines.append(f"not counted: {probe.name}, asked only about pairs that the panel leaves open")
-    bases = sorted({one.rest.basis for one in found if not costs_nothing(one.model)})
-    lines += [f"how tokens were estimated: {basis}; prices: {prices.source}" for basis in bases]
+    if any(not costs_nothing(one.model) for one in found):
+        lines.append(f"input tokens: characters / {CHARACTERS_PER_TOKEN}; prices: {prices.source}")
     return Forecast(tuple(found), (*lines, "dry run: nothing was sent"))
+
+
+def _sum(found: Sequence[Expected]) -> str:
+    """What all models may cost together; not known where that of one is not."""
+    paid = [one for one in found if one.rest.cost is None or not costs_nothing(one.model)]
+    if not paid:
+        return "costs nothing"
+    known = [one.rest.cost for one in paid if one.rest.cost is not None]
+    if len(known) == len(paid):
+        return f"about {_money(sum(known))}"
+    unpriced = ", ".join(one.model for one in paid if one.rest.cost is None)
+    others = f"; the other models: about {_money(sum(known))}" if known else ""
+    return f"cost not known, because there is no price of {unpriced} (--prices FILE){others}"
 
 
 def _held(folder: RunFolder, stages: Sequence[Stage]) -> set[str]:
@@ -255,9 +268,10 @@ def _held(folder: RunFolder, stages: Sequence[Stage]) -> set[str]:
 def _expected_line(one: Expected) -> str:
     stages = ", ".join(f"{what} {n:,}" for what, n in one.stages.items())
     head = f"{one.model}: {one.planned:,} calls ({stages}), {one.already:,} answered already"
-    tokens = f"about {one.rest.tokens:,} input and {one.rest.output_tokens:,} output tokens for the rest"
     if costs_nothing(one.model):
         return f"{head}; costs nothing"
+    each = one.rest.basis.rpartition("output tokens: ")[2]
+    tokens = f"about {one.rest.tokens:,} input and {one.rest.output_tokens:,} output tokens ({each})"
     return f"{head}; {tokens}, {'no price known' if one.rest.cost is None else _money(one.rest.cost)}"
 
 

@@ -15,7 +15,7 @@ from assaymark.errors import LedgerError
 from assaymark.market.cycles import CycleKey
 from assaymark.protocol import Study
 from assaymark.records import Context, Decision
-from assaymark.workflow.asking import prices_of, require_all, run_all
+from assaymark.workflow.asking import prices_of, require_all, run_all, say_raised
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import Locked, open_locked
 from assaymark.workflow.progress import Progress, saying, silent
@@ -60,6 +60,7 @@ def decide(folder: RunFolder, models: Mapping[str, Model], *, progress: Progress
     decisions, made = _answers(folder, locked, asked, models, progress)
     for line in unusable_decisions(decisions):
         saying(progress)(line)
+    say_raised(models, progress)
     store.write(DECISIONS, [*decisions, *_controls(study, contexts, decisions)], basis)
     return made
 

@@ -86,7 +86,7 @@ def ask_agents(
     )
     absent = _absent(ledger, calls, models, live=season.market.live)
     specs = [one.call for one in calls if one.asked.spec.name not in absent]
-    summary = run_all(ledger, specs, models, lane, what=f"asking on {day}", progress=progress, stopping=False)
+    summary = run_all(ledger, specs, models, lane, what=f"asking on {day}", progress=progress, first=False)
     failed = _failures(summary, folder)
     replies = dict(ledger.replies([one.call.key for one in calls]))
     stopped = _stopped(summary, models, folder, live=season.market.live)

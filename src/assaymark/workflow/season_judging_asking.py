@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from assaymark.engine import CallSpec, Ledger, Model, Reply, RunSummary
+from assaymark.engine import CallSpec, Ledger, Model, Reply, RunSummary, Unusable
 from assaymark.errors import ModelError
 from assaymark.judging import asks_again, second_call
 from assaymark.judging.season.author_probe import AuthorGuess, read_guess
-from assaymark.judging.season.horizon_prompts import HorizonTask
-from assaymark.judging.season.horizon_replies import MOST_CHARACTERS, Read, read_outcome_reply
+from assaymark.judging.season.horizon_prompts import HorizonTask, PlannedHorizonCall
+from assaymark.judging.season.horizon_replies import MOST_CHARACTERS, Read, read_horizon_reply, read_outcome_reply
 from assaymark.judging.season.horizon_rounds import horizon_round
 from assaymark.judging.season.horizon_scores import HorizonGrades, OutcomeGrade, outcome_grade
 from assaymark.judging.season.outcome_prompts import PlannedOutcomeCall
@@ -20,6 +20,7 @@ from assaymark.workflow.asking import purse_of, require_not_stopped, run_all
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress
 from assaymark.workflow.season_judging_parts import Probe
+from assaymark.workflow.unusable import unusable_of
 
 WHAT: Final = "asking the judges"
 
@@ -48,8 +49,10 @@ class SeasonAsker:
         """The keys of second calls, by the keys of calls whose reply was no JSON at all."""
         self.made = 0
 
-    def ask(self, calls: Sequence[CallSpec], what: str = WHAT) -> None:
+    def ask(self, calls: Sequence[CallSpec], what: str = WHAT, unusable: Unusable | None = None) -> None:
         """Ask what has no reply yet, and once more what has one that is no JSON at all: the second reply counts.
+
+        ``unusable`` is as for `run_all`, of the first replies.
 
         Raises
         ------
@@ -59,7 +62,7 @@ class SeasonAsker:
             The run was asked to stop.
         """
         asked = {call.key: call for call in calls}
-        self._ask(asked, what)
+        self._ask(asked, what, unusable)
         again = {
             key: second_call(call)
             for key, call in asked.items()
@@ -70,7 +73,7 @@ class SeasonAsker:
             self.seconds[key] = call.key
             self.replies[key] = self.replies[call.key]
 
-    def _ask(self, asked: Mapping[str, CallSpec], what: str) -> None:
+    def _ask(self, asked: Mapping[str, CallSpec], what: str, unusable: Unusable | None = None) -> None:
         self.replies |= dict(self.ledger.replies([key for key in asked if key not in self.replies]))
         wanted = {key: call for key, call in asked.items() if key not in self.replies}
         self._lose({key: self.silent[call.model] for key, call in wanted.items() if call.model in self.silent}, wanted)
@@ -78,8 +81,9 @@ class SeasonAsker:
         if not wanted:
             return
         summary = run_all(
-            self.ledger, list(wanted.values()), self.models, self.engine, what=what, progress=self.progress
-        )
+            self.ledger, list(wanted.values()), self.models, self.engine, what=what, progress=self.progress,
+            unusable=unusable, first=False,
+        )  # fmt: skip
         self.made += summary.made
         self.replies |= dict(self.ledger.replies(list(wanted)))
         lost = {key: call for key, call in wanted.items() if key not in self.replies}
@@ -98,14 +102,15 @@ class SeasonAsker:
         """The grades of all tasks, asked for part by part; `HorizonGrades` also where a judge gave none."""
         found: dict[int, HorizonGrades] = {}
         while len(found) < len(tasks):
-            due: list[CallSpec] = []
+            due: list[PlannedHorizonCall] = []
             for at, task in enumerate(tasks):
                 if at not in found:  # what is graded is not read again in every round
                     made = horizon_round([task], self.replies.get)
-                    due += [one.call for one in made.due]
+                    due += made.due
                     if made.finished:
                         found[at] = made.grades[0]
-            self.ask(due)
+            unusable = unusable_of(due, lambda one, reply: read_horizon_reply(reply, one.asked).reason)
+            self.ask([one.call for one in due], unusable=unusable)
         return tuple(self._with_seconds(found[at]) for at in range(len(tasks)))
 
     def _with_seconds(self, grades: HorizonGrades) -> HorizonGrades:

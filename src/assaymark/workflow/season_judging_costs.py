@@ -1,9 +1,10 @@
-"""What judging a season would ask and cost, before anything is sent."""
+"""What running or judging a season would ask and cost, before anything is sent."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from datetime import datetime
 from typing import Final
 
 from assaymark.engine import CallSpec, Ledger, Reply
@@ -18,6 +19,7 @@ from assaymark.workflow.season_judging import refuse_unjudgeable
 from assaymark.workflow.season_judging_parts import asked_judges, season_parts, season_probes, season_tasks
 from assaymark.workflow.season_material import material_of
 from assaymark.workflow.season_plan import stored_season
+from assaymark.workflow.season_running import due_days, open_run, opening_calls
 from assaymark.workflow.tables import Store
 
 ReplyTo = Callable[[str], Reply | None]
@@ -34,6 +36,25 @@ _ANSWER: Final = HorizonAnswer(
     notes="word " * MOST_NOTE_TOKENS,
 )
 """Stands in for an answer on a part that is not asked about yet: with notes of the most that is allowed."""
+
+
+def expect_season_run(folder: RunFolder, prices: Prices, *, now: datetime) -> Forecast:
+    """What `assaymark season run` would ask and cost. Nothing is sent, and nothing is written.
+
+    Raises
+    ------
+    InputError, PlanError, LedgerError
+        As `run_season`.
+    """
+    locked = open_run(folder)
+    days = list(due_days(folder, locked, now))
+    stage = Stage("agents", [call for day in days for call in opening_calls(locked.season, day, locked.season.agents)])
+    found = forecast([stage], folder, None, prices, batch=locked.season.engine.batch)
+    if len(days) > 1:
+        found = found.noting(
+            f"{len(days):,} days: what agents hold on later ones is not known; books as at the start stand in for it"
+        )
+    return found
 
 
 def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:

@@ -6,7 +6,7 @@ Replay and live are the same code over a clock; see `assaymark.market.clock`.
 from __future__ import annotations
 
 import gc
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -23,7 +23,7 @@ from assaymark.market.clock import Clock, Day
 from assaymark.portfolio.broker import Book
 from assaymark.protocol import AgentSpec
 from assaymark.records import sha256_text, to_json
-from assaymark.workflow.asking import prices_of
+from assaymark.workflow.asking import prices_of, say_raised
 from assaymark.workflow.canaries import Canaries, check_call
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress, Within, silent
@@ -41,7 +41,7 @@ from assaymark.workflow.season_books import (
 from assaymark.workflow.season_context import DayMaterial, agent_context, context_json, day_material, told
 from assaymark.workflow.season_deciding import Asked, ask_agents, calls_of
 from assaymark.workflow.season_file import Season
-from assaymark.workflow.season_journal import Entry, Journal
+from assaymark.workflow.season_journal import Entry, Journal, read_journal
 from assaymark.workflow.season_plan import LockedSeason, SeasonData, lock_season, open_season
 from assaymark.workflow.season_settled import Baseline, begun, checked, new_baselines, settle_baseline, waiting
 from assaymark.workflow.season_tables import write_tables
@@ -110,10 +110,27 @@ def _opening(season: Season, data: SeasonData, now: datetime, absent: Collection
     day = next((one for one in days if one.has_data), None)
     if day is None:
         return [check_call(one, season_texts()["schema of an agent"]) for one in agents]
+    return opening_calls(season, day, agents)
+
+
+def opening_calls(season: Season, day: Day, agents: Sequence[AgentSpec]) -> list[CallSpec]:
+    """What each agent is asked on a day on which all books are as at the start, replicates included."""
     start, shared = Account(Book(season.capital)), day_material(season, day, set())
     settled = {one.name: settle_account(season, one.name, start, day, {}) for one in agents}
     asked = [_asked(season, shared, one, settled[one.name]) for one in agents]
-    return [calls_of(season, one, shared)[0].call for one in asked]
+    return [one.call for each in asked for one in calls_of(season, each, shared)]
+
+
+def due_days(folder: RunFolder, locked: LockedSeason, now: datetime) -> Iterator[Day]:
+    """The days of a season that are due and have data; nothing is written."""
+    entries, _ = read_journal(folder)
+    done = date.fromisoformat(entries[-1].day) if entries else None
+    clock = locked.data.clock(locked.season)
+    for date_ in clock.due(done, now=now if locked.season.market.live else None):
+        day = clock.day(date_, after=done)
+        if day.has_data:
+            yield day
+        done = date_
 
 
 def step_season(
@@ -151,7 +168,7 @@ def step_season(
     StoppedError
         The run was asked to stop.
     """
-    locked = _open(folder)
+    locked = open_run(folder)
     live = locked.season.market.live
     with Journal.open(folder) as journal:
         clock, done = locked.data.clock(locked.season), _last(journal)
@@ -171,13 +188,13 @@ def run_season(
     Killed and called again it goes on where it was, and its tables are the same bytes as if nothing had happened.
     Raises as `step_season`.
     """
-    locked = _open(folder)
+    locked = open_run(folder)
     with Journal.open(folder) as journal:
         clock = locked.data.clock(locked.season)
         return _go(folder, locked, clock, journal, arrivals(locked, _last(journal), now), models, progress)
 
 
-def _open(folder: RunFolder) -> LockedSeason:
+def open_run(folder: RunFolder) -> LockedSeason:
     """The season, if it is one that is run here."""
     locked = open_season(folder)
     if locked.season.recorded:
@@ -233,6 +250,7 @@ def _go(
                 desk.do(own.day(day, after=_last(journal)))
             progress("days", len(due), len(due))
     finally:
+        say_raised(models, progress)
         journal.sync()
         write_tables(folder, locked, journal.entries, journal.digest)
     absent = {name: len(days) for name, days in _unanswered(journal, due, absent=True).items()}

@@ -214,7 +214,7 @@ class Prices:
         >>> call = CallSpec(model="openai/gpt-4o", messages=(Message("user", (Text.of("x" * 4000),)),), template="")
         >>> found = load_prices().estimate(call)
         >>> found.cost, found.basis
-        (0.0125, 'characters / 4; output tokens a reply: 1,000 assumed')
+        (0.0125, 'characters / 4; output tokens: 1,000 a reply, assumed')
         """
         return self.estimate_all([call], batch=batch)
 
@@ -225,12 +225,12 @@ class Prices:
         words: set[str] = set()
         for call in calls:
             asked, reply = _input_tokens(call), _output_tokens(call, ASSUMED_OUTPUT_TOKENS)
-            words.add(f"max_tokens, {reply:,}" if "max_tokens" in call.args else f"{reply:,} assumed")
+            words.add(f"{reply:,} a reply, {'its max_tokens' if 'max_tokens' in call.args else 'assumed'}")
             tokens, output = tokens + asked, output + reply
             free = costs_nothing(call.model)
             costs.append(0.0 if free else self.cost_of(call.model, asked, reply, batch=batch))
         known = [cost for cost in costs if cost is not None]
-        basis = f"characters / {CHARACTERS_PER_TOKEN}; output tokens a reply: {' or '.join(sorted(words)) or 'none'}"
+        basis = f"characters / {CHARACTERS_PER_TOKEN}; output tokens: {' or '.join(sorted(words)) or 'none'}"
         return Estimate(tokens, output, sum(known) if len(known) == len(costs) else None, basis)
 
 

@@ -57,6 +57,8 @@ class Models(Mapping[str, Model]):
         What they cost; without it the table that comes with assaymark holds.
     purse : Purse, optional
         The budget that all of their calls are paid from.
+    strict : bool
+        Whether an exception of a Python agent stops a run; see `PythonAgent`.
 
     Examples
     --------
@@ -72,14 +74,24 @@ class Models(Mapping[str, Model]):
         *,
         prices: Prices | None = None,
         purse: Purse | None = None,
+        strict: bool = False,
     ) -> None:
         self._fixed, self._providers = dict(fixed), dict(providers)
         self._made: dict[str, Model] = {}
-        self.prices, self.purse = prices, purse
+        self.prices, self.purse, self._strict = prices, purse, strict
 
-    def paid_from(self, purse: Purse | None, prices: Prices) -> Models:
+    def paid_from(self, purse: Purse | None, prices: Prices, *, strict: bool = False) -> Models:
         """The same models at these prices; with a purse, calls are asked only as long as it pays."""
-        return Models(self._fixed, self._providers, prices=prices, purse=purse)
+        return Models(self._fixed, self._providers, prices=prices, purse=purse, strict=strict)
+
+    def raised(self) -> list[str]:
+        """What each Python agent raised, and how often: one line for each place in its code."""
+        agents = {name: one for name, one in {**self._fixed, **self._made}.items() if isinstance(one, PythonAgent)}
+        return [
+            f"{name} raised {what}{f', {times:,} times' if times > 1 else ', once'}; recorded as no answer"
+            for name, agent in sorted(agents.items())
+            for what, times in agent.raised.most_common()
+        ]
 
     def __getitem__(self, name: str) -> Model:
         """The model of that name; `KeyError` with the reason if there is none."""
@@ -91,7 +103,8 @@ class Models(Mapping[str, Model]):
             if not rest or provider not in self._providers:
                 raise KeyError(str(self._unknown(name)))
             try:
-                self._made[name] = self._providers[provider](rest)
+                made = self._providers[provider](rest)
+                self._made[name] = made.held(self._strict) if isinstance(made, PythonAgent) else made
             except InputError as exc:
                 raise KeyError(str(exc)) from None
         return self._made[name]

@@ -6,9 +6,13 @@ import asyncio
 import importlib
 import inspect
 import re
+import sysconfig
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from functools import reduce
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any, Final
 
 from assaymark.engine.calls import CallSpec, Reply
@@ -23,7 +27,7 @@ from assaymark.engine.models.exchange import (
 )
 from assaymark.engine.models.threads import apart
 from assaymark.engine.room import MOST_KEPT_BYTES
-from assaymark.errors import ModelError
+from assaymark.errors import InputError, ModelError
 from assaymark.prompting.texts import JUDGED_KINDS
 from assaymark.records import JSON, Context, Decision, canonical_json, to_json
 
@@ -35,6 +39,7 @@ Decide = Callable[[Context], Any]
 
 _TARGET = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 _NOT_TRADED: Final = ("hold", "no_trade")
+_INSTALLED: Final = tuple(sysconfig.get_paths()[name] for name in ("stdlib", "purelib", "platlib"))
 
 
 class PythonAgent:
@@ -52,12 +57,32 @@ class PythonAgent:
         Seconds for one decision; ``args.timeout_s`` goes before it.
     max_bytes : int
         Longest answer that is taken, as UTF-8.
+    strict : bool
+        Whether an exception of the callable stops the run, in place of being recorded as no answer.
     """
 
-    def __init__(self, decide: Decide | str, *, timeout_s: float = PATIENCE_S, max_bytes: int = MOST_BYTES) -> None:
+    def __init__(
+        self,
+        decide: Decide | str,
+        *,
+        timeout_s: float = PATIENCE_S,
+        max_bytes: int = MOST_BYTES,
+        strict: bool = False,
+    ) -> None:
         self._named = decide if isinstance(decide, str) else None
         self._decide = None if isinstance(decide, str) else decide
-        self._timeout_s, self._max_bytes = timeout_s, max_bytes
+        self._timeout_s, self._max_bytes, self._strict = timeout_s, max_bytes, strict
+        self._raised: list[str] = []  # appended to in threads
+
+    def held(self, strict: bool) -> PythonAgent:
+        """The same agent, strict or not."""
+        decide = self._decide or self._named or ""
+        return PythonAgent(decide, timeout_s=self._timeout_s, max_bytes=self._max_bytes, strict=strict)
+
+    @property
+    def raised(self) -> Counter[str]:
+        """How often the callable raised what: type, message, file and line."""
+        return Counter(self._raised)
 
     def check(self) -> None:
         """Import the callable, before a run asks anything.
@@ -74,6 +99,8 @@ class PythonAgent:
 
         Raises
         ------
+        InputError
+            The callable raised, and is held to be strict. Nothing is recorded as its outcome.
         ModelError
             The callable cannot be imported, or the call is none for an agent. Nothing is recorded as its outcome.
         """
@@ -98,7 +125,12 @@ class PythonAgent:
         try:
             return _text(_finished(decide(context)))
         except BaseException as exc:  # whatever the agent raises is its outcome, even an attempt to leave the program
-            return failure("exception", _named(exc))
+            found = failure("exception", _named(exc))
+            self._raised.append(f"{found.detail}{_where(exc, decide)}")
+            if self._strict:
+                stops = "stopped here, because of --strict-agents; every reply so far is kept"
+                raise InputError(call.model, [f"raised {self._raised[-1]}; {stops}"]) from None
+            return found
 
     def _callable(self) -> Decide:
         if self._decide is None:
@@ -200,6 +232,20 @@ def _order(action: dict[str, JSON]) -> dict[str, JSON]:
 
 def _is_list_of_objects(raw: JSON) -> bool:
     return isinstance(raw, list) and all(isinstance(one, dict) for one in raw)
+
+
+def _where(exc: BaseException, decide: Decide) -> str:
+    """File and line where a callable raised, in code that is not of an installed package if any of it is not."""
+    frames = [(one.filename, one.lineno) for one in extract_tb(exc.__traceback__) if one.filename != __file__]
+    if not frames and (code := getattr(decide, "__code__", None)) is not None:  # it could not even be called
+        frames = [(code.co_filename, code.co_firstlineno)]
+    own = [one for one in frames if not one[0].startswith(_INSTALLED)]
+    if not frames:
+        return ""
+    path, line = (own or frames)[-1]
+    here = Path(path)
+    shown = here.relative_to(Path.cwd()) if here.is_relative_to(Path.cwd()) else here
+    return f" ({failure('exception', str(shown)).detail}, line {line})"
 
 
 def _named(exc: BaseException) -> str:

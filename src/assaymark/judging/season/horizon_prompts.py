@@ -68,6 +68,11 @@ class PlannedHorizonCall:
     part: HorizonPart
 
     @property
+    def judge(self) -> str:
+        """The name of who is asked."""
+        return self.task.judge.name
+
+    @property
     def asked(self) -> Asked:
         """What the reply is held to."""
         return Asked(self.task.plan, self.part.first, self.part.last, notes=_notes(self.part))
