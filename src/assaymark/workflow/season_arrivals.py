@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from assaymark.market.calendar import weekdays
@@ -25,7 +25,7 @@ class Arrivals:
     waiting: date | None = None
     deadline: datetime | None = None
     overdue: bool = False
-    later: bool = field(default=False)
+    later: bool = False
 
     def until(self, day: date) -> Arrivals:
         """The days up to one that somebody named."""

@@ -335,12 +335,13 @@ def _lines(locked: LockedSeason, clock: Clock, journal: Journal, found: Arrivals
     waiting = [found.announced] if found.announced else []
     if not journal.entries:
         begins = f"the season begins on {clock.first}, and the market has nothing of it yet"
-        return tuple(waiting) or (f"nothing is due: {begins}",)
+        return tuple(waiting) or (() if found.overdue else (f"nothing is due: {begins}",))
     last = journal.entries[-1].record
     navs = "; ".join(f"{name} {nav:,.2f}" for name, nav in _navs(journal).items())
     state = f"{last['day']}: {navs}"
     if not due:
-        return (*(waiting or [f"nothing is due after {last['day']}"]), state)
+        idle = [] if found.overdue else [f"nothing is due after {last['day']}"]
+        return (*(waiting or idle), state)
     empty = [one.day for one in journal.entries[-len(due) :] if one.record["state"] != "ok"]
     done = f"{len(due)} days done" if len(due) > 1 else f"{due[0]} done"
     without = f"; without data: {', '.join(empty[:5])}" if empty else ""
