@@ -116,7 +116,7 @@ def _bars(history: History, snapshot: str) -> Any:
         instrument=pa.DictionaryArray.from_arrays(pa.array(columns.astype(np.int32)), names).cast(pa.string()),
         event_date=history.days.astype("datetime64[D]")[rows],
         known_at=_instants(known_at),
-        adj_factor=_numbers(np.where(np.isin(columns, unstated), np.nan, factor)),
+        adj_factor=_numbers(np.where(np.isin(columns, unstated) & (factor == 1.0), np.nan, factor)),
         source=_repeated(history.source, rows.size),
         snapshot=_repeated(snapshot, rows.size),
         **values,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from assaymark.workflow.season_books import (
     Account,
     Marks,
     Settlement,
+    due_actions,
     marks_after,
     restored,
     settle_account,
@@ -220,6 +221,7 @@ class Desk:
         self.baselines = new_baselines(self.season, self.classes)
         self.traded = any(entry.record["state"] == "ok" for entry in journal.entries)
         self.marks: Marks = {}
+        self.acted: frozenset[str] = frozenset()
         self.notes: Mapping[str, tuple[str, ...]] = {}
         if journal.entries:
             self._take_up(journal.entries[-1].record)
@@ -238,6 +240,7 @@ class Desk:
         self.journal.append(entry)
 
     def _trading(self, day: Day) -> Entry:
+        day = self._once(day)
         before, marks = self.accounts, self.marks
         settled = {name: settle_account(self.season, name, one, day, self.marks) for name, one in before.items()}
         baselines = self._baselines(day)
@@ -260,6 +263,23 @@ class Desk:
             record["agents"][name]["checks"] = checked(self.season, before[name].book, one, day, source, marks)
         times = {one.decision.record_id: one.seconds for one in decided}
         return Entry(record, shared.facts, shared.instruments, shared.series, times)
+
+    def _once(self, day: Day) -> Day:
+        """The day without actions that came into force already, on a day of which its snapshot lacks the bar.
+
+        A snapshot that was made before a late day arrived dates what its factors imply to the bar after that day.
+        """
+        done = {
+            name: [one for one in ones if one.since and str(one.since) < self.marks[name][1] < str(one.ex_date)]
+            for name, ones in day.actions.items()
+            if name in self.acted
+        }
+        if any(done.values()):
+            kept = {name: tuple(one for one in ones if one not in done.get(name, ())) for name, ones in day.actions.items()}
+            day = replace(day, actions=kept)
+        acted = {name for name in day.actions if due_actions(name, day, self.marks)}
+        self.acted = frozenset(acted | (self.acted - day.quotes.keys()))
+        return day
 
     def _baselines(self, day: Day) -> dict[str, Any]:
         """The baselines after a trading day, as the journal keeps them."""
@@ -306,6 +326,7 @@ class Desk:
             "state": state,
             "market": self.digest,
             "marks": {name: list(mark) for name, mark in self.marks.items()},
+            "acted": sorted(self.acted),
             "agents": agents,
             "decisions": [],
             "missing": [],
@@ -327,6 +348,7 @@ class Desk:
         }
         self.baselines = {name: Baseline.from_json(raw) for name, raw in record["baselines"].items()}
         self.marks = {name: (float(price), str(of)) for name, (price, of) in record["marks"].items()}
+        self.acted = frozenset(map(str, record["acted"]))
 
 
 def _lines(locked: LockedSeason, clock: Clock, journal: Journal, found: Arrivals) -> tuple[str, ...]:
