@@ -115,7 +115,9 @@ def arrive(source: Path, day: date, rows: Callable[..., Iterator[Row]] = by_fact
 
 def file_of(source: Path, agents: Mapping[str, str], *, extra: str = "") -> str:
     """The season: twenty days, four instruments."""
-    cast = "".join(f'\n[[agents]]\nname = "{one}"\nfamily = "{one}"\nmodel = "{model}"\n' for one, model in agents.items())
+    cast = "".join(
+        f'\n[[agents]]\nname = "{one}"\nfamily = "{one}"\nmodel = "{model}"\n' for one, model in agents.items()
+    )
     return f"""
 name = "live"
 prompt = "Grow the book."
@@ -139,7 +141,7 @@ def stepped(folder: Path, moment: datetime) -> tuple[int, str, str]:
 
     class At(datetime):
         @classmethod
-        def now(cls, tz=None):
+        def now(cls, _tz=None):
             return moment
 
     out, err = io.StringIO(), io.StringIO()
@@ -159,7 +161,7 @@ BUYS = {"DIVI": 200.0, "HALT": 300.0, "PLAIN": 100.0, "SPLIT": 20.0}
 
 
 def wishes(day: str) -> str:
-    """Buy everything on the first day, more of SPLIT in the evening before its split, and sell HALT while it is halted."""
+    """Buy everything on the first day, more of SPLIT on the evening before its split; sell HALT while it is halted."""
     if day == str(SEASON[0]):
         return orders(*((name, "buy", units) for name, units in BUYS.items()))
     if day == str(SEASON[6]):
@@ -172,7 +174,7 @@ AGENTS = {"buyer": "test/buyer", "babbler": "test/babbler"}
 
 @dataclass(frozen=True)
 class Played:
-    """A season that was played to its end: its folder, what each step printed and returned, and the agent that bought."""
+    """A season that was played to its end: its folder and site, and the status and output of each step."""
 
     folder: RunFolder
     site: Path
@@ -268,7 +270,7 @@ def test_actions_are_rows_of_their_own_kind_that_add_up(played):
 
 
 def test_every_check_says_what_it_found(played):
-    checks = [one for one in Store(played.folder).read(CHECKS)]
+    checks = Store(played.folder).read(CHECKS)
     assert {one.kind for one in checks if one.agent == "buyer"} == {"fill", "cash", "position"}
     assert all(one.passed == one.checks and not one.mismatches for one in checks)
     rejected = [one for one in Store(played.folder).read(REJECTIONS) if one.agent == "buyer"]
@@ -322,7 +324,9 @@ def test_agents_are_shown_bars_on_todays_level_and_told_of_actions(played):
 def test_pages_say_what_came_into_force(played):
     first = html.unescape((played.site / "index.html").read_text(encoding="utf-8"))
     assert "Splits or dividends of DIVI and SPLIT came into force while they were held." in first
-    agent = "".join(html.unescape(one.read_text(encoding="utf-8")) for one in (played.site / "agents").glob("buyer*.html"))
+    agent = "".join(
+        html.unescape(one.read_text(encoding="utf-8")) for one in (played.site / "agents").glob("buyer*.html")
+    )
     assert "split of SPLIT: 180 units added" in agent
     assert "dividend of DIVI: 250.00 in cash" in agent
     assert "Returns are total returns" in html.unescape((played.site / "rules.html").read_text(encoding="utf-8"))
@@ -358,7 +362,9 @@ def test_a_source_that_does_not_say_whether_prices_are_adjusted_is_refused_for_l
     assert "adj_factor" in said
     assert not (tmp_path / "run").exists()
     source = tmp_path / "market" / str(SEASON[0])
-    replay = text.replace(f"'{tmp_path / 'market'}', live = true", f"'{source}'").replace(str(SEASON[-1]), str(SEASON[0]))
+    replay = text.replace(f"'{tmp_path / 'market'}', live = true", f"'{source}'").replace(
+        str(SEASON[-1]), str(SEASON[0])
+    )
     (tmp_path / "season.toml").write_text(replay)
     assert main(["season", "init", str(tmp_path / "season.toml"), "--out", str(tmp_path / "run")]) == 0
 
@@ -370,7 +376,8 @@ def test_a_move_that_no_action_explains_is_a_failing_check_with_its_day_and_inst
     bought = checks["fill"]  # of SPLIT something was bought on that day
     assert (bought.checks - bought.passed, len(bought.mismatches)) == (1, 1)
     before, now = bar_of("SPLIT", SEASON[6]), bar_of("SPLIT", SPLIT_DAY)
-    said = f"price of SPLIT on {SPLIT_DAY}: {now.close:.10g} after {before.close:.10g} on {SEASON[6]}, explained by no action"
+    said = f"price of SPLIT on {SPLIT_DAY}: {now.close:.10g} after {before.close:.10g} on {SEASON[6]}, "
+    said += "explained by no action"
     assert bought.mismatches[0].endswith(said)
     assert checks["position"].passed == checks["position"].checks
 

@@ -14,9 +14,9 @@ from assaymark.workflow.season_plan import LockedSeason, SeasonData
 class Arrivals:
     """The days that are due, each with the market that it is run on, and what is said of days without data.
 
-    ``lost`` are due days of a live season whose data did not come in time: they are recorded without. ``waiting`` is the
-    first day whose data may still come, until ``deadline``; ``overdue`` says that the deadline is past and that nothing
-    came after it either. ``reached`` is the last day of which there is anything.
+    ``lost`` are due days of a live season whose data did not come in time: they are recorded without. ``waiting`` is
+    the first day whose data may still come, until ``deadline``; ``overdue`` says that the deadline is past and that
+    nothing came after it either. ``reached`` is the last day of which there is anything.
     """
 
     days: tuple[tuple[date, SeasonData], ...]

@@ -135,7 +135,9 @@ def told(season: Season, agent: str, notes: Sequence[str], actions: Sequence[str
     if notes:
         lines.append("\n".join(["Of your last orders, these were not carried out:", *(f"- {one}" for one in notes)]))
     if actions:
-        lines.append("\n".join(["Splits and dividends of what you hold, since the last day:", *map("- {}".format, actions)]))
+        lines.append(
+            "\n".join(["Splits and dividends of what you hold, since the last day:", *map("- {}".format, actions)])
+        )
     return "\n\n".join(lines)
 
 

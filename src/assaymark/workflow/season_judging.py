@@ -11,7 +11,7 @@ from assaymark.engine import Ledger, Model
 from assaymark.errors import InputError, ModelError, Problem
 from assaymark.judging.season.horizon_scores import HorizonGrades, HorizonScore, OutcomeGrade, horizon_score
 from assaymark.judging.season.outcome_prompts import outcome_calls
-from assaymark.judging.season.plans import ScoringPlan, load_scoring
+from assaymark.judging.season.plans import ScoringPlan
 from assaymark.market.calendar import weekdays
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.progress import Progress, silent
@@ -141,7 +141,7 @@ def _graded(
 ) -> tuple[list[SeasonGrade], list[SeasonGuess]]:
     """Ask everything: grades first, outcomes once they are there, author identification last."""
     season = material.season
-    plan, judges, budget = load_scoring(season.scoring), asked_judges(season), season.judging.token_budget
+    plan, judges, budget = material.scoring, asked_judges(season), season.judging.token_budget
     planned = season_tasks(parts, judges, plan, budget=budget)
     given = asker.grades([task for _, task in planned])
     outcomes = asker.outcomes(

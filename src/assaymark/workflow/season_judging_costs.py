@@ -12,7 +12,6 @@ from assaymark.judging.season.horizon_prompts import HorizonTask, grader_version
 from assaymark.judging.season.horizon_replies import MOST_NOTE_TOKENS, HorizonAnswer, Read, read_horizon_reply
 from assaymark.judging.season.horizon_scores import HorizonGrades
 from assaymark.judging.season.outcome_prompts import outcome_calls
-from assaymark.judging.season.plans import load_scoring
 from assaymark.workflow.costs import Forecast, Stage, forecast
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.season_judging import refuse_unjudgeable
@@ -49,7 +48,7 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
     refuse_unjudgeable(folder, stored.season, store)
     material = material_of(store, stored)
     season, parts, judges = stored.season, season_parts(material), asked_judges(stored.season)
-    plan, budget = load_scoring(season.scoring), season.judging.token_budget
+    plan, budget = material.scoring, season.judging.token_budget
     tasks = season_tasks(parts, judges, plan, budget=budget)
     with Ledger.open(folder.ledger, create=False) if folder.has_ledger else nullcontext() as ledger:
         graded = [call for _, task in tasks for call in _calls(task, _replies(ledger))]

@@ -17,7 +17,6 @@ import numpy as np
 
 from assaymark.claims.season_index import SeasonGates
 from assaymark.judging import token_count
-from assaymark.judging.season.plans import load_scoring
 from assaymark.judging.season.table import SeasonTable
 from assaymark.judging.season.timing import DecisionTime, decision_time
 from assaymark.metrology.datasheet import Datasheet, limit_measurements
@@ -83,7 +82,7 @@ def season_findings(
     (measurements, table)
         Named as in ``docs/scoring.md``.
     """
-    season, plan = material.season, load_scoring(material.season.scoring)
+    season, plan = material.season, material.scoring
     agreement, returns, rows = rng.spawn(3)
     scores = season_scores(judged.grades, [one.name for one in season.agents])
     totals = season_totals(scores, {agent: _time(material, agent) for agent in scores.agents}, plan)

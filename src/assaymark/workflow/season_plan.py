@@ -380,7 +380,9 @@ def _unstated(season: Season, history: History, universe: Sequence[str]) -> list
         return []
     names = f"{', '.join(unsaid[:5])}{f' and {len(unsaid) - 5} more' if len(unsaid) > 5 else ''}"
     what = f"{history.source or 'it'} does not say whether prices are adjusted for splits and dividends ({names})"
-    instead = "give each bar an adj_factor (1 where nothing is adjusted), or list splits and dividends on their ex-dates"
+    instead = (
+        "give each bar an adj_factor (1 where nothing is adjusted), or list splits and dividends on their ex-dates"
+    )
     return [Problem("market", f"{what}; a live season needs to know: {instead}")]
 
 

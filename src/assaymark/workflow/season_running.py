@@ -68,8 +68,8 @@ def step_season(
     """Do one trading day of a season, and every missed one before it, in order.
 
     In a replay the day is the next one; live it is the last that the market has and whose hour of decision has come.
-    A day that is done stays as it is, so calling twice changes nothing. Live, a day without data holds up those after it
-    until its deadline; see `assaymark.workflow.season_arrivals.arrivals`.
+    A day that is done stays as it is, so calling twice changes nothing. Live, a day without data holds up those after
+    it until its deadline; see `assaymark.workflow.season_arrivals.arrivals`.
 
     Parameters
     ----------
@@ -275,7 +275,9 @@ class Desk:
             if name in self.acted
         }
         if any(done.values()):
-            kept = {name: tuple(one for one in ones if one not in done.get(name, ())) for name, ones in day.actions.items()}
+            kept = {
+                name: tuple(one for one in ones if one not in done.get(name, ())) for name, ones in day.actions.items()
+            }
             day = replace(day, actions=kept)
         acted = {name for name in day.actions if due_actions(name, day, self.marks)}
         self.acted = frozenset(acted | (self.acted - day.quotes.keys()))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from assaymark import __version__
 from assaymark.claims.season_types import SeasonVerdicts
-from assaymark.judging.season.plans import load_scoring
 from assaymark.judging.season.table import SeasonTable
 from assaymark.records import Evidence, Measurement
 from assaymark.report.season.inputs import SeasonClaimLine, SeasonRun
@@ -79,7 +78,7 @@ def season_run(
         capital=season.capital if season.has_books else None,
         universe=stored.universe,
         prompt=season.prompt,
-        scoring=load_scoring(season.scoring),
+        scoring=material.scoring,
         agents=season_agents(season),
         judges=season_judges(season, sheets),
         paths=season_paths(material),
