@@ -50,6 +50,7 @@ def wide_bars(table: Any, ids: Sequence[str]) -> WideBars:
     is not 1 the factors are kept as a field of their own, so that prices as they were traded can be had back. Days are
     all weekdays from the first bar to the last, so that a missing day shows; bars of weekends are left out. Of several
     versions of a bar, the one known first goes into the table and the others into ``restated``.
+
     Raises
     ------
     InputError
