@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
 
@@ -23,13 +23,15 @@ class CorporateAction:
     """A split, a dividend, or both, in force from the open of ``ex_date``.
 
     ``split`` is how many units there are after it for each one before (10.0: ten for one), and ``dividend`` the cash
-    that each of the units after the split is paid.
+    that each of the units after the split is paid. ``since`` is the day of the bar before it where the action was
+    inferred from factors: it came into force after that day, and by ``ex_date``.
     """
 
     instrument: str
     ex_date: date
     split: float = 1.0
     dividend: float = 0.0
+    since: date | None = None
 
     def __str__(self) -> str:
         parts = [f"split of {self.split:.6g} for 1"] if self.split != 1.0 else []
@@ -101,5 +103,5 @@ def implied_actions(
         if any(early < one.ex_date <= late for one in listed):
             continue
         action = implied_action(instrument, late, float(ratios[at]), float(closes[rows[at]]))
-        found += [action] if action else []
+        found += [replace(action, since=early)] if action else []
     return tuple(sorted(found, key=lambda one: one.ex_date))

@@ -88,9 +88,9 @@ def snapshot_from_file(
     ``split``, ``dividend`` and ``known_at``; a bar that is there with several ``known_at`` was restated. With a column
     ``adj_factor`` closes are as they were traded, and close times factor is the total-return price as of this file.
     ``split`` (units after it for each one before) and ``dividend`` (cash for each unit after the split) stand in the
-    row of their ex-date; without ``adj_factor`` the factors are made from them. A wide table has a column of days and one
-    column an instrument, its closes, or columns such as ``SPY_open`` and ``SPY_close``. In wide tables Saturdays and
-    Sundays are left out, and so are columns of returns (``SPY_return``), which are neither prices nor said to be
+    row of their ex-date; without ``adj_factor`` the factors are made from them. A wide table has a column of days and
+    one column an instrument, its closes, or columns such as ``SPY_open`` and ``SPY_close``. In wide tables Saturdays
+    and Sundays are left out, and so are columns of returns (``SPY_return``), which are neither prices nor said to be
     simple. PortBench's market file is a wide table whose columns begin with the class: its ``_return`` columns are log
     returns, and its notes say what was done to its prices. Bars without ``known_at`` count as known at 21:00 UTC of
     their day, those of crypto at its end.
@@ -286,7 +286,7 @@ def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, name: s
 
 
 def _actions(given: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """The table of actions of a file that has columns for them; empty cells, splits of 1 and dividends of 0 are none."""
+    """The table of actions of a file with columns for them; empty cells, splits of 1 and dividends of 0 are none."""
     if not set(_ACTIONS) & set(given):
         return {}
     splits, dividends = _splits(given), _dividends(given)

@@ -72,6 +72,10 @@ _LAST_WORD: dict[AssetClass, str] = {
 }
 
 
+_KINDS = frozenset(("equity", "etf", "mutualfund", "index", "cryptocurrency", "future", "spot", "not stated"))
+"""What sources say an instrument is, in the place of its sub-sector."""
+
+
 @dataclass(frozen=True, slots=True)
 class Listing:
     """One instrument and when it could be held.
@@ -86,6 +90,11 @@ class Listing:
     name: str
     listed: date
     delisted: date | None = None
+
+    @property
+    def sector(self) -> str:
+        """The sub-sector, where the source says one; nothing where it says what kind of thing the instrument is."""
+        return "" if self.sub.lower() in _KINDS else self.sub
 
     @property
     def calendar(self) -> str:

@@ -46,8 +46,8 @@ def synthetic_snapshot(seed: int = 0) -> Snapshot:
 def snapshot_of(history: History, id: str, origin: Origin, *, currency: str = "USD") -> Snapshot:
     """A store as long tables.
 
-    Closes are written as they were traded, with the factors of the store beside them: 1 where it has none. The facts behind templated news have no column and
-    stay behind, their texts do not. Days with no field of a bar have no row.
+    Closes are written as they were traded, with the factors of the store beside them: 1 where it has none. The facts
+    behind templated news have no column and stay behind, their texts do not. Days with no field of a bar have no row.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _bars(history: History, snapshot: str) -> Any:
         instrument=pa.DictionaryArray.from_arrays(pa.array(columns.astype(np.int32)), names).cast(pa.string()),
         event_date=history.days.astype("datetime64[D]")[rows],
         known_at=_instants(known_at),
-        adj_factor=_numbers(np.where(np.isin(columns, unstated), np.nan, factor)),
+        adj_factor=_numbers(np.where(np.isin(columns, unstated) & (factor == 1.0), np.nan, factor)),
         source=_repeated(history.source, rows.size),
         snapshot=_repeated(snapshot, rows.size),
         **values,
@@ -125,7 +125,7 @@ def _bars(history: History, snapshot: str) -> Any:
 
 def _traded(adjusted: np.ndarray, factor: np.ndarray) -> np.ndarray:
     """Prices whose product with the factor is the adjusted price to the last bit, so that reading gives it again."""
-    found = adjusted / factor
+    found: np.ndarray = adjusted / factor
     for step in (np.nextafter(found, np.inf), np.nextafter(found, 0.0)):
         found = np.where(found * factor == adjusted, found, step)
     return found

@@ -42,7 +42,7 @@ class FileEntry:
 
 @record
 class Manifest:
-    """``snapshot.json``: what the folder holds. ``files`` has an entry for each table of a snapshot; `OPTIONAL` ones may be absent."""
+    """``snapshot.json``: what the folder holds. ``files`` has an entry for each table but empty `OPTIONAL` ones."""
 
     format: int
     id: str

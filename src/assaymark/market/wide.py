@@ -47,9 +47,9 @@ def wide_bars(table: Any, ids: Sequence[str]) -> WideBars:
     """The bars of a snapshot's long table, its columns in the order of ``ids``.
 
     Prices are multiplied by ``adj_factor``, so a close is a total-return price; volume is left as it is. Where a factor
-    is not 1 the factors are kept as a field of their own, so that prices as they were traded can be had back. Days are all
-    weekdays from the first bar to the last, so that a missing day shows; bars of Saturdays and Sundays are left out.
-    Of several versions of a bar, the one known first goes into the table and the others into ``restated``.
+    is not 1 the factors are kept as a field of their own, so that prices as they were traded can be had back. Days are
+    all weekdays from the first bar to the last, so that a missing day shows; bars of weekends are left out. Of several
+    versions of a bar, the one known first goes into the table and the others into ``restated``.
 
     Raises
     ------

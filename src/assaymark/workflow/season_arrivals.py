@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
 from assaymark.market.calendar import weekdays
@@ -14,9 +14,9 @@ from assaymark.workflow.season_plan import LockedSeason, SeasonData
 class Arrivals:
     """The days that are due, each with the market that it is run on, and what is said of days without data.
 
-    ``lost`` are due days of a live season whose data did not come in time: they are recorded without. ``waiting`` is the
-    first day whose data may still come, until ``deadline``; ``overdue`` says that the deadline is past and that nothing
-    came after it either. ``reached`` is the last day of which there is anything.
+    ``lost`` are due days of a live season whose data did not come in time: they are recorded without. ``waiting`` is
+    the first day whose data may still come, until ``deadline``; ``overdue`` says that the deadline is past and that
+    nothing came after it either. ``reached`` is the last day of which there is anything.
     """
 
     days: tuple[tuple[date, SeasonData], ...]
@@ -25,7 +25,7 @@ class Arrivals:
     waiting: date | None = None
     deadline: datetime | None = None
     overdue: bool = False
-    later: bool = field(default=False)
+    later: bool = False
 
     def until(self, day: date) -> Arrivals:
         """The days up to one that somebody named."""

@@ -6,7 +6,9 @@ longer to write than everything else on that day. Tests hold both against the sl
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import math
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
@@ -16,8 +18,9 @@ import numpy as np
 
 from assaymark.agents.season_prompts import fenced
 from assaymark.engine.calls import Text
-from assaymark.market import MacroReading
+from assaymark.market import Filing, Listing, MacroReading
 from assaymark.market.clock import Day, shown_prices
+from assaymark.market.history import FIELDS
 from assaymark.portfolio.broker import Book
 from assaymark.prompting.fences import row
 from assaymark.prompting.material import material_blocks, moment
@@ -28,6 +31,10 @@ INTERVAL_S: Final = 86_400
 _CLOSE: Final = timedelta(hours=21)
 _ANY_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _MOST_NEWS: Final = 30
+_PERIODS: Final = 4
+"""Periods of each filed field that are shown: the newest ones, a year of quarters."""
+
+_PERIOD: Final = re.compile(r"(?P<year>\d{4})(?:-Q(?P<quarter>[1-4])|-(?P<month>\d\d)(?:-(?P<day>\d\d))?)?")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,15 +52,18 @@ class DayMaterial:
 
 
 def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial:
-    """The shared material of a day: instruments that can be traded or are held, their closes, economy and news.
+    """The shared material of a day: instruments that can be traded or are held, with their bars, splits, dividends,
+    sector and filings, the economy and news.
 
     An instrument without a bar of the day, or with fewer than `FEWEST_BARS` closes, is not offered.
     """
-    lines = _closes(season, day, held)
+    lines = _bars(season, day, held)
     series = tuple(lines.values())
     known = {one.id: one for one in day.view.instruments}
     macro = day.view.all_macro()
-    prices, others = tuple(_prices(day, series)), (*_macro(macro), *_news(season, day, frozenset(day.universe)))
+    prices = tuple(_prices(day, series))
+    about = [fact for one in series for fact in _about(day, known[one.instrument], one)]
+    others = (*about, *_macro(macro), *_news(season, day, frozenset(day.universe)))
     context = Context(
         completeness="complete",
         cutoff=day.moment,
@@ -70,13 +80,13 @@ def day_material(season: Season, day: Day, held: Collection[str]) -> DayMaterial
         label: fenced((label, text)) for label, text in material_blocks(replace(context, series=(), instruments=()))
     }
     sections |= offered.sections
-    closes = [list(map(repr, one.close)) for one in series]
+    columns = [{name: list(map(repr, getattr(one, name))) for name in FIELDS} for one in series]
     if series:
-        sections["series"] = fenced(("series", "\n".join(map(_series_text, series, closes))))
+        sections["series"] = fenced(("series", "\n".join(map(_series_text, series, columns))))
     return DayMaterial(
         context,
         "[" + ",".join(filter(None, [*map(_price_json, prices), canonical_json(others)[1:-1]])) + "]",
-        "[" + ",".join(map(_series_json, series, closes)) + "]",
+        "[" + ",".join(map(_series_json, series, columns)) + "]",
         offered.text,
         sections,
     )
@@ -149,24 +159,29 @@ def _offered(instruments: tuple[Instrument, ...]) -> _Offered:
     return _Offered(canonical_json(instruments), {label: fenced((label, text)) for label, text in blocks.items()})
 
 
-def _closes(season: Season, day: Day, held: Collection[str]) -> dict[str, Series]:
-    """The last closes of the instruments that are shown, by name."""
-    shown = shown_prices(day.closes)
+def _bars(season: Season, day: Day, held: Collection[str]) -> dict[str, Series]:
+    """The last bars of the instruments that are shown, by name; a field that some bar lacks is left out."""
+    fields = {name: shown_prices(values) for name, values in day.bars.items()}
+    shown = fields.pop("close")
     there = np.isfinite(shown)
     # Of most instruments there is a close on every day: those are cut out together.
     whole = there[-season.bars :].all(axis=0) & (shown.shape[0] >= season.bars)
     last = shown[-season.bars :].T.tolist()
+    others = {name: values[-season.bars :].T.tolist() for name, values in fields.items()}
     times = _closes_of(day.days[-season.bars :].tobytes(), min(season.bars, day.days.size))
     found = {}
     for at, name in enumerate(day.universe):
         if whole[at]:
             own, close = times, tuple(last[at])
+            more = {field: values[at] for field, values in others.items()}
         else:
             rows = np.flatnonzero(there[:, at])[-season.bars :]
             own, close = _closes_of(day.days[rows].tobytes(), rows.size), tuple(shown[rows, at].tolist())
+            more = {field: values[rows, at].tolist() for field, values in fields.items()}
         offered = name in day.quotes and len(close) >= FEWEST_BARS
         if close and (offered or name in held):
-            found[name] = Series(instrument=name, interval_s=INTERVAL_S, times=own, close=close)
+            kept = {field: tuple(values) for field, values in more.items() if all(map(math.isfinite, values))}
+            found[name] = Series(instrument=name, interval_s=INTERVAL_S, times=own, close=close, **kept)
     return found
 
 
@@ -190,6 +205,58 @@ def _prices(day: Day, series: Sequence[Series]) -> Iterator[Fact]:
             as_of=one.times[-1],
             source="close",
         )
+
+
+def _about(day: Day, listing: Listing, series: Series) -> Iterator[Fact]:
+    """What is known of one instrument beside its bars: its sector, splits and dividends within them, and filings."""
+    name = listing.id
+    if listing.sector:
+        yield Fact(
+            id=f"{name}.sector", instrument=name, field="sector", value=listing.sector, unit="text",
+            available_at=day.moment, source="listing",
+        )  # fmt: skip
+    for one in day.actions.get(name, ()):
+        closed = datetime(one.ex_date.year, one.ex_date.month, one.ex_date.day, tzinfo=UTC) + _CLOSE
+        if closed < series.times[0]:
+            continue
+        said = (("split", one.split, "multiple"),) if one.split != 1.0 else ()
+        paid = (("dividend", one.dividend, "price"),) if one.dividend else ()
+        for field, value, unit in (*said, *paid):
+            yield Fact(
+                id=f"{name}.{field}.{one.ex_date}", instrument=name, field=field, value=value, unit=unit,
+                available_at=min(closed, day.moment), as_of=closed - _CLOSE, source="action",
+            )  # fmt: skip
+    filed: dict[str, list[Filing]] = {}
+    for filing in day.view.fundamentals(name):  # by period
+        filed.setdefault(filing.field, []).append(filing)
+    for filing in (filing for ones in filed.values() for filing in ones[-_PERIODS:]):
+        ends = _end_of(filing.period)
+        yield Fact(
+            id=f"{name}.{filing.field}.{filing.period}", instrument=name, field=filing.field,
+            value=float(filing.value), unit=filing.unit, available_at=filing.filed_at, as_of=ends, source="filing",
+            note="" if ends else f"period {filing.period}",
+        )  # fmt: skip
+
+
+@lru_cache(maxsize=1024)
+def _end_of(period: str) -> datetime | None:
+    """The last day of a period such as 2024, 2024-Q1 or 2024-03, or the day that it names; None for other words.
+
+    >>> str(_end_of("2024-Q1")), str(_end_of("FY24"))
+    ('2024-03-31 00:00:00+00:00', 'None')
+    """
+    found = _PERIOD.fullmatch(period)
+    if found is None:
+        return None
+    year, month = int(found["year"]), 3 * int(found["quarter"]) if found["quarter"] else int(found["month"] or 12)
+    if not 1 <= month <= 12:
+        return None
+    if found["day"]:
+        try:
+            return datetime(year, month, int(found["day"]), tzinfo=UTC)
+        except ValueError:
+            return None
+    return datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC) - timedelta(days=1)
 
 
 def _macro(readings: Iterable[MacroReading]) -> Iterator[Fact]:
@@ -268,16 +335,18 @@ def _times_text(times: tuple[datetime, ...]) -> tuple[str, ...]:
     return tuple(map(moment, times))
 
 
-def _series_json(series: Series, closes: Sequence[str]) -> str:
-    """As `canonical_json`, for a series of closes alone, which are given as texts."""
+def _series_json(series: Series, columns: Mapping[str, Sequence[str]]) -> str:
+    """As `canonical_json`, for a series whose numbers are given as texts."""
+    close, high, low, opened, volume = (",".join(columns[name]) for name in ("close", "high", "low", "open", "volume"))
     return (
-        f'{{"close":[{",".join(closes)}],"high":[],"instrument":{_json(series.instrument)},"interval_s":'
-        f'{series.interval_s},"low":[],"open":[],"times":{_times_json(series.times)},"volume":[]}}'
+        f'{{"close":[{close}],"high":[{high}],"instrument":{_json(series.instrument)},"interval_s":'
+        f'{series.interval_s},"low":[{low}],"open":[{opened}],"times":{_times_json(series.times)},"volume":[{volume}]}}'
     )
 
 
-def _series_text(series: Series, closes: Sequence[str]) -> str:
-    """As the section of `material_blocks`, for a series of closes alone, which are given as texts."""
+def _series_text(series: Series, columns: Mapping[str, Sequence[str]]) -> str:
+    """As the section of `material_blocks`, for a series whose numbers are given as texts."""
     head = row(("bars", str(len(series.times)), series.instrument, str(series.interval_s)))
-    rows = map("\t".join, zip(_times_text(series.times), closes, strict=True))
-    return f"{head}\ntime\tclose\n" + "\n".join(rows)
+    filled = [name for name in FIELDS if columns[name]]
+    rows = map("\t".join, zip(_times_text(series.times), *(columns[name] for name in filled), strict=True))
+    return f"{head}\n{row(('time', *filled))}\n" + "\n".join(rows)

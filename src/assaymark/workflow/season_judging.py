@@ -141,7 +141,7 @@ def _graded(
 ) -> tuple[list[SeasonGrade], list[SeasonGuess]]:
     """Ask everything: grades first, outcomes once they are there, author identification last."""
     season = material.season
-    plan, judges, budget = season.scoring_plan, asked_judges(season), season.judging.token_budget
+    plan, judges, budget = material.scoring, asked_judges(season), season.judging.token_budget
     planned = season_tasks(parts, judges, plan, budget=budget)
     given = asker.grades([task for _, task in planned])
     outcomes = asker.outcomes(

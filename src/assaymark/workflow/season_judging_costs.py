@@ -69,7 +69,7 @@ def expect_season_judging(folder: RunFolder, prices: Prices) -> Forecast:
     refuse_unjudgeable(folder, stored.season, store)
     material = material_of(store, stored)
     season, parts, judges = stored.season, season_parts(material), asked_judges(stored.season)
-    plan, budget = season.scoring_plan, season.judging.token_budget
+    plan, budget = material.scoring, season.judging.token_budget
     tasks = season_tasks(parts, judges, plan, budget=budget)
     with Ledger.open(folder.ledger, create=False) if folder.has_ledger else nullcontext() as ledger:
         graded = [call for _, task in tasks for call in _calls(task, _replies(ledger))]

@@ -10,7 +10,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
+from assaymark.judging.season.applicable import applicable
 from assaymark.judging.season.horizon_types import StepRecord
+from assaymark.judging.season.plans import ScoringPlan
 from assaymark.portfolio.broker import Book
 from assaymark.records import Agent, Context, Decision, Outcome
 from assaymark.workflow.folder import RunFolder
@@ -64,6 +66,8 @@ class SeasonMaterial:
     rejections : mapping of agent to rejections
     partial : bool
         Whether some context does not hold all that its agent could see; then nothing can be called contradicted.
+    scoring : ScoringPlan
+        That of the season, without the parts for which its contexts have no field.
     """
 
     season: Season
@@ -80,6 +84,7 @@ class SeasonMaterial:
     seconds: Mapping[str, float | None]
     rejections: Mapping[str, tuple[SeasonRejection, ...]]
     partial: bool
+    scoring: ScoringPlan
 
 
 def season_material(folder: RunFolder) -> SeasonMaterial:
@@ -124,6 +129,7 @@ def material_of(store: Store, stored: StoredSeason) -> SeasonMaterial:
         seconds={name: one.seconds for name, one in times.items()},
         rejections={name: tuple(one for one in rejections if one.agent == name) for name in names},
         partial=any(one.completeness != "complete" for one in contexts.values()),
+        scoring=applicable(season.scoring_plan, contexts.values()),
     )
 
 

@@ -83,7 +83,7 @@ def season_findings(
     (measurements, table)
         Named as in ``docs/scoring.md``.
     """
-    season, plan = material.season, material.season.scoring_plan
+    season, plan = material.season, material.scoring
     agreement, returns, rows = rng.spawn(3)
     scores = season_scores(judged.grades, [one.name for one in season.agents])
     times = {agent: _time(material, agent) for agent in scores.agents}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Any, Final
 
@@ -18,7 +18,6 @@ from assaymark.display import Told
 from assaymark.engine import CallSpec, Ledger, Model
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.judging.season.horizon_prompts import horizon_texts
-from assaymark.judging.season.plans import load_scoring
 from assaymark.market.clock import Clock, Day
 from assaymark.portfolio.broker import Book
 from assaymark.protocol import AgentSpec
@@ -32,6 +31,7 @@ from assaymark.workflow.season_books import (
     Account,
     Marks,
     Settlement,
+    due_actions,
     marks_after,
     restored,
     settle_account,
@@ -87,7 +87,7 @@ def start_season(
     sent: list[Canaries] = []
 
     def ask(season: Season, data: SeasonData) -> None:
-        found, schemas = Canaries(models, season.engine, progress), horizon_texts(load_scoring(season.scoring))
+        found, schemas = Canaries(models, season.engine, progress), horizon_texts(season.scoring_plan)
         found.ask(_opening(season, data, now, allow_absent))
         panel = [one for one in season.panel if not one.human]
         found.ask(check_call(one, schemas[f"schema {season.scoring}"]) for one in panel)
@@ -144,8 +144,8 @@ def step_season(
     """Do one trading day of a season, and every missed one before it, in order.
 
     In a replay the day is the next one; live it is the last that the market has and whose hour of decision has come.
-    A day that is done stays as it is, so calling twice changes nothing. Live, a day without data holds up those after it
-    until its deadline; see `assaymark.workflow.season_arrivals.arrivals`.
+    A day that is done stays as it is, so calling twice changes nothing. Live, a day without data holds up those after
+    it until its deadline; see `assaymark.workflow.season_arrivals.arrivals`.
 
     Parameters
     ----------
@@ -299,6 +299,7 @@ class Desk:
         self.baselines = new_baselines(self.season, self.classes)
         self.traded = any(entry.record["state"] == "ok" for entry in journal.entries)
         self.marks: Marks = {}
+        self.acted: frozenset[str] = frozenset()
         self.notes: Mapping[str, tuple[str, ...]] = {}
         if journal.entries:
             self._take_up(journal.entries[-1].record)
@@ -317,6 +318,7 @@ class Desk:
         self.journal.append(entry)
 
     def _trading(self, day: Day) -> Entry:
+        day = self._once(day)
         before, marks = self.accounts, self.marks
         settled = {name: settle_account(self.season, name, one, day, self.marks) for name, one in before.items()}
         baselines = self._baselines(day)
@@ -339,6 +341,25 @@ class Desk:
             record["agents"][name]["checks"] = checked(self.season, before[name].book, one, day, source, marks)
         times = {one.decision.record_id: one.seconds for one in decided}
         return Entry(record, shared.facts, shared.instruments, shared.series, times)
+
+    def _once(self, day: Day) -> Day:
+        """The day without actions that came into force already, on a day of which its snapshot lacks the bar.
+
+        A snapshot that was made before a late day arrived dates what its factors imply to the bar after that day.
+        """
+        done = {
+            name: [one for one in ones if one.since and str(one.since) < self.marks[name][1] < str(one.ex_date)]
+            for name, ones in day.actions.items()
+            if name in self.acted
+        }
+        if any(done.values()):
+            kept = {
+                name: tuple(one for one in ones if one not in done.get(name, ())) for name, ones in day.actions.items()
+            }
+            day = replace(day, actions=kept)
+        acted = {name for name in day.actions if due_actions(name, day, self.marks)}
+        self.acted = frozenset(acted | (self.acted - day.quotes.keys()))
+        return day
 
     def _baselines(self, day: Day) -> dict[str, Any]:
         """The baselines after a trading day, as the journal keeps them."""
@@ -378,6 +399,7 @@ class Desk:
             "state": state,
             "market": self.digest,
             "marks": {name: list(mark) for name, mark in self.marks.items()},
+            "acted": sorted(self.acted),
             "agents": agents,
             "decisions": [],
             "missing": [],
@@ -399,6 +421,7 @@ class Desk:
         }
         self.baselines = {name: Baseline.from_json(raw) for name, raw in record["baselines"].items()}
         self.marks = {name: (float(price), str(of)) for name, (price, of) in record["marks"].items()}
+        self.acted = frozenset(map(str, record["acted"]))
 
 
 def _asked(season: Season, shared: DayMaterial, spec: AgentSpec, settled: Settlement) -> Asked:
@@ -415,12 +438,13 @@ def _lines(locked: LockedSeason, clock: Clock, journal: Journal, found: Arrivals
     waiting = [found.announced] if found.announced else []
     if not journal.entries:
         begins = f"the season begins on {clock.first}, and the market has nothing of it yet"
-        return tuple(waiting) or (f"nothing is due: {begins}",)
+        return tuple(waiting) or (() if found.overdue else (f"nothing is due: {begins}",))
     last = journal.entries[-1].record
     navs = "; ".join(f"{name} {nav:,.2f}" for name, nav in _navs(journal).items())
     state = f"{last['day']}: {navs}"
     if not due:
-        return (*(waiting or [f"nothing is due after {last['day']}"]), state)
+        idle = [] if found.overdue else [f"nothing is due after {last['day']}"]
+        return (*(waiting or idle), state)
     empty = [one.day for one in journal.entries[-len(due) :] if one.record["state"] != "ok"]
     done = f"{len(due)} days done" if len(due) > 1 else f"{due[0]} done"
     without = f"; without data: {', '.join(empty[:5])}" if empty else ""

@@ -1,7 +1,7 @@
 """What follows from a season that was run here: books nobody decided about, checks of the books, and outcomes.
 
-Baselines are kept in the journal day by day, beside the agents. A live source may correct old prices, so a baseline that
-is worked out afterwards would have bought at prices nobody saw.
+Baselines are kept in the journal day by day, beside the agents. A live source may correct old prices, so a baseline
+that is worked out afterwards would have bought at prices nobody saw.
 """
 
 from __future__ import annotations

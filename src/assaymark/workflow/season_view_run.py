@@ -78,7 +78,7 @@ def season_run(
         capital=season.capital if season.has_books else None,
         universe=stored.universe,
         prompt=season.prompt,
-        scoring=season.scoring_plan,
+        scoring=material.scoring,
         agents=season_agents(season),
         judges=season_judges(season, sheets),
         paths=season_paths(material),

@@ -226,6 +226,7 @@ def _system(plan: ScoringPlan, more: bool, notes: bool) -> Text:
             **band_words(plan),
             reasoning=rubric_text(plan.reasoning, "reasoning"),
             evidence=rubric_text(plan.evidence, "evidence"),
+            left_out=_left_out(plan),
             most_claims=MOST_CLAIMS,
             most_fields=MOST_FIELDS,
             most_quoted=MOST_QUOTED,
@@ -234,6 +235,14 @@ def _system(plan: ScoringPlan, more: bool, notes: bool) -> Text:
             schema=_schema(plan, notes).text,
         )
     )
+
+
+def _left_out(plan: ScoringPlan) -> str:
+    """The parts that are not applicable to the season, or nothing."""
+    if not plan.not_applicable:
+        return ""
+    parts = "; ".join(part.title for part in plan.not_applicable)
+    return season_template(HORIZON_TEMPLATE).filled("left_out", parts=parts)
 
 
 def band_words(plan: ScoringPlan) -> dict[str, int]:

@@ -77,7 +77,7 @@ def _actions(actions: Sequence[Action]) -> str:
 def _done(step: HorizonStep) -> list[str]:
     """What the broker filled and refused."""
     head: tuple[str, ...] = ("symbol", "units", "price", "cost")
-    fills = [
+    fills: list[tuple[str, ...]] = [
         (one.symbol, number_text(one.quantity), number_text(one.price), number_text(one.cost)) for one in step.fills
     ]
     if any(one.kind != ORDER for one in step.fills):

@@ -10,7 +10,8 @@ from assaymark.prompting.fences import row
 from assaymark.prompting.material import number_text
 from assaymark.records import Context, Fact
 
-_LAST_CLOSE = "last close [price]"
+_LAST = {"open": "price", "high": "price", "low": "price", "close": "price", "volume": "count"}
+"""The fields of a last bar that stand beside the facts, with their units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,9 @@ NO_MARKET = MarketLines((), ())
 def market_lines(context: Context, symbols: Iterable[str]) -> MarketLines:
     """The facts of a context about some symbols, as a table with a row for each symbol that has any.
 
-    ``symbols`` are ids or symbols of instruments. Of a field that a symbol has twice the one that became available last
-    is shown. The last close of a price series stands beside the facts. Facts about no instrument are left out, and so
+    ``symbols`` are ids or symbols of instruments. Of a field that a symbol has twice the one of the latest period is
+    shown, or the one that became available last. The last bar of a price series stands beside the facts. Facts about no
+    instrument are left out, and so
     are sources and notes.
 
     >>> from datetime import UTC, datetime
@@ -77,8 +79,10 @@ def market_lines(context: Context, symbols: Iterable[str]) -> MarketLines:
                 known[column] = fact
     cells = {symbol: {column: _cell(fact) for column, fact in found.items()} for symbol, found in grid.items()}
     for series in context.series:
-        if series.instrument in wanted and series.close:
-            cells.setdefault(series.instrument, {})[_LAST_CLOSE] = number_text(series.close[-1])
+        if series.instrument in wanted:
+            last = {name: getattr(series, name)[-1] for name in _LAST if getattr(series, name)}
+            own = cells.setdefault(series.instrument, {}) if last else {}
+            own |= {f"last {name} [{_LAST[name]}]": number_text(value) for name, value in last.items()}
     columns = tuple(dict.fromkeys(column for found in cells.values() for column in found))
     rows = tuple((symbol, *(cells[symbol].get(column, "") for column in columns)) for symbol in sorted(cells))
     texts = [fact.value for found in grid.values() for fact in found.values() if isinstance(fact.value, str)]
@@ -91,6 +95,8 @@ def _cell(fact: Fact) -> str:
 
 def _later(one: Fact, other: Fact) -> bool:
     """Whether a fact is the newer of two; by id where both came at once, so that their order does not matter."""
+    if one.as_of and other.as_of and one.as_of != other.as_of:
+        return one.as_of > other.as_of
 
     def key(fact: Fact) -> tuple[datetime, str]:
         return fact.available_at, fact.id

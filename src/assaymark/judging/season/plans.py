@@ -14,6 +14,7 @@ twice in different ways is settled here:
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cache
 from typing import Annotated, Final, Literal
 
@@ -146,6 +147,9 @@ class ScoringPlan(Frozen):
     ties: TieRule = TieRule()
     reasoning: Annotated[tuple[SubComponent, ...], Field(min_length=1)]
     evidence: Annotated[tuple[SubComponent, ...], Field(min_length=1)]
+    not_applicable: tuple[SubComponent, ...] = Field(
+        default=(), exclude=True, description="parts of evidence left out for a season; see `without`"
+    )
 
     @model_validator(mode="after")
     def _axes(self) -> ScoringPlan:
@@ -159,6 +163,23 @@ class ScoringPlan(Frozen):
         if absent:
             raise ValueError(f"reasoning needs the parts that make the process score (missing: {', '.join(absent)})")
         return self
+
+    def without(self, names: Collection[str]) -> ScoringPlan:
+        """The plan without some parts of evidence, whose weight goes to the others in proportion to theirs.
+
+        It is the methodology's own rule for an outcome that cannot be resolved: redistributed rather than assumed.
+
+        >>> plan = load_scoring("v0.4").without(["analyst_use"])
+        >>> [round(part.weight, 2) for part in plan.evidence]
+        [27.78, 16.67, 16.67, 11.11, 16.67, 11.11]
+        """
+        kept = [part for part in self.evidence if part.name not in names]
+        left = tuple(part for part in self.evidence if part.name in names)
+        if not left or not kept:
+            return self
+        whole = sum(part.weight for part in kept)
+        scaled = tuple(part.model_copy(update={"weight": _WHOLE * part.weight / whole}) for part in kept)
+        return self.model_copy(update={"evidence": scaled, "not_applicable": (*self.not_applicable, *left)})
 
     @property
     def text(self) -> str:

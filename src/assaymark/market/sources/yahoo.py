@@ -33,11 +33,17 @@ _TIMES = (
     "bars count as known at 21:00 UTC of their day, those of markets that never close and of funds at its end; what "
     "the source corrected later is not marked"
 )
-NOTES = (
+_TRADED = (
     "prices are as they were traded: the splits that the source takes out of earlier prices are put back, as far as it "
-    "lists them",
+    "lists them"
+)
+_FACTOR = (
     "adj_factor carries splits and dividends and is as of the day of retrieval: a later one changes it for every "
-    "earlier day",
+    "earlier day"
+)
+NOTES = (
+    _TRADED,
+    _FACTOR,
     _TIMES,
 )
 

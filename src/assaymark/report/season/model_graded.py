@@ -64,9 +64,13 @@ def part_title(book: ModelBook, part: SubComponent) -> str:
 def _answer(book: ModelBook, usable: Sequence[SeasonGradeView]) -> str:
     if not usable:
         return book.say("graded.none")
-    if len(usable) == 1:
-        return book.say("graded.single")
-    return book.say("graded.answer", count=book.words.few(len(usable)))
+    said = book.say("graded.single")
+    if len(usable) > 1:
+        said = book.say("graded.answer", count=book.words.few(len(usable)))
+    left = [part_title(book, part) for part in book.run.scoring.not_applicable]
+    if not left:
+        return said
+    return f"{said} {book.say('graded.not_applicable', parts=book.words.catalogue.names(left))}"
 
 
 def _parts(book: ModelBook, axis: Axis) -> tuple[SubComponent, ...]:

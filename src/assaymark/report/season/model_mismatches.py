@@ -20,8 +20,8 @@ _SENTENCE: Final = re.compile(
     r"(?:, (?P<where>at the close|inside the bar|outside the bar|no bar))?"
 )
 _MOVE: Final = re.compile(
-    r"price of (?P<symbol>.+?) on (?P<day>[-\d]+): (?P<close>[-+.\de]+) after (?P<before>[-+.\de]+) on (?P<earlier>[-\d]+)"
-    r", (?:explained by no action|not explained by (?P<actions>.+))"
+    r"price of (?P<symbol>.+?) on (?P<day>[-\d]+): (?P<close>[-+.\de]+) after (?P<before>[-+.\de]+) on "
+    r"(?P<earlier>[-\d]+), (?:explained by no action|not explained by (?P<actions>.+))"
 )
 """As `assaymark.workflow.season_settled.unexplained` writes it."""
 

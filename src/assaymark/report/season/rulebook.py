@@ -125,8 +125,10 @@ def weight_tables(plan: ScoringPlan, words: Words) -> tuple[WeightTable, ...]:
     shares = plan.composite.shares(outcome=True)
     whole = tuple((words(f"axis.{name}"), words.catalogue.number(share, "g"), "") for name, share in shares.items())
     axes = [
-        WeightTable(words(f"weights.{axis}", n=words.few(len(parts))), tuple(_weights(parts, words)))
-        for axis, parts in (("reasoning", plan.reasoning), ("evidence", plan.evidence))
+        WeightTable(
+            words(f"weights.{axis}", n=words.few(len(parts))), (*_weights(parts, words), *_left_out(left, words))
+        )
+        for axis, parts, left in (("reasoning", plan.reasoning, ()), ("evidence", plan.evidence, plan.not_applicable))
     ]
     return (WeightTable(words("weights.composite"), whole), *axes)
 
@@ -134,7 +136,14 @@ def weight_tables(plan: ScoringPlan, words: Words) -> tuple[WeightTable, ...]:
 def _weights(parts: Sequence[SubComponent], words: Words) -> Iterator[tuple[str, str, str]]:
     for part in parts:
         note = words("weights.twice") if part.name in PROCESS else ""
-        yield part_title(part, words), words.catalogue.number(part.weight, "g"), note
+        yield part_title(part, words), words.catalogue.number(part.weight, ".4g"), note
+
+
+def _left_out(parts: Sequence[SubComponent], words: Words) -> Iterator[tuple[str, str, str]]:
+    """Parts for which the season has no field, with the weight that went to the others."""
+    for part in parts:
+        weight = words.catalogue.number(part.weight, "g")
+        yield part_title(part, words), "0", words("weights.not_applicable", weight=weight)
 
 
 def band_rows(plan: ScoringPlan, words: Words) -> tuple[tuple[str, str], ...]:
@@ -166,12 +175,12 @@ def version_views(book: SeasonLookup, words: Words) -> tuple[VersionView, ...]:
     """The plans that come with the package and the season's own, newest first, each against the one before it."""
     plans = [load_scoring(name) for name in scoring_names()]
     own = book.run.scoring
-    if own.digest not in {plan.digest for plan in plans}:
+    if own.version not in {plan.version for plan in plans}:
         plans.append(own)
     found: list[VersionView] = []
     for at, plan in enumerate(plans):
         earlier = plans[at - 1] if at else None
-        found.append(_version(plan, earlier, words, here=plan.digest == own.digest))
+        found.append(_version(plan, earlier, words, here=plan.version == own.version))
     return tuple(reversed(found))
 
 

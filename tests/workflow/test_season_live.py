@@ -1,0 +1,293 @@
+"""A live season at the command line, day by day: corporate actions, a halt, late data, and agents that fail."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+
+import pytest
+from live_seasons import (
+    COST,
+    DAYS,
+    DIVIDEND_DAY,
+    HALT,
+    LATE,
+    NAMES,
+    NEXT,
+    SEASON,
+    SPLIT_DAY,
+    START,
+    Row,
+    arrive,
+    as_they_are,
+    bar_of,
+    by_action,
+    by_close,
+    by_factor,
+    evening,
+    file_of,
+    scripted,
+    stepped,
+    traded,
+)
+from season_runs import Scripted, begun, orders
+
+from assaymark.cli import main, models
+from assaymark.importers.recorded import EQUAL_WEIGHT
+from assaymark.records import Context
+from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.season_material import season_material
+from assaymark.workflow.season_records import CHECKS, FILLS, NAVS, REJECTIONS
+from assaymark.workflow.season_running import run_season, step_season
+from assaymark.workflow.tables import DECISIONS, MEASUREMENTS, Store
+
+# --- the season -------------------------------------------------------------------------------------------------------
+
+BUYS = {"DIVI": 200.0, "HALT": 300.0, "PLAIN": 100.0, "SPLIT": 20.0}
+
+
+def wishes(day: str) -> str:
+    """Buy everything on the first day, more of SPLIT on the evening before its split; sell HALT while it is halted."""
+    if day == str(SEASON[0]):
+        return orders(*((name, "buy", units) for name, units in BUYS.items()))
+    if day == str(SEASON[6]):
+        return orders(("SPLIT", "buy", 3.0))
+    return orders(("HALT", "sell", 100.0)) if day == str(HALT[0]) else orders()
+
+
+AGENTS = {"buyer": "test/buyer", "babbler": "test/babbler"}
+
+
+@dataclass(frozen=True)
+class Played:
+    """A season that was played to its end: its folder and site, and the status and output of each step."""
+
+    folder: RunFolder
+    site: Path
+    said: Mapping[date | str, tuple[int, str, str]]
+    buyer: Scripted
+
+
+@pytest.fixture(scope="module", params=[by_factor, by_action], ids=["factors", "listed"])
+def played(request, tmp_path_factory) -> Played:
+    """The season of twenty days, by `season step` on each evening. The data of one day come after those of the next."""
+    path = tmp_path_factory.mktemp("live")
+    source, folder = path / "market", path / "run"
+    arrive(source, DAYS[-21], request.param)
+    (path / "season.toml").write_text(file_of(source, AGENTS))
+    buyer = Scripted(wishes)
+    said = {}
+    with scripted({"test/buyer": buyer, "test/babbler": Scripted(lambda _: "I would rather not use JSON.")}):
+        assert main(["season", "init", str(path / "season.toml"), "--out", str(folder)]) == 0
+        for day in SEASON:
+            if day != LATE:
+                arrive(source, day, request.param, without=LATE if day == NEXT else None)
+            said[day] = stepped(folder, evening(day))
+            if day == NEXT:
+                arrive(source, LATE, request.param)
+                said["then"] = stepped(folder, evening(day, hour=23))
+        assert main(["season", "judge", str(folder)]) == 0
+        assert main(["season", "publish", str(folder), "--out", str(path / "site")]) == 0
+    return Played(RunFolder(folder), path / "site", said, buyer)
+
+
+def by_hand() -> list[float]:
+    """What the buyer's book is worth on each evening, from what was traded and nothing else."""
+    cash, units, close = START, dict.fromkeys(NAMES, 0.0), dict.fromkeys(NAMES, 0.0)
+    worth = []
+    for at, day in enumerate(SEASON):
+        for name in NAMES:
+            if bar := bar_of(name, day):
+                units[name] *= bar.split
+                cash += units[name] * bar.dividend
+        bought = BUYS if at == 1 else {"SPLIT": 3.0 * 10.0} if day == SPLIT_DAY else {}
+        for name, wanted in bought.items():
+            cash -= wanted * bar_of(name, day).open * (1 + COST)
+            units[name] += wanted
+        close |= {name: bar.close for name in NAMES if (bar := bar_of(name, day))}
+        worth.append(cash + sum(units[name] * close[name] for name in NAMES))
+    return worth
+
+
+def test_total_returns_are_those_by_hand(played):
+    navs = [one for one in Store(played.folder).read(NAVS) if one.agent == "buyer"]
+    assert [one.day for one in navs] == [str(day) for day in SEASON]
+    assert [one.nav for one in navs] == pytest.approx(by_hand(), rel=1e-9)
+    (found,) = [one for one in Store(played.folder).read(MEASUREMENTS)
+                if one.name == "season.return" and one.labels == {"agent": "buyer"}]  # fmt: skip
+    assert found.value == pytest.approx(by_hand()[-1] / START - 1, rel=1e-9)
+    assert navs[7].positions["SPLIT"] == 230.0
+
+
+def test_the_baseline_earns_the_same_actions(played):
+    navs = season_material(played.folder).baselines[EQUAL_WEIGHT]
+    units = {name: START / 4 / (1 + COST) / bar_of(name, SEASON[1]).open for name in NAMES}
+    paid = units["DIVI"] * 1.25
+    last = {name: traded()[name][max(day for day in traded()[name])].close for name in NAMES}
+    worth = paid + sum(units[name] * (10.0 if name == "SPLIT" else 1.0) * last[name] for name in NAMES)
+    assert navs[-1].nav == pytest.approx(worth, rel=1e-9)
+
+
+def test_actions_are_rows_of_their_own_kind_that_add_up(played):
+    fills = [one for one in Store(played.folder).read(FILLS) if one.agent == "buyer"]
+    acted = {one.kind: one for one in fills if one.kind != "order"}
+    assert {kind: (one.day, one.symbol) for kind, one in acted.items()} == {
+        "split": (str(SPLIT_DAY), "SPLIT"), "dividend": (str(DIVIDEND_DAY), "DIVI")
+    }  # fmt: skip
+    assert (acted["split"].quantity, acted["split"].price, acted["split"].cost) == (180.0, 0.0, 0.0)
+    assert (acted["dividend"].quantity, acted["dividend"].cost) == (0.0, pytest.approx(-250.0))
+    assert acted["dividend"].price == pytest.approx(1.25)
+    cash = START - sum(one.quantity * one.price + one.cost for one in fills)
+    assert cash == pytest.approx([one.cash for one in Store(played.folder).read(NAVS) if one.agent == "buyer"][-1])
+    waited = [one for one in fills if (one.kind, one.day) == ("order", str(SPLIT_DAY))]
+    assert [(one.quantity, one.record_id) for one in waited] == [(30.0, f"live-{SEASON[6]}-buyer")]
+
+
+def test_every_check_says_what_it_found(played):
+    checks = Store(played.folder).read(CHECKS)
+    assert {one.kind for one in checks if one.agent == "buyer"} == {"fill", "cash", "position"}
+    assert all(one.passed == one.checks and not one.mismatches for one in checks)
+    rejected = [one for one in Store(played.folder).read(REJECTIONS) if one.agent == "buyer"]
+    assert [(one.symbol, one.reason, one.day) for one in rejected] == [("HALT", "stale-price", str(HALT[1]))]
+    assert [one.stale for one in Store(played.folder).read(NAVS) if one.agent == "buyer"].count(("HALT",)) == 3
+    flags = {one.flags for one in Store(played.folder).read(DECISIONS) if one.agent.id == "babbler"}
+    assert flags == {("invalid-reply",)}
+
+
+def test_a_late_day_is_waited_for_and_taken_in_order(played):
+    status, out, err = played.said[LATE]
+    until = f"waiting for the data of {LATE} until {LATE + timedelta(days=2)} 21:30 UTC"
+    assert (status, err) == (0, "")
+    assert until in out
+    assert "nothing is due" not in out
+    status, out, err = played.said[NEXT]
+    assert (status, err) == (0, "")
+    assert f"{until}; the days after it are there and follow in order" in out
+    status, out, _ = played.said["then"]
+    assert status == 0
+    assert "live: 2 days done" in out
+    assert all(state == "ok" for state in {one.state for one in Store(played.folder).read(NAVS)})
+
+
+def shown(played: Played, day: date) -> Context:
+    """What the buyer was shown on a day."""
+    (found,) = [one for one in Store(played.folder).contexts().values()
+                if one.cutoff.date() == day and one.portfolio.positions.get("PLAIN")]  # fmt: skip
+    return found
+
+
+def test_agents_are_shown_bars_on_todays_level_and_told_of_actions(played):
+    context = shown(played, SPLIT_DAY)
+    series = {one.instrument: one for one in context.series}["SPLIT"]
+    before, now = bar_of("SPLIT", SEASON[6]), bar_of("SPLIT", SPLIT_DAY)
+    assert series.close[-2:] == pytest.approx((before.close / 10, now.close), rel=1e-5)
+    assert series.open[-1] == pytest.approx(now.open, rel=1e-5)
+    assert series.volume[-2:] == (10_000.0, 10_000.0)
+    assert len(series.open) == len(series.high) == len(series.low) == len(series.volume) == len(series.close) == 30
+    facts = {(one.instrument, one.field): one for one in context.facts}
+    assert facts["SPLIT", "price"].value == series.close[-1]
+    assert (facts["SPLIT", "split"].value, facts["SPLIT", "split"].as_of.date()) == (10.0, SPLIT_DAY)
+    assert "SPLIT: split of 10 for 1" in context.prompt
+    assert "your book now holds 200 units" in context.prompt
+    later = {(one.instrument, one.field): one for one in shown(played, SEASON[12]).facts}
+    assert later["DIVI", "dividend"].value == pytest.approx(1.25)
+    assert later["DIVI", "dividend"].available_at.date() == DIVIDEND_DAY
+    assert "250.00 was paid into its cash" in shown(played, DIVIDEND_DAY).prompt
+
+
+def test_pages_say_what_came_into_force(played):
+    first = html.unescape((played.site / "index.html").read_text(encoding="utf-8"))
+    assert "Splits or dividends of DIVI and SPLIT came into force while they were held." in first
+    agent = "".join(
+        html.unescape(one.read_text(encoding="utf-8")) for one in (played.site / "agents").glob("buyer*.html")
+    )
+    assert "split of SPLIT: 180 units added" in agent
+    assert "dividend of DIVI: 250.00 in cash" in agent
+    assert "Returns are total returns" in html.unescape((played.site / "rules.html").read_text(encoding="utf-8"))
+
+
+# --- what goes wrong --------------------------------------------------------------------------------------------------
+
+
+def small(path: Path, rows: Callable[..., Iterator[Row]], *arrived: date, **rest: object) -> tuple[RunFolder, dict]:
+    """A season of the buyer alone over the snapshots of some days."""
+    for day in arrived:
+        arrive(path / "market", day, rows, **rest)
+    who = {**models(), "test/buyer": Scripted(wishes)}
+    return begun(path / "run", file_of(path / "market", {"buyer": "test/buyer"}), who), who
+
+
+def test_a_source_that_does_not_say_whether_prices_are_adjusted_is_refused_for_live_seasons(tmp_path, capsys):
+    arrive(tmp_path / "market", SEASON[0], by_close)
+    (tmp_path / "season.toml").write_text(text := file_of(tmp_path / "market", {"buyer": "reference/momentum"}))
+    assert main(["season", "init", str(tmp_path / "season.toml"), "--out", str(tmp_path / "run")]) == 1
+    said = capsys.readouterr().err
+    assert "files does not say whether prices are adjusted for splits and dividends (DIVI, HALT, PLAIN, SPLIT)" in said
+    assert "adj_factor" in said
+    assert not (tmp_path / "run").exists()
+    source = tmp_path / "market" / str(SEASON[0])
+    replay = text.replace(f"'{tmp_path / 'market'}', live = true", f"'{source}'").replace(
+        str(SEASON[-1]), str(SEASON[0])
+    )
+    (tmp_path / "season.toml").write_text(replay)
+    assert main(["season", "init", str(tmp_path / "season.toml"), "--out", str(tmp_path / "run")]) == 0
+
+
+def test_a_move_that_no_action_explains_is_a_failing_check_with_its_day_and_instrument(tmp_path):
+    folder, who = small(tmp_path, as_they_are, SEASON[8])
+    step_season(folder, who, now=evening(SEASON[8]))
+    checks = {one.kind: one for one in Store(folder).read(CHECKS)}
+    bought = checks["fill"]  # of SPLIT something was bought on that day
+    assert (bought.checks - bought.passed, len(bought.mismatches)) == (1, 1)
+    before, now = bar_of("SPLIT", SEASON[6]), bar_of("SPLIT", SPLIT_DAY)
+    said = f"price of SPLIT on {SPLIT_DAY}: {now.close:.10g} after {before.close:.10g} on {SEASON[6]}, "
+    said += "explained by no action"
+    assert bought.mismatches[0].endswith(said)
+    assert checks["position"].passed == checks["position"].checks
+
+
+def test_a_replay_of_the_whole_market_has_the_books_of_the_live_season(played, tmp_path):
+    arrive(tmp_path / "market", SEASON[-1])
+    text = file_of(tmp_path / "market" / str(SEASON[-1]), {"buyer": "test/buyer"}).replace(", live = true", "")
+    who = {**models(), "test/buyer": Scripted(wishes)}
+    folder = begun(tmp_path / "run", text, who)
+    run_season(folder, who, now=evening(SEASON[-1]))
+    live = [one for one in Store(played.folder).read(NAVS) if one.agent == "buyer"]
+    assert [one.nav for one in Store(folder).read(NAVS)] == pytest.approx([one.nav for one in live], rel=1e-9)
+
+
+def test_a_day_whose_data_do_not_come_in_time_is_lost_loudly(tmp_path):
+    folder, who = small(tmp_path, by_factor, SEASON[3], without=SEASON[2])
+    late = datetime.combine(SEASON[2], time(21, 30), UTC) + timedelta(hours=48)
+    waiting = step_season(folder, who, now=late - timedelta(minutes=1))
+    assert waiting.days == tuple(SEASON[:2])
+    assert waiting.overdue == ()
+    assert f"waiting for the data of {SEASON[2]}" in waiting.lines[-1]
+    done = step_season(folder, who, now=late)
+    assert done.days == tuple(SEASON[2:4])
+    assert done.overdue == (
+        f"{SEASON[2]}: its data did not come in time; the day is recorded without, nobody was asked, and orders waited",
+    )
+    assert [one.state for one in Store(folder).read(NAVS)] == ["ok", "ok", "no data", "ok"]
+
+
+def test_overdue_data_are_an_error_and_a_line(tmp_path):
+    for day in SEASON[:3]:
+        arrive(tmp_path / "market", day)
+    (tmp_path / "season.toml").write_text(file_of(tmp_path / "market", {"holder": "reference/equal-weight"}))
+    folder = tmp_path / "run"
+    assert main(["season", "init", str(tmp_path / "season.toml"), "--out", str(folder)]) == 0
+    # however long ago they were, days whose data are there are done
+    status, out, err = stepped(folder, evening(SEASON[10]))
+    assert (status, "3 days done" in out) == (1, True)
+    assert f"{SEASON[3]}: its data are overdue since {SEASON[3] + timedelta(days=2)} 21:30 UTC" in err
+    assert f"the data end on {SEASON[2]}" in err
+    status, out, err = stepped(folder, evening(SEASON[10]))
+    assert (status, "nothing is due" in out, "are overdue" in err) == (1, False, True)
+    quick = (tmp_path / "season.toml").read_text().replace("[calendar]", "[calendar]\nlate_after_h = 700")
+    (tmp_path / "season.toml").write_text(quick)
+    assert main(["season", "init", str(tmp_path / "season.toml"), "--out", str(tmp_path / "slow")]) == 0
+    assert stepped(tmp_path / "slow", evening(SEASON[10]))[0] == 0
