@@ -20,9 +20,11 @@ from assaymark.cli import main
 from assaymark.engine import CallSpec, Model, Reply
 from assaymark.engine.models.prices import load_prices
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError
+from assaymark.judging.season.plans import load_scoring
 from assaymark.judging.season.season_judges import reference_season_judges
 from assaymark.workflow.costs import paid_models
 from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.importing import import_grades
 from assaymark.workflow.season_journal import alone, not_stepping
 from assaymark.workflow.season_judging import judge_season
 from assaymark.workflow.season_judging_costs import expect_season_judging
@@ -458,3 +460,88 @@ def test_a_grade_is_read_back_as_it_was_written(judged):
     grades = Store(judged).read(GRADES)
     assert all(isinstance(one, SeasonGrade) for one in grades)
     assert GRADES.from_arrow(GRADES.to_arrow(grades)) == grades
+
+
+# --- people -----------------------------------------------------------------------------------------------------------
+
+PERSON = '\n[[panel]]\nname = "{}"\nfamily = "human"\nmodel = "human/table"\n'
+
+
+def sheet(path: Path, rows: dict[tuple[str, str], float], *, outcome: bool = True, drop: str = "") -> Path:
+    """A table of people's grades: every part of (record, grader) with the same points."""
+    plan = load_scoring()
+    parts = [part.name for part in (*plan.reasoning, *plan.evidence) if part.name != drop]
+    lines = [",".join(["trajectory", "judge", *parts, *(["outcome"] if outcome else [])])]
+    lines += [
+        ",".join([record, who, *[f"{points:g}"] * len(parts), *([f"{points:g}"] if outcome else [])])
+        for (record, who), points in rows.items()
+    ]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture(scope="module")
+def with_people(tmp_path_factory) -> RunFolder:
+    """A season of four days with one model and two people as judges, not judged yet. Not to be changed."""
+    judges = panel("reader") + PERSON.format("ab") + PERSON.format("cd")
+    return played(tmp_path_factory.mktemp("people"), judges=judges, last="2024-03-06")
+
+
+def test_grades_of_people_are_read_and_count_like_those_of_any_judge(with_people, tmp_path, capsys):
+    folder = copied(with_people, tmp_path)
+    assert main(["season", "judge", str(folder.path)]) == 0
+    said = capsys.readouterr().out
+    assert f"no grades of people yet: ab, cd; read them with: assaymark import human FILE --out {folder.path}" in said
+    file = sheet(tmp_path / "grades.csv", {("one", "ab"): 70, ("two", "ab"): 40, ("one/2024-W10", "ab"): 66.5})
+    assert main(["import", "human", str(file), "--out", str(folder.path)]) == 0
+    assert "3 grades by people" in capsys.readouterr().out
+    assert main(["season", "judge", str(folder.path)]) == 0
+    said = capsys.readouterr().out
+    assert "2 agents graded by 2 judges" in said
+    assert "no grades of people yet: cd;" in said
+    mine = [one for one in Store(folder).read(GRADES) if one.judge == "ab"]
+    assert {(one.agent, one.scope, one.period, one.family) for one in mine} == {
+        ("one", "whole", "", "human"),
+        ("two", "whole", "", "human"),
+        ("one", "period", "2024-W10", "human"),
+    }
+    scores = {(one.agent, one.period): one.score.score for one in mine}
+    assert scores["two", ""].reasoning == 40
+    assert scores["two", ""].outcome == 40
+    assert scores["one", "2024-W10"].process == 66.5
+    assert scores["one", "2024-W10"].outcome is None
+    # Arithmetic caps what a person says of the numbers, too.
+    assert all(one.score.score.evidence <= one.score.score.reasoning for one in mine)
+    assert main(["season", "judge", str(folder.path)]) == 0
+    assert main(["season", "publish", str(folder.path), "--out", str(tmp_path / "site"), "--calls"]) == 0
+    file = json.loads((folder.path / "verdicts.json").read_text())
+    assert file["panel"]["judges"] == {"reader": "jreader", "ab": "human", "cd": "human"}
+
+
+def test_the_file_of_grades_that_the_season_names_is_read_by_judging(tmp_path):
+    more = '\n[human]\ngrades = "grades.csv"\n'
+    folder = played(tmp_path, judges=PERSON.format("ab"), more=more, last="2024-03-05")
+    with pytest.raises(InputError, match="has no panel of models that could grade it; read what people graded with"):
+        judge_season(folder, WHO)
+    sheet(folder.path / "grades.csv", {("one", "ab"): 70, ("two", "ab"): 40}, outcome=False)
+    judge_season(folder, WHO)
+    assert {one.score.score.composite for one in Store(folder).read(GRADES) if one.agent == "two"} == {40}
+    sheet(folder.path / "grades.csv", {("one", "ab"): 70, ("two", "ab"): 50}, outcome=False)
+    judge_season(folder, WHO)
+    assert {one.score.score.composite for one in Store(folder).read(GRADES) if one.agent == "two"} == {50}
+
+
+def test_grades_that_are_none_are_refused_with_every_problem(with_people, unjudged, tmp_path):
+    folder = copied(with_people, tmp_path)
+    rows = {("one", "ab"): 101, ("three", "ab"): 50, ("one/2024-W33", "cd"): 50, ("two", "ef"): 50}
+    with pytest.raises(InputError) as found:
+        import_grades(folder, sheet(tmp_path / "bad.csv", rows))
+    said = "\n".join(map(str, found.value.problems))
+    assert "must be a finite number from 0 to 100 (got '101')" in said
+    assert "no such record among those that there are (got 'three')" in said
+    assert "no such record among those that there are (got 'one/2024-W33')" in said
+    assert "unknown human grader 'ef'" in said
+    with pytest.raises(InputError, match="no column 'claim_support'"):
+        import_grades(folder, sheet(tmp_path / "part.csv", {("one", "ab"): 60}, drop="claim_support"))
+    with pytest.raises(InputError, match="no judge of the panel is a person"):
+        import_grades(unjudged, sheet(tmp_path / "good.csv", {("one", "ab"): 60}))

@@ -101,6 +101,25 @@ def test_every_page_is_there_in_both_languages_and_every_link_leads_somewhere(se
             assert (site / name).parent.joinpath(link).resolve().is_file(), (name, link)
 
 
+def test_every_verdict_has_a_certificate_that_anybody_can_check_and_its_level_under_other_rules(
+    season, tmp_path, capsys
+):
+    folder, site = season
+    verdicts = json.loads((folder / "verdicts.json").read_text())["verdicts"]
+    files = sorted((folder / "certificates").iterdir())
+    assert len(files) == len(verdicts)
+    assert all(one["fragility"] for one in verdicts)
+    capsys.readouterr()
+    assert main(["claim", *(part for file in files for part in ("--verify", str(file)))]) == 0
+    assert capsys.readouterr().out.count("follows from its own tables") == len(files)
+    lied = tmp_path / "lied.json"
+    lied.write_text(files[0].read_text().replace('"no-claim"', '"headline"', 1))
+    assert main(["claim", "--verify", str(lied)]) == 1
+    assert "does NOT follow from its own tables" in capsys.readouterr().out
+    page = (site / "claims.html").read_text(encoding="utf-8")
+    assert "The level is the same under other rules: kappa cut-offs 0.5 and 0.25" in page
+
+
 def test_what_was_decided_is_what_the_file_the_tables_and_the_terminal_say(season, tmp_path, capsys):
     folder, _ = season
     file = json.loads((folder / "verdicts.json").read_text())

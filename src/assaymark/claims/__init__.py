@@ -20,14 +20,16 @@ from assaymark.claims.candidates import (
 )
 from assaymark.claims.cells import cell_words
 from assaymark.claims.certificates import certificate, certificate_name, certificates
+from assaymark.claims.differences import Verification
 from assaymark.claims.evidence import Index, index
 from assaymark.claims.gates import agreement_status, publication_level
 from assaymark.claims.rules import Rules
 from assaymark.claims.season import decide_season
+from assaymark.claims.season_certificates import season_certificates
 from assaymark.claims.season_index import SeasonGates
 from assaymark.claims.season_types import Place, SeasonVerdict, SeasonVerdicts
 from assaymark.claims.verdicts import decide, decide_claims, summary_of
-from assaymark.claims.verify import Verification, verify
+from assaymark.claims.verify import verify
 from assaymark.metrology.cell_rules import cell_b_outcome
 
 __all__ = [
@@ -56,6 +58,7 @@ __all__ = [
     "kind_of",
     "pair_claim",
     "publication_level",
+    "season_certificates",
     "summary_of",
     "suppressed_phrase",
     "verify",

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, TypeVar
 
-from assaymark.records import Measurement
+from assaymark.records import Cap, Claim, Condition, Measurement, StabilityFinding, Verdict
 
 T = TypeVar("T")
+
+_CALLED: Final[Mapping[str, str]] = {
+    "agreement_status": "agreement",
+    "stability_status": "stability",
+    "adversarial_status": "adversarial",
+    "binding": "binding fields",
+    "measurements": "measurements it rests on",
+    "amended": "amended fields",
+    "stability": "what leaving out judge families does",
+}
 
 _CLOSE: Final = 1e-9
 
@@ -87,6 +97,7 @@ def about(item: Measurement) -> str:
 
 _NAMES: Final[Mapping[str, str]] = {
     "kappa.mean_pairwise": "kappa",
+    "season.kappa": "kappa on bands",
     "kappa.other_ddof": "kappa under the other ddof",
     "cell.kappa": "kappa",
     "cell.agreement": "agreement",
@@ -110,3 +121,52 @@ _NAMES: Final[Mapping[str, str]] = {
 
 def _without(labels: Mapping[str, str]) -> str:
     return f" without {labels['dropped']}" if "dropped" in labels else ""
+
+
+# --- verdicts ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """Whether a certificate's verdict follows from its own tables.
+
+    ``differences`` say in words what does not; ``notes`` what the tables cannot show and was taken as given.
+    """
+
+    ok: bool
+    differences: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def compare_verdicts(stated: Verdict, again: Verdict, found: Findings) -> None:
+    """Two verdicts on one claim, field by field."""
+    for one in fields(Claim):
+        _compare(f"{one.name} of the claim", getattr(stated.claim, one.name), getattr(again.claim, one.name), found)
+    for one in fields(Verdict):
+        if one.name != "claim":
+            called = _CALLED.get(one.name, one.name.replace("_", " "))
+            _compare(called, getattr(stated, one.name), getattr(again, one.name), found)
+
+
+def _compare(what: str, stated: Any, again: Any, found: Findings) -> None:
+    """Two values of a field, part by part."""
+    if isinstance(again, Mapping):
+        for name in dict.fromkeys([*stated, *again]):
+            found.compare(f"level under {name}", stated.get(name), again.get(name))
+    elif isinstance(again, tuple):
+        for at in range(max(len(stated), len(again))):
+            found.compare(what, *(_shown(side[at]) if at < len(side) else None for side in (stated, again)))
+    else:
+        found.compare(what, _shown(stated), _shown(again))
+
+
+def _shown(value: Any) -> Any:
+    """A part of a verdict as one text or number."""
+    match value:
+        case Condition():
+            return f"{value.id}: {value.text}"
+        case Cap():
+            return f"{value.field} at {value.level}{', lifted' if value.lifted else ''}"
+        case StabilityFinding():
+            return f"{value.state} {', '.join(value.families)}".rstrip()
+    return value

@@ -222,7 +222,7 @@ def read_certificate(certificate: Mapping[str, JSON]) -> Read:
     if stated != FORMAT:
         raise InputError(SOURCE, [Problem("format", f"must be {FORMAT!r} (got {stated!r:.80})")])
     try:
-        found = parse(Certificate, canonical_json(_arranged(certificate)), source=SOURCE)
+        found = parse(Certificate, canonical_json(arranged(certificate)), source=SOURCE)
     except InputError as exc:
         raise InputError(SOURCE, [Problem(_place(p.where), p.what) for p in exc.problems]) from None
     except (TypeError, ValueError, RecursionError) as exc:
@@ -251,7 +251,7 @@ def read_certificate(certificate: Mapping[str, JSON]) -> Read:
 # --- the verdict ------------------------------------------------------------------------------------------------------
 
 
-def _arranged(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
+def arranged(certificate: Mapping[str, JSON]) -> dict[str, JSON]:
     """The same with the fields of the verdict together, as a `Verdict` has them."""
     raw = {str(key): value for key, value in certificate.items() if key not in ("format", "rests_on", "tuple")}
     five = certificate.get("tuple")

@@ -49,7 +49,8 @@ _GIVEN: Final[Mapping[str, str]] = {
 }
 
 
-def _kappa(item: Measurement, read: Read, found: Findings) -> Measurement:
+def kappa_again(item: Measurement, read: Read, found: Findings) -> Measurement:
+    """A kappa, and those of its pairs of judges, from their contingency tables."""
     del read
     tables: Mapping[str, JSON] = item.detail.get("tables") or {}
     what = about(item)
@@ -150,8 +151,8 @@ def _instrument(item: Measurement, read: Read, found: Findings) -> Measurement:
 
 
 _AGAIN: Final[Mapping[str, Callable[[Measurement, Read, Findings], Measurement]]] = {
-    "kappa.mean_pairwise": _kappa,
-    "cell.kappa": _kappa,
+    "kappa.mean_pairwise": kappa_again,
+    "cell.kappa": kappa_again,
     "cell.agreement": _cell_agreement,
     "panel.families": _families,
     "order.autocorrelation": _autocorrelation,

@@ -39,11 +39,7 @@ def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_
     NotMeasurableError
         A measurement is there twice, or a contrast is missing.
     """
-    known = season_index(measurements)
-    with_baseline = any(one.labels["baseline"] == gates.baseline for one in known.named(EXCESS))
-    # Orders and comparisons with the baseline are two families of one error rate.
-    alpha = gates.alpha / (1 + (with_baseline and len(known.graded) > 1))
-    season = SeasonCase(known, gates, alpha, plan_hash)
+    season = season_case(measurements, gates, plan_hash)
     orders = order_verdicts(season)
     verdicts = [
         *(one for one in orders if one.kind == "first"),
@@ -52,6 +48,15 @@ def decide_season(measurements: Sequence[Measurement], gates: SeasonGates, plan_
         *(one for one in orders if one.kind != "first"),
     ]
     return _placed(season, verdicts)
+
+
+def season_case(measurements: Sequence[Measurement], gates: SeasonGates, plan_hash: str) -> SeasonCase:
+    """The measurements of a season with the rules that decide its claims."""
+    known = season_index(measurements)
+    with_baseline = any(one.labels["baseline"] == gates.baseline for one in known.named(EXCESS))
+    # Orders and comparisons with the baseline are two families of one error rate.
+    alpha = gates.alpha / (1 + (with_baseline and len(known.graded) > 1))
+    return SeasonCase(known, gates, alpha, plan_hash)
 
 
 def _placed(season: SeasonCase, verdicts: Sequence[SeasonVerdict]) -> SeasonVerdicts:

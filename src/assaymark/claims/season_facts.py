@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from assaymark.claims.biases import Finding
 from assaymark.claims.fields import Fields
@@ -14,7 +14,7 @@ from assaymark.claims.season_types import SeasonVerdict
 from assaymark.claims.season_words import claim_of, judges_words, p_said, season_verdict
 from assaymark.claims.standing import Evidence
 from assaymark.metrology.contrasts import holm
-from assaymark.records import Claim, Measurement
+from assaymark.records import Claim, Level, Measurement
 
 RETURN = "return"
 """What comparisons with a baseline are about."""
@@ -112,19 +112,34 @@ def return_verdicts(season: SeasonCase) -> list[SeasonVerdict]:
     )
     if not items:
         return []
+    cleared = _cleared(items, alpha)
+    others = {
+        "an error rate that rankings do not share": _cleared(items, gates.alpha),
+        "half of the error rate": _cleared(items, alpha / 2),
+    }
+    rest = [one for one in items if one.id not in cleared]
+    found = [_beats(season, one, cleared[one.id], _levels([one], others)) for one in items if one.id in cleared]
+    return [*found, *([_none_beats(season, rest, _levels(rest, others), other=bool(found))] if rest else [])]
+
+
+def _cleared(items: Sequence[Measurement], alpha: float) -> dict[str, float]:
+    """The differences from a baseline that are above 0 after Holm over all of them, with their adjusted p-values."""
     adjusted = holm([1.0 if one.value is None else float(one.detail["p"]) for one in items])
-    cleared = [
-        (one, float(p))
+    return {
+        one.id: float(p)
         for one, p in zip(items, adjusted, strict=True)
         if one.value is not None and one.value > 0 and p <= alpha and one.low is not None and one.low > 0
-    ]
-    chosen = {one.id for one, _ in cleared}
-    rest = [one for one in items if one.id not in chosen]
-    found = [_beats(season, one, p) for one, p in cleared]
-    return [*found, *([_none_beats(season, rest, other=bool(found))] if rest else [])]
+    }
 
 
-def _beats(season: SeasonCase, item: Measurement, p: float) -> SeasonVerdict:
+def _levels(items: Sequence[Measurement], others: Mapping[str, Mapping[str, float]]) -> dict[str, Level]:
+    """The level of "one of these earned more" under other rules; it is never a headline."""
+    return {
+        name: "qualified" if any(one.id in cleared for one in items) else "no-claim" for name, cleared in others.items()
+    }
+
+
+def _beats(season: SeasonCase, item: Measurement, p: float, fragility: Mapping[str, Level]) -> SeasonVerdict:
     agent, baseline = item.labels["agent"], season.gates.baseline
     reason = said(
         "claim.reason.beats.cleared",
@@ -137,10 +152,12 @@ def _beats(season: SeasonCase, item: Measurement, p: float) -> SeasonVerdict:
     path = reserve("one-path", said("claim.condition.path", days=item.n))
     findings = (path, *hindsight(season.gates))
     statement = said("claim.says.beats", agent=agent, baseline=_baseline(baseline))
-    return _fact(season, statement, (agent,), reason, [item.id], findings, withheld=statement)
+    return _fact(season, statement, (agent,), reason, [item.id], findings, withheld=statement, fragility=fragility)
 
 
-def _none_beats(season: SeasonCase, items: Sequence[Measurement], *, other: bool) -> SeasonVerdict:
+def _none_beats(
+    season: SeasonCase, items: Sequence[Measurement], fragility: Mapping[str, Level], *, other: bool
+) -> SeasonVerdict:
     """That no (other) agent can be said to have earned more."""
     key = "beats_other" if other else "beats_any"
     agents = tuple(one.labels["agent"] for one in items)
@@ -150,7 +167,8 @@ def _none_beats(season: SeasonCase, items: Sequence[Measurement], *, other: bool
         reason = said("claim.reason.beats.any", days=days, agents=agents)
     baseline = _baseline(season.gates.baseline)
     statement, withheld = (said(f"claim.{part}.{key}", baseline=baseline) for part in ("says", "withheld"))
-    return _fact(season, statement, agents, reason, [one.id for one in items], (), withheld=withheld)
+    rests = [one.id for one in items]
+    return _fact(season, statement, agents, reason, rests, (), withheld=withheld, fragility=fragility)
 
 
 def _baseline(name: str) -> Said | str:
@@ -168,6 +186,7 @@ def _fact(
     findings: Sequence[Finding],
     *,
     withheld: Said,
+    fragility: Mapping[str, Level],
 ) -> SeasonVerdict:
     """A verdict that rests on no grade; without a finding it is not supported."""
     claim = claim_of(
@@ -183,5 +202,6 @@ def _fact(
     fields = Fields.unjudged(claim, evidence, findings, preregistered=season.gates.preregistered)
     conditions = [one.values["said"] for one in findings]
     return season_verdict(
-        "beats", fields, statement, season.plan_hash, reasons=(reason,), conditions=conditions, withheld=withheld
-    )
+        "beats", fields, statement, season.plan_hash, reasons=(reason,), conditions=conditions, withheld=withheld,
+        fragility=fragility,
+    )  # fmt: skip

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
-from typing import Any, Final
+from dataclasses import replace
 
 from assaymark.claims.candidates import cell_claim, direction, first_claim, kind_of, pair_claim, within_claim
 from assaymark.claims.cell_verdicts import cell_state
-from assaymark.claims.differences import Findings
+from assaymark.claims.differences import Findings, Verification, compare_verdicts
 from assaymark.claims.evidence import Index, index
 from assaymark.claims.orders import Row, row_of
 from assaymark.claims.reading import SOURCE, Read, read_certificate
 from assaymark.claims.recompute import cells_again, drops_again, halos_again, recompute
+from assaymark.claims.season_certificates import FORMAT as SEASON
+from assaymark.claims.season_certificates import verify_season
 from assaymark.claims.verdicts import decide
 from assaymark.errors import AssayError, InputError, Problem
-from assaymark.records import AGGREGATE, JSON, Cap, Claim, Condition, StabilityFinding, Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Verification:
-    """Whether a certificate's verdict follows from its own tables.
-
-    ``differences`` say in words what does not; ``notes`` what the tables cannot show and was taken as given.
-    """
-
-    ok: bool
-    differences: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+from assaymark.records import AGGREGATE, JSON, Claim
 
 
 def verify(certificate: Mapping[str, JSON]) -> Verification:
@@ -43,7 +32,7 @@ def verify(certificate: Mapping[str, JSON]) -> Verification:
     Parameters
     ----------
     certificate : mapping of str to JSON
-        As `certificate` makes it, or as read from its file.
+        As `certificate` or `season_certificates` makes it, or as read from its file.
 
     Returns
     -------
@@ -65,6 +54,8 @@ def verify(certificate: Mapping[str, JSON]) -> Verification:
     format: 'assaymark certificate 1' is read by assaymark 0.1, under whose rules it was decided (this version reads \
 'assaymark certificate 3')
     """
+    if isinstance(certificate, Mapping) and certificate.get("format") == SEASON:
+        return verify_season(certificate)
     read = read_certificate(certificate)
     found = Findings()
     items = [recompute(item, read, found) for item in read.measurements]
@@ -107,52 +98,13 @@ def _rows(read: Read, known: Index, found: Findings) -> dict[str, tuple[Row, ...
 
 # --- the verdict ------------------------------------------------------------------------------------------------------
 
-_CALLED: Final[Mapping[str, str]] = {
-    "agreement_status": "agreement",
-    "stability_status": "stability",
-    "adversarial_status": "adversarial",
-    "binding": "binding fields",
-    "measurements": "measurements it rests on",
-    "amended": "amended fields",
-    "stability": "what leaving out judge families does",
-}
-
 
 def _compare_verdict(read: Read, known: Index, found: Findings) -> None:
     """The verdict on the recomputed numbers against the stated one, field by field."""
     stated = read.certificate.verdict
     again = decide(_claim_again(read, known), known, read.certificate.rules, stated.plan_hash, amended=stated.amended)
     found.compare("scope in the tuple", read.certificate.claim_scope, again.claim.scope)
-    for one in fields(Claim):
-        _compare(f"{one.name} of the claim", getattr(stated.claim, one.name), getattr(again.claim, one.name), found)
-    for one in fields(Verdict):
-        if one.name != "claim":
-            called = _CALLED.get(one.name, one.name.replace("_", " "))
-            _compare(called, getattr(stated, one.name), getattr(again, one.name), found)
-
-
-def _compare(what: str, stated: Any, again: Any, found: Findings) -> None:
-    """Two values of a field, part by part."""
-    if isinstance(again, Mapping):
-        for name in dict.fromkeys([*stated, *again]):
-            found.compare(f"level under {name}", stated.get(name), again.get(name))
-    elif isinstance(again, tuple):
-        for at in range(max(len(stated), len(again))):
-            found.compare(what, *(_shown(side[at]) if at < len(side) else None for side in (stated, again)))
-    else:
-        found.compare(what, _shown(stated), _shown(again))
-
-
-def _shown(value: Any) -> Any:
-    """A part of a verdict as one text or number."""
-    match value:
-        case Condition():
-            return f"{value.id}: {value.text}"
-        case Cap():
-            return f"{value.field} at {value.level}{', lifted' if value.lifted else ''}"
-        case StabilityFinding():
-            return f"{value.state} {', '.join(value.families)}".rstrip()
-    return value
+    compare_verdicts(stated, again, found)
 
 
 def _claim_again(read: Read, known: Index) -> Claim:

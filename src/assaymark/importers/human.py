@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from assaymark.errors import InputError
+from assaymark.errors import InputError, UnknownNameError
 from assaymark.importers.generic.cells import Row, read_sheet
 from assaymark.importers.report import Tally
 from assaymark.importers.source import unpack
@@ -18,25 +18,39 @@ _FIXED: Final = ("trajectory", "judge", "trial", "comment")
 
 
 def import_human(
-    name: str, data: bytes, *, records: Collection[str], dimensions: Sequence[str], rubric: str
+    name: str,
+    data: bytes,
+    *,
+    records: Collection[str],
+    dimensions: Sequence[str],
+    rubric: str,
+    scale: tuple[float, float] = (1, 5),
+    optional: Sequence[str] = (),
+    graders: Collection[str] | None = None,
 ) -> tuple[Judgment, ...]:
     """The grades in a CSV or JSONL table, one row a trajectory and grader.
 
     Columns are ``trajectory`` (the record id), ``judge`` (the grader's name), ``trial`` (default 1), one for each
     dimension of the rubric, and, if anyone wrote some, ``comment``, which is not kept. A row without any grade was
     not graded and is passed over; a row with some of them is recorded as invalid, for half a grade is none. Half
-    points are fine: a scale from 1 to 5 is what every judge has.
+    points are fine.
 
     Parameters
     ----------
     name, data
         Name and bytes of the file; the name tells the format, ``.gz`` is unpacked.
     records : collection of record ids
-        The decisions that can have been graded.
+        What can have been graded: decisions, or the records of a season.
     dimensions : sequence of str
         Those of the rubric.
     rubric : str
         Stamped on every judgment.
+    scale : (lowest, highest)
+        Of a grade.
+    optional : sequence of str
+        More columns of grades, which a row may lack.
+    graders : collection of names, optional
+        Who may have graded; default: anybody.
 
     Returns
     -------
@@ -52,7 +66,7 @@ def import_human(
     tally = Tally()
     sheet = read_sheet(name, unpack(name, data), tally)
     absent = [column for column in ("trajectory", "judge", *dimensions) if column not in sheet.columns]
-    unknown = [column for column in sheet.columns if column not in (*_FIXED, *dimensions)]
+    unknown = [column for column in sheet.columns if column not in (*_FIXED, *dimensions, *optional)]
     if sheet.rows and (absent or unknown):
         if absent:
             tally.problem(
@@ -63,7 +77,9 @@ def import_human(
         raise InputError("human", tally.problems)
     found: dict[tuple[str, str, int], Judgment] = {}
     for row in sheet.rows:
-        made = _judgment(row, records, dimensions, rubric)
+        made = _judgment(row, records, dimensions, rubric, scale, optional)
+        if graders is not None and (judge := row.text("judge")) and judge not in graders:
+            row.problem("judge", str(UnknownNameError("human grader", judge, tuple(graders))))
         if made is None:
             continue
         key = (made.trajectory, made.judge, made.trial)
@@ -77,17 +93,25 @@ def import_human(
     return tuple(found[key] for key in sorted(found))
 
 
-def _judgment(row: Row, records: Collection[str], dimensions: Sequence[str], rubric: str) -> Judgment | None:
+def _judgment(
+    row: Row,
+    records: Collection[str],
+    dimensions: Sequence[str],
+    rubric: str,
+    scale: tuple[float, float],
+    optional: Sequence[str],
+) -> Judgment | None:
     """One row as a judgment; None for a row without any grade."""
     trajectory, judge = row.text("trajectory", needed=True), row.text("judge", needed=True)
     trial = row.whole("trial", 1, 1)
-    given = {name: row.number(name, 1, 5) for name in dimensions}
+    given = {name: row.number(name, *scale) for name in (*dimensions, *optional)}
     scores = {name: value for name, value in given.items() if value is not None}
     if trajectory and trajectory not in records:
-        row.problem("trajectory", f"no such record among the imported decisions (got {trajectory!r:.80})")
+        row.problem("trajectory", f"no such record among those that there are (got {trajectory!r:.80})")
     if not scores:
         return None
-    whole = len(scores) == len(dimensions)
+    lacking = [name for name in dimensions if name not in scores]
+    whole = not lacking
     return Judgment(
         trajectory=trajectory,
         judge=judge,
@@ -97,7 +121,7 @@ def _judgment(row: Row, records: Collection[str], dimensions: Sequence[str], rub
         status="ok" if whole else "invalid",
         scores=scores if whole else {},
         call_key=content_id([trajectory, judge, trial, rubric, sorted(scores.items())]),
-        reason=None if whole else f"graded {len(scores)} of {len(dimensions)} dimensions",
+        reason=None if whole else f"graded {len(dimensions) - len(lacking)} of {len(dimensions)} dimensions",
     )
 
 

@@ -12,9 +12,14 @@ from assaymark.engine import Ledger
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers import ImportReport, import_human, importer
 from assaymark.judging import load_rubric
-from assaymark.records import Context, Decision, Outcome, sha256_text
+from assaymark.judging.season.scores import HIGHEST
+from assaymark.records import Context, Decision, Judgment, Outcome, sha256_text
 from assaymark.workflow.folder import RunFolder, missing, new_folder, read_lock, require_version_2
 from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.season_file import Season
+from assaymark.workflow.season_periods import period_of
+from assaymark.workflow.season_plan import is_season, stored_season
+from assaymark.workflow.season_records import TIMES
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, OUTCOMES, Store, Table, content_digest
 
 
@@ -53,26 +58,30 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
     """Read what people graded into a run folder, beside the records that they graded; returns the number of grades.
 
     The file's bytes go into the ledger first. Importing another file replaces the table; a plan that is locked on these
-    grades then no longer opens, as with any record.
+    grades then no longer opens, as with any record. Of a season whole records and periods are graded, part by part on 0
+    to 100, by people of its panel; its grades may come at any time, and `season judge` reads them.
 
     Raises
     ------
     InputError
-        The file is missing or wrong: every problem of it at once.
+        The file is missing or wrong: every problem of it at once. Or nobody of a season's panel is a person.
     PlanError
         A plan is locked here on other grades.
     """
     folder.require()
     require_version_2(folder)
     store = Store(folder)
-    records = {row["record_id"] for row in store.columns(DECISIONS, "record_id")}
-    data = _bytes(path)
-    grades = import_human(path.name, data, records=records, dimensions=load_rubric(rubric).names, rubric=rubric)
+    data, season = _bytes(path), stored_season(folder).season if is_season(folder) else None
+    if season is None:
+        records = {row["record_id"] for row in store.columns(DECISIONS, "record_id")}
+        grades = import_human(path.name, data, records=records, dimensions=load_rubric(rubric).names, rubric=rubric)
+    else:
+        grades = _season_grades(season, store, path, data)
     made = HUMAN.to_arrow(grades)
     basis: dict[str, str | None] = {"grades": content_digest(made)}
     if store.done(HUMAN, basis):
         return len(grades)
-    if folder.lock.is_file() and not _locked_on(folder, {HUMAN: made}):
+    if season is None and folder.lock.is_file() and not _locked_on(folder, {HUMAN: made}):
         raise PlanError(
             f"{folder.path} holds a plan that is locked on other grades; import these into a new run folder"
         )
@@ -80,6 +89,26 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
         ledger.add_source(path.name, data, "human")
     store.write_arrow(HUMAN, made, basis)
     return len(grades)
+
+
+def _season_grades(season: Season, store: Store, path: Path, data: bytes) -> tuple[Judgment, ...]:
+    """What people of the panel gave whole records (``AGENT``) and periods (``AGENT/2024-W09``)."""
+    people = [one.name for one in season.panel if one.human]
+    if not people:
+        what = 'no judge of the panel is a person ([[panel]] with model = "human/table", family = "human")'
+        raise InputError(str(path), [Problem("judge", f"{what}, so these grades would count nowhere")])
+    plan, length = season.scoring_plan, season.judging.period
+    rows = [(row["agent"], row["day"]) for row in store.columns(TIMES, "agent", "day")] if store.rows(TIMES) else []
+    return import_human(
+        path.name,
+        data,
+        records={agent for agent, _ in rows} | {f"{agent}/{period_of(day, length)}" for agent, day in rows},
+        dimensions=[part.name for part in (*plan.reasoning, *plan.evidence)],
+        rubric=plan.grader,
+        scale=(0, HIGHEST),
+        optional=("data_reliability", "outcome"),
+        graders=people,
+    )
 
 
 def store_records(

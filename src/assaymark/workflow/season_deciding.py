@@ -192,7 +192,12 @@ def _decided(
         episode_id=f"{season.name}-{day}",
         replicate=one.trial,
         flags=(*found.flags, ABSENT) if absent else found.flags,
-        call=replace(found.call, seconds=None, timing_source="absent"),
+        call=replace(
+            found.call,
+            seconds=None,
+            timing_source="absent",
+            raw_object=None if absent else found.call.raw_object,  # no such call was made
+        ),
         provenance=Provenance(source="assaymark season"),
     )
     return Decided(decision, found.call.seconds)

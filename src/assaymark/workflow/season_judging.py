@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from pathlib import Path
 
 from assaymark.display import Told
 from assaymark.engine import Ledger, Model
@@ -13,7 +14,9 @@ from assaymark.judging.season.horizon_scores import HorizonGrades, HorizonScore,
 from assaymark.judging.season.outcome_prompts import outcome_calls
 from assaymark.judging.season.plans import ScoringPlan
 from assaymark.market.calendar import weekdays
+from assaymark.records import Judgment
 from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.importing import import_grades
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.season_file import Season
 from assaymark.workflow.season_journal import alone, not_stepping
@@ -29,6 +32,7 @@ from assaymark.workflow.season_judging_rows import (
     evidence_rows,
     grade_row,
     guess_row,
+    human_rows,
     judged_lines,
     judgment_row,
     replaced_rows,
@@ -47,7 +51,7 @@ from assaymark.workflow.season_records import (
     SeasonGuess,
 )
 from assaymark.workflow.sharing import hold_ledger
-from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, JUDGMENTS, OUTCOMES, Store
+from assaymark.workflow.tables import CONTEXTS, DECISIONS, EVIDENCE, HUMAN, JUDGMENTS, OUTCOMES, Store
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -62,8 +66,10 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Pr
     """Have the panel grade every agent's record: whole, period by period, and the decisions of replicates.
 
     Outcomes are shown once the grades of a record are there, in a call of their own, and on whole records alone. A
-    judge that refuses, answers nonsense or never answers is recorded. A call with a reply in the ledger is never made
-    again, so it can be killed and called again; and a season that has gone on is graded anew, to its last day.
+    judge that refuses, answers nonsense or never answers is recorded. People of the panel are not asked: their grades
+    are read as they were imported (`import_grades`, or the file that the plan names). A call with a reply in the ledger
+    is never made again, so it can be killed and called again; and a season that has gone on is graded anew, to its last
+    day.
 
     Raises
     ------
@@ -79,6 +85,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Pr
         The run was asked to stop; what was answered is kept.
     """
     stored, store = stored_season(folder), Store(folder)
+    _take_grades(folder, stored.season)
     refuse_unjudgeable(folder, stored.season, store)
     with alone(folder.path / "season" / "judging.lock", f"{folder.path}: this season is being judged by another run"):
         with not_stepping(folder):
@@ -86,7 +93,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Pr
             done = is_judged(store, stored)
             material = None if done else material_of(store, stored)
         if material is None:
-            return SeasonJudged(0, tuple(_lines(stored.season, store.read(GRADES), store.read(GUESSES))))
+            return SeasonJudged(0, tuple(_lines(folder, stored.season, store.read(GRADES), store.read(GUESSES))))
         progress("reading the records", 0, 1)
         parts = season_parts(material)
         progress("reading the records", 1, 1)
@@ -94,15 +101,19 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Pr
             hold_ledger(folder, ledger, stored)
             asker = SeasonAsker(folder, ledger, models, stored.season.engine, progress)
             grades, guesses = _graded(asker, material, parts)
+        people = {one.name for one in stored.season.panel if one.human}
+        grades += human_rows(_given(store), parts, stored.season.scoring_plan, people)
         _require_some(folder, grades)
         _write(store, basis, parts, grades, guesses)
-        return SeasonJudged(asker.made, tuple(_lines(stored.season, grades, guesses)))
+        return SeasonJudged(asker.made, tuple(_lines(folder, stored.season, grades, guesses)))
 
 
 def judging_basis(store: Store, stored: StoredSeason) -> dict[str, str | None]:
-    """What the grades of a season are made from: its plan, and the content of the tables that judges are shown."""
+    """What the grades of a season are made from: its plan, the tables that judges are shown, and people's grades."""
     tables = (CONTEXTS, DECISIONS, FILLS, REJECTIONS, NAVS, OUTCOMES)
-    return {"plan": stored.plan_hash, **{table.name: store.content(table) for table in tables}}
+    given = store.content(HUMAN)
+    people = {} if given is None else {HUMAN.name: given}
+    return {"plan": stored.plan_hash, **{table.name: store.content(table) for table in tables}, **people}
 
 
 def is_judged(store: Store, stored: StoredSeason) -> bool:
@@ -125,15 +136,34 @@ def refuse_unjudgeable(folder: RunFolder, season: Season, store: Store) -> None:
     Raises
     ------
     InputError
-        No panel of models, or no decision yet.
+        Neither a panel of models nor grades of people, or no decision yet.
     """
-    if not asked_judges(season):
-        what = "this season has no panel of models that could grade it; name judges in the season file ([[panel]]) and "
-        raise InputError(str(folder.path), [Problem("", f"{what}lock it in a new run folder")])
+    if not asked_judges(season) and not _given(store):
+        people = any(one.human for one in season.panel)
+        what = "this season has no panel of models that could grade it"
+        then = "name judges in the season file ([[panel]]) and lock it in a new run folder"
+        if people:
+            then = f"read what people graded with: assaymark import human FILE --out {folder.path}"
+        raise InputError(str(folder.path), [Problem("", f"{what}; {then}")])
     if not store.rows(TIMES):  # an import leaves decisions before a season of them is locked
         verb = "init FILE --out" if season.recorded else "run"
         what = f"no decision was made yet; run: assaymark season {verb} {folder.path}"
         raise InputError(str(folder.path), [Problem("", what)])
+
+
+def _given(store: Store) -> Sequence[Judgment]:
+    """What people graded, as far as it was imported."""
+    return store.read(HUMAN) if store.digest(HUMAN) is not None else ()
+
+
+def _take_grades(folder: RunFolder, season: Season) -> None:
+    """Read the file of grades that the season file names, if it is there: in the run folder, or as it is named."""
+    if season.human.grades is None:
+        return
+    for path in (folder.path / season.human.grades, Path(season.human.grades)):
+        if path.is_file():
+            import_grades(folder, path)
+            return
 
 
 def _graded(
@@ -187,9 +217,13 @@ def _write(
     store.write(GRADES, grades, basis)
 
 
-def _lines(season: Season, grades: Sequence[SeasonGrade], guesses: Sequence[SeasonGuess]) -> list[str]:
+def _lines(
+    folder: RunFolder, season: Season, grades: Sequence[SeasonGrade], guesses: Sequence[SeasonGuess]
+) -> list[str]:
     last = max(one.last for one in grades)
     over = weekdays(date.fromisoformat(last[:10]) + timedelta(days=1), season.calendar.last).size == 0
     lines = judged_lines(season.name, grades, guesses, last, over, season.judging.period)
-    people = ", ".join(one.name for one in season.panel if one.human)
-    return [*lines, *([f"people are not asked, and no grades of theirs are read: {people}"] if people else [])]
+    graded = {one.judge for one in grades}
+    people = ", ".join(one.name for one in season.panel if one.human and one.name not in graded)
+    how = f"read them with: assaymark import human FILE --out {folder.path}, and judge again"
+    return [*lines, *([f"no grades of people yet: {people}; {how}"] if people else [])]

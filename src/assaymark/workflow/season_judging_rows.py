@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final
 
 from assaymark.judging.season.author_probe import AuthorGuess
+from assaymark.judging.season.horizon_prompts import grader_version
 from assaymark.judging.season.horizon_replies import Read, ReplyState
-from assaymark.judging.season.horizon_scores import HorizonScore
+from assaymark.judging.season.horizon_scores import (
+    GradedPart,
+    HorizonGrades,
+    HorizonScore,
+    OutcomeGrade,
+    horizon_score,
+)
+from assaymark.judging.season.plans import ScoringPlan
 from assaymark.records import Evidence, Judgment, JudgmentStatus
 from assaymark.report.formats import counted
 from assaymark.workflow.season_judging_parts import Probe, SeasonPart
@@ -39,6 +47,39 @@ def grade_row(part: SeasonPart, score: HorizonScore) -> SeasonGrade:
         steps=len(part.horizon.steps),
         score=score,
     )
+
+
+def human_rows(
+    judgments: Iterable[Judgment], parts: Iterable[SeasonPart], plan: ScoringPlan, judges: Collection[str]
+) -> Iterator[SeasonGrade]:
+    """What people of the panel gave whole records and periods, as grades; the numeric ledger caps them like any other.
+
+    Grades of records that the season does not have, or of others than ``judges``, are left out.
+    """
+    known = {f"{one.agent}/{one.period}" if one.period else one.agent: one for one in parts if one.scope != "replicate"}
+    for one in judgments:
+        part = known.get(one.trajectory)
+        if part is None or one.judge not in judges:
+            continue
+        graded = one.status == "ok"
+        grades = HorizonGrades(
+            agent=part.agent,
+            judge=one.judge,
+            family=one.family,
+            trial=one.trial,
+            horizon=part.horizon.id,
+            grader=grader_version(plan),
+            state="ok" if graded else "invalid",
+            parts=(GradedPart(first=1, last=len(part.horizon.steps), tokens=0, over=False, call_key=one.call_key,
+                              state="ok" if graded else "invalid"),),
+            reason=one.reason,
+            reasoning={each.name: one.scores[each.name] for each in plan.reasoning} if graded else {},
+            evidence={each.name: one.scores[each.name] for each in plan.evidence} if graded else {},
+            data_reliability=one.scores.get("data_reliability"),
+        )  # fmt: skip
+        points = one.scores.get("outcome")
+        outcome = None if points is None or part.period else OutcomeGrade(state="ok", outcome=points)
+        yield grade_row(part, horizon_score(grades, plan, horizon=part.horizon, ledger=part.ledger, outcome=outcome))
 
 
 def guess_row(probe: Probe, read: Read[AuthorGuess]) -> SeasonGuess:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assaymark.claims.season_index import SPAN
 from assaymark.claims.season_panel import CONSTANT, MISSING, SINGLE
 from assaymark.errors import NotMeasurableError
 from assaymark.judging.season.plans import ScoringPlan
 from assaymark.judging.season.scores import band
-from assaymark.metrology import bootstrap_kappa, mean_pairwise_kappa
+from assaymark.metrology import bootstrap_kappa, kappa_of_table, mean_pairwise_kappa
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.measure_orders import order_measurements
 from assaymark.metrology.order_tests import OrderPlan
@@ -142,6 +145,7 @@ def kappa_measurement(
     if len(judges) < 2 or not items:
         return replace(found, method=method, state=MISSING)
     ratings = np.array([codes for _, codes in items])
+    found = replace(found, detail={**detail, **_by_pair(judges, ratings)})
     try:
         value = mean_pairwise_kappa(ratings, categories=len(_CODES))
     except NotMeasurableError:
@@ -152,3 +156,17 @@ def kappa_measurement(
     except NotMeasurableError as exc:
         return replace(found, method=f"{method}; {exc}")
     return replace(found, method=f"{method}; {ends.method}", low=ends.low, high=ends.high, level=level)
+
+
+def _by_pair(judges: Sequence[str], ratings: NDArray[np.int64]) -> dict[str, JSON]:
+    """The contingency table of every two judges over the bands, and its kappa, by "ONE|OTHER"."""
+    tables: dict[str, JSON] = {}
+    kappas: dict[str, JSON] = {}
+    for one, other in combinations(range(len(judges)), 2):
+        cells = np.zeros((len(_CODES), len(_CODES)), dtype=np.int64)
+        np.add.at(cells, (ratings[:, one] - 1, ratings[:, other] - 1), 1)
+        pair = f"{judges[one]}|{judges[other]}"
+        tables[pair] = cells.tolist()
+        with suppress(NotMeasurableError):
+            kappas[pair] = kappa_of_table(cells)
+    return {"pairs": {pair: kappas.get(pair) for pair in tables}, "tables": tables}

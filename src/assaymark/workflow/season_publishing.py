@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from assaymark.claims import SeasonGates, SeasonVerdicts, decide_season
+from assaymark.claims import SeasonGates, SeasonVerdicts, certificate_name, decide_season, season_certificates
 from assaymark.claims.messages import Catalogue, catalogue, english, languages
 from assaymark.claims.season_index import SPAN
 from assaymark.display import Note, Part, Result
@@ -23,11 +23,19 @@ from assaymark.report.season.inputs import SeasonRun
 from assaymark.report.trail.season import SeasonTrail, record_places, season_record_pages
 from assaymark.workflow.claiming import Panel, PlaceLine, VerdictFile, decided_file
 from assaymark.workflow.datasheets import datasheet_pages, stored_datasheets
-from assaymark.workflow.folder import RunFolder, read_text, write_atomic, write_json, write_sums
+from assaymark.workflow.folder import (
+    RunFolder,
+    json_text,
+    read_text,
+    replace_files,
+    write_atomic,
+    write_json,
+    write_sums,
+)
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.raw_calls import calls_of
 from assaymark.workflow.season_material import SeasonMaterial, material_of
-from assaymark.workflow.season_measures import season_findings
+from assaymark.workflow.season_measures import LEVEL, season_findings
 from assaymark.workflow.season_plan import StoredSeason, stored_season
 from assaymark.workflow.season_records import CHECKS, GRADES, GUESSES, NAVS, TIMES
 from assaymark.workflow.season_site import replace_site, site_files
@@ -108,7 +116,7 @@ class DecidedSeason:
 
 
 def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> DecidedSeason:
-    """Measure and decide a judged season, and write its tables and ``verdicts.json``.
+    """Measure and decide a judged season; writes its tables, ``verdicts.json`` and one certificate a verdict.
 
     Raises
     ------
@@ -123,6 +131,15 @@ def decide_judged_season(folder: RunFolder, *, progress: Progress = silent) -> D
     progress("measuring", 1, 3)
     found = _findings(store, stored, material, judged, sheets)
     file = _verdict_file(stored, found, judged)
+    made = season_certificates(
+        found.decided.verdicts,
+        found.measurements,
+        gates_of(material, preregistered=stored.preregistered),
+        {one.name: one.family for one in stored.season.panel},
+        level=LEVEL,
+    )
+    names = [certificate_name(one.verdict) for one in found.decided.verdicts]
+    replace_files(folder.certificates, dict(zip(names, map(json_text, made), strict=True)))
     write_json(folder.verdicts, file)
     write_sums(folder)
     progress("writing pages", 2, 3)

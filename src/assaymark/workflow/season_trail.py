@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from assaymark.protocol import HUMAN_FAMILY
 from assaymark.records import Decision
 from assaymark.report.trail.season import SeasonRecord
 from assaymark.workflow.season_judging_rows import judgment_row
@@ -36,7 +37,9 @@ def _grade(one: SeasonGrade) -> SeasonRecord:
         of=f"{one.agent}, {what}, {one.first} to {one.last}{trial}",
         said=scores if row.status == "ok" else f"{row.status}: {row.reason or 'no reason was kept'}",
         usable=row.status == "ok",
-        keys=tuple(key for part in one.score.grades.parts for key in (part.first_key, part.call_key) if key),
+        keys=()
+        if one.family == HUMAN_FAMILY
+        else tuple(key for part in one.score.grades.parts for key in (part.first_key, part.call_key) if key),
         about=one.agent,
     )
 

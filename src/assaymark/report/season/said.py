@@ -7,7 +7,7 @@ its direction.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
@@ -72,6 +72,7 @@ class ClaimCard:
 
     ``status`` are the three fields of the verdict as (name, state, whether it decided); ``rests`` are measurements as
     (what, value, link to its row), with the word for "not shown" where a value would show what is not supported.
+    ``other_rules`` are sentences on the level under other rules.
     """
 
     level: Level
@@ -83,6 +84,7 @@ class ClaimCard:
     status: tuple[tuple[str, str, bool], ...]
     rests: tuple[tuple[str, str, str], ...]
     more: int
+    other_rules: tuple[str, ...] = ()
 
 
 def tally(book: SeasonLookup, words: Words) -> list[tuple[Level, str, str]]:
@@ -199,7 +201,20 @@ def _card(book: SeasonLookup, one: SeasonVerdict, words: Words) -> ClaimCard:
         ),
         rests=tuple(_rest(book, one, item, words) for item in items),
         more=len(ids) - len(items),
+        other_rules=tuple(_other_rules(one, words)),
     )
+
+
+def _other_rules(one: SeasonVerdict, words: Words) -> Iterator[str]:
+    """The level under each other rule, those of one level together; of an unsupported first rank it would name one."""
+    own, found = one.verdict.publication_level, one.verdict.fragility
+    if own == "no-claim" and one.kind == "first":
+        return
+    for level in (own, *(name for name in LEVELS if name != own)):
+        rules = [words.term("claims.rule", name) for name, other in sorted(found.items()) if other == level]
+        if rules:
+            key = "claims.rules.same" if level == own else "claims.rules.other"
+            yield words(key, rules=words.catalogue.names(rules), level=words(f"level.{level}.tag"))
 
 
 def _rest(book: SeasonLookup, one: SeasonVerdict, item: Measurement, words: Words) -> tuple[str, str, str]:

@@ -1,0 +1,111 @@
+"""Certificates of a season: every verdict follows from its own tables, and what was changed is named."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from season_worlds import World, measured, played
+
+from assaymark.claims import SeasonGates, decide_season, season_certificates, verify
+from assaymark.claims.messages import said
+from assaymark.errors import InputError
+from assaymark.records import Measurement, canonical_json
+
+EXCESS = [
+    Measurement(
+        name="season.excess", labels={"agent": agent, "baseline": "equal weight"}, value=value, n=60, n_of="days",
+        method="", low=value - 0.001, high=value + 0.001, level=0.95, detail={"p": p, "whole": 0.1},
+    )
+    for agent, value, p in (("a00", 0.004, 0.0001), ("a01", 0.0012, 0.02))
+]  # fmt: skip
+
+
+@cache
+def every(periods: int = 36, favour: float = 0.0) -> dict[str, dict[str, Any]]:
+    """The certificates of a drawn season by claim, as they are read from their files."""
+    season = played(World((75.0, 55.0, 53.0), periods=periods, favour=favour), np.random.default_rng([1, 11]))
+    measurements = [*measured(season), *EXCESS]
+    gates = SeasonGates(on_failure="qualified", hindsight=(said("claim.condition.path", days=3),))
+    decided = decide_season(measurements, gates, "plan")
+    made = season_certificates(decided.verdicts, measurements, gates, season.scores.families)
+    return {one["claim"]["id"]: json.loads(canonical_json(one)) for one in made}
+
+
+@pytest.mark.parametrize(("periods", "favour"), [(36, 0.0), (14, 0.0), (3, 0.0), (24, 15.0)])
+def test_every_verdict_follows_from_its_own_certificate(periods: int, favour: float):
+    found = every(periods, favour)
+    assert {name.partition("[")[0] for name in found} == {"first", "above", "within", "season.band", "season.beats"}
+    for name, one in found.items():
+        assert verify(one).differences == (), name
+        assert one["fragility"], name
+    assert verify(found["first[agent=a00,dimension=aggregate]"]).notes[0].endswith("are taken as given")
+
+
+def changed(certificate: dict[str, Any], name: str, labels: dict[str, str], **values: Any) -> dict[str, Any]:
+    """A certificate with other values in a measurement, or in its detail."""
+    found = copy.deepcopy(certificate)
+    (entry,) = [one for one in found["tables"] if one["name"] == name and labels.items() <= one["labels"].items()]
+    for key, value in values.items():
+        (entry if key in entry else entry["detail"])[key] = value
+    return found
+
+
+def test_what_was_changed_is_named():
+    pair = every()["above[dimension=aggregate,high=a00,low=a01]"]
+    assert pair["tuple"]["permitted_publication_level"] == "qualified"
+    mine = {"high": "a00", "low": "a01"}
+    assert any(
+        "contrast of a00 and a01" in one for one in verify(changed(pair, "contrast", mine, value=9.0)).differences
+    )
+    assert any("p of the contrast" in one for one in verify(changed(pair, "contrast", mine, p=0.5)).differences)
+    lied = copy.deepcopy(pair)
+    lied["tuple"]["permitted_publication_level"] = "headline"
+    assert "publication level: the certificate says headline, its tables give qualified" in verify(lied).differences
+    lied = copy.deepcopy(pair)
+    lied["reasons"][0] = "Nothing is known."
+    assert any(one.startswith("reasons: ") for one in verify(lied).differences)
+    band = every()["season.band[agents=a00]"]
+    lied = changed(band, "season.composite", {"agent": "a00", "judge": "j0"}, value=1.0)
+    assert any("lowest judge of a00" in one for one in verify(lied).differences)
+
+
+def test_kappa_on_bands_is_computed_again_from_its_tables():
+    band = copy.deepcopy(every()["season.band[agents=a00]"])
+    (kappa,) = [one for one in band["tables"] if one["name"] == "season.kappa"]
+    kappa["n"] = 6
+    kappa["detail"] = {"pairs": {"j0|j1": 0.9}, "tables": {"j0|j1": [[2, 1, 0], [0, 2, 0], [0, 0, 1]]}}
+    assert any(one.startswith("kappa on bands: the certificate says 0.90") for one in verify(band).differences)
+
+
+def test_every_problem_of_rules_that_are_none_is_named():
+    found = copy.deepcopy(every()["season.band[agents=a00]"])
+    found["rules"] |= {"kappa": "lower", "alpha": "much", "more": 1, "on_failure": "headline"}
+    del found["rules"]["halt"]
+    with pytest.raises(InputError) as error:
+        verify(found)
+    places = {problem.where for problem in error.value.problems}
+    assert places == {"rules.kappa", "rules.alpha", "rules.more", "rules.halt", "rules.on_failure"}
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_whatever_is_put_into_a_certificate_is_a_difference_or_an_input_error(data):
+    """At any place anything of JSON: never another exception."""
+    found = copy.deepcopy(every()["above[dimension=aggregate,high=a00,low=a01]"])
+    place: Any = found
+    while True:
+        key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
+        if not isinstance(place[key], dict | list) or not place[key] or data.draw(st.booleans()):
+            break
+        place = place[key]
+    place[key] = data.draw(st.sampled_from([None, -1, 3.5, "x", [], {}, [1, "a"], {"key": []}, True, 10**30]))
+    with contextlib.suppress(InputError):
+        verify(found)
