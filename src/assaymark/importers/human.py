@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from assaymark.errors import InputError
+from assaymark.errors import InputError, UnknownNameError
 from assaymark.importers.generic.cells import Row, read_sheet
 from assaymark.importers.report import Tally
 from assaymark.importers.source import unpack
@@ -18,7 +18,13 @@ _FIXED: Final = ("trajectory", "judge", "trial", "comment")
 
 
 def import_human(
-    name: str, data: bytes, *, records: Collection[str], dimensions: Sequence[str], rubric: str
+    name: str,
+    data: bytes,
+    *,
+    records: Collection[str],
+    dimensions: Sequence[str],
+    rubric: str,
+    graders: Collection[str] | None = None,
 ) -> tuple[Judgment, ...]:
     """The grades in a CSV or JSONL table, one row a trajectory and grader.
 
@@ -37,6 +43,8 @@ def import_human(
         Those of the rubric.
     rubric : str
         Stamped on every judgment.
+    graders : collection of str, optional
+        The human graders of the plan; None where there is no plan yet.
 
     Returns
     -------
@@ -46,8 +54,8 @@ def import_human(
     Raises
     ------
     InputError
-        Columns that are missing or unknown, unknown trajectories, grades off the scale, a row that stands twice, or no
-        grade at all: all of it at once.
+        Columns that are missing or unknown, unknown trajectories, graders who are not in the plan, grades off the
+        scale, a row that stands twice, or no grade at all: all of it at once.
     """
     tally = Tally()
     sheet = read_sheet(name, unpack(name, data), tally)
@@ -66,6 +74,8 @@ def import_human(
         made = _judgment(row, records, dimensions, rubric)
         if made is None:
             continue
+        if graders is not None and made.judge not in graders:
+            row.problem("judge", str(UnknownNameError("human grader of the plan", made.judge, tuple(graders))))
         key = (made.trajectory, made.judge, made.trial)
         if key in found:
             row.problem("trajectory", f"{made.judge!r} graded {made.trajectory!r:.80} twice in trial {made.trial}")

@@ -12,8 +12,10 @@ from assaymark.engine import Ledger
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers import ImportReport, import_human, importer
 from assaymark.judging import load_rubric
+from assaymark.protocol import parse_study
 from assaymark.records import Context, Decision, Outcome, sha256_text
-from assaymark.workflow.folder import RunFolder, missing, new_folder, read_lock, require_version_2
+from assaymark.workflow.folder import RunFolder, missing, new_folder, read_lock, read_text, require_version_2
+from assaymark.workflow.locking import FORMAT as STUDY_LOCK
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, OUTCOMES, Store, Table, content_digest
 
@@ -67,7 +69,14 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
     store = Store(folder)
     records = {row["record_id"] for row in store.columns(DECISIONS, "record_id")}
     data = _bytes(path)
-    grades = import_human(path.name, data, records=records, dimensions=load_rubric(rubric).names, rubric=rubric)
+    grades = import_human(
+        path.name,
+        data,
+        records=records,
+        dimensions=load_rubric(rubric).names,
+        rubric=rubric,
+        graders=_graders(folder),
+    )
     made = HUMAN.to_arrow(grades)
     basis: dict[str, str | None] = {"grades": content_digest(made)}
     if store.done(HUMAN, basis):
@@ -80,6 +89,14 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
         ledger.add_source(path.name, data, "human")
     store.write_arrow(HUMAN, made, basis)
     return len(grades)
+
+
+def _graders(folder: RunFolder) -> list[str] | None:
+    """The human graders of the study that is locked here; None where there is none."""
+    if not folder.lock.is_file() or read_lock(folder).get("format") != STUDY_LOCK:
+        return None
+    study = parse_study(read_text(folder.plan, "plan"), source=str(folder.plan))
+    return [judge.name for judge in study.judges if judge.human]
 
 
 def store_records(
