@@ -295,3 +295,34 @@ def test_a_wrong_control_cell_is_named(row, says):
         files(**{"map.toml": CELL_MAP, "d.csv": CELL_HEAD + CELL_ONE + CELL_TWO + row}), keep_going=True
     )
     assert [d.record_id for d in kept.decisions] == ["r1/alpha", "r1/beta"]
+
+
+LATE = "A,growth,0.1,ratio,2026-05-01T20:00:00Z\n"
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        (
+            {"f.csv": f"{FACTS}m3,{LATE}m3,{LATE}"},
+            "f.csv line 5, context: no decision saw this (2 rows): unknown context 'm3'. Did you mean 'm1'? Known: m1",
+        ),
+        (
+            {"map.toml": RULED, "c.csv": "context,kind,limit,unit,on\nm1,cap,1,ratio,\nzz,cap,1,ratio,\n"},
+            "c.csv line 3, context: no decision saw this (1 rows): unknown context 'zz'. Known: m1",
+        ),
+    ],
+)
+def test_material_of_a_context_that_no_decision_names_is_a_problem(changes, says):
+    with pytest.raises(InputError) as caught:
+        import_generic(files(**changes))
+    assert [str(one) for one in caught.value.problems] == [says]
+    kept = import_generic(files(**changes), keep_going=True)
+    assert (len(kept.decisions), [str(one) for one in kept.report.problems]) == (2, [says])
+
+
+def test_material_of_decisions_that_have_a_problem_of_their_own_is_no_further_one():
+    other = ONE.replace("m1", "m3").replace("r1", "r2").replace("2026-05-04", "someday")
+    facts = f"{FACTS}m3,{LATE}"
+    report = import_generic(files(**{"d.csv": HEAD + ONE + TWO + other, "f.csv": facts}), keep_going=True).report
+    assert [str(one).partition(":")[0] for one in report.problems] == ["d.csv line 4, at"]

@@ -206,6 +206,30 @@ def test_other_grades_after_the_lock_are_refused(tmp_path, capsys):
     assert main(["import", "human", str(tmp_path / "a.csv"), "--out", str(run.path)]) == 0
 
 
+def test_grades_of_a_grader_who_is_not_in_the_plan_are_refused(tmp_path, imported, capsys):
+    run = make(tmp_path / "run")
+    table = grades(tmp_path / "a.csv")
+    assert main(["import", "human", str(table), "--out", str(run.path)]) == 0
+    assert main(["lock", str(study(tmp_path / "s.toml", people=True)), "--out", str(run.path)]) == 0
+    table.write_text(table.read_text() + table.read_text().splitlines()[1].replace(",committee-1,", ",zoe,") + "\n")
+    says = "judge: unknown human grader of the plan 'zoe'"
+    assert says in refused(["import", "human", table, "--out", run.path], capsys)
+    # and where the grades came first, the plan is refused that would drop them
+    fresh = make(tmp_path / "fresh")
+    assert main(["import", "human", str(table), "--out", str(fresh.path)]) == 0
+    err = refused(["lock", tmp_path / "s.toml", "--out", fresh.path], capsys)
+    assert "grades of 'zoe' were imported, and no judge of the plan is that person" in err
+    assert not fresh.lock.exists()
+
+
+def test_a_plan_without_people_takes_no_grades(run, tmp_path, capsys):
+    record = Store(RunFolder(run)).columns(_decisions(), "record_id")[0]["record_id"]
+    path = tmp_path / "grades.csv"
+    path.write_text(f"{HEAD}\n{record},ann,3,3,3,3,3,3\n")
+    says = "unknown human grader of the plan 'ann'. Known: none"
+    assert says in refused(["import", "human", path, "--out", run], capsys)
+
+
 # --- amendments -----------------------------------------------------------------------------------------------------
 
 

@@ -540,7 +540,7 @@ def test_grades_that_are_none_are_refused_with_every_problem(with_people, unjudg
     assert "must be a finite number from 0 to 100 (got '101')" in said
     assert "no such record among those that there are (got 'three')" in said
     assert "no such record among those that there are (got 'one/2024-W33')" in said
-    assert "unknown human grader 'ef'" in said
+    assert "unknown human grader of the plan 'ef'" in said
     with pytest.raises(InputError, match="no column 'claim_support'"):
         import_grades(folder, sheet(tmp_path / "part.csv", {("one", "ab"): 60}, drop="claim_support"))
     with pytest.raises(InputError, match="no judge of the panel is a person"):

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,8 +45,8 @@ def answer(ledger: Ledger, call: CallSpec) -> None:
 
 
 @contextmanager
-def over_loopback(path: Path) -> Iterator[http.client.HTTPConnection]:
-    with open_server(path, port=0) as server:
+def over_loopback(path: Path, **listening: Any) -> Iterator[http.client.HTTPConnection]:
+    with open_server(path, port=0, **listening) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         connection = http.client.HTTPConnection("127.0.0.1", int(server.server_address[1]), timeout=10)
@@ -131,6 +132,22 @@ def test_nothing_else_is_handed_out(run: Path, target: str) -> None:
 @pytest.mark.parametrize("host", [None, "", "attacker.example", "attacker.example:8400", "localhost.attacker.example"])
 def test_other_names_for_this_server_are_refused(run: Path, host: str | None) -> None:
     assert Served(run).answer("/report/index.html", host).status == 421
+
+
+@pytest.mark.parametrize(
+    "called", ["Lab.Example.org", "lab.example.org:8400", "10.0.0.7:8400", "[fe80::1]:8400", "localhost"]
+)
+def test_the_names_that_are_allowed_are_answered(run: Path, called: str) -> None:
+    allowed = frozenset({"lab.example.org", "10.0.0.7", "FE80::1"})
+    assert Served(run, allowed).answer("/report/index.html", called).status == 200
+    assert Served(run, allowed).answer("/report/index.html", "example.org").status == 421
+
+
+def test_a_server_for_all_addresses_answers_under_the_names_it_is_given(run: Path) -> None:
+    with over_loopback(run, host="0.0.0.0", allowed=["lab.example.org"]) as connection:
+        assert got(connection, "/report/index.html", Host="lab.example.org")[0] == 200
+        assert got(connection, "/report/index.html", Host="0.0.0.0")[0] == 421
+        assert got(connection, "/report/index.html", Host="attacker.example")[0] == 421
 
 
 def test_over_the_network_too(run: Path) -> None:

@@ -50,7 +50,7 @@ def import_human(
     optional : sequence of str
         More columns of grades, which a row may lack.
     graders : collection of names, optional
-        Who may have graded; default: anybody.
+        Who may have graded, by the plan; None where there is no plan yet.
 
     Returns
     -------
@@ -60,8 +60,8 @@ def import_human(
     Raises
     ------
     InputError
-        Columns that are missing or unknown, unknown trajectories, grades off the scale, a row that stands twice, or no
-        grade at all: all of it at once.
+        Columns that are missing or unknown, unknown trajectories, graders who are not in the plan, grades off the
+        scale, a row that stands twice, or no grade at all: all of it at once.
     """
     tally = Tally()
     sheet = read_sheet(name, unpack(name, data), tally)
@@ -79,7 +79,7 @@ def import_human(
     for row in sheet.rows:
         made = _judgment(row, records, dimensions, rubric, scale, optional)
         if graders is not None and (judge := row.text("judge")) and judge not in graders:
-            row.problem("judge", str(UnknownNameError("human grader", judge, tuple(graders))))
+            row.problem("judge", str(UnknownNameError("human grader of the plan", judge, tuple(graders))))
         if made is None:
             continue
         key = (made.trajectory, made.judge, made.trial)

@@ -30,7 +30,7 @@ from assaymark.workflow.folder import RunFolder, is_version_1
 from assaymark.workflow.grading import Desk
 from assaymark.workflow.locking import open_locked
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE, TABLES, Store, Table
+from assaymark.workflow.tables import ANCHOR, JUDGMENTS, PROBE, Store, Table
 from assaymark.workflow.version_1 import open_version_1
 
 TASK: Final = "assaymark/judge"
@@ -153,7 +153,9 @@ def chat_messages(call: CallSpec) -> list[Any]:
 
 
 def export_arrow(folder: RunFolder, out: Path) -> list[Path]:
-    """Copies of the tables of a run as Arrow IPC files, for whoever reads them without Parquet.
+    """Copies of all tables of a run as Arrow IPC files, for whoever reads them without Parquet.
+
+    Those of the panel of a benchmark go into a folder of their own.
 
     Raises
     ------
@@ -163,13 +165,15 @@ def export_arrow(folder: RunFolder, out: Path) -> list[Path]:
         A table is damaged.
     """
     store = Store(folder.require())
-    return [_arrow_copy(folder, table, out) for table in TABLES.values() if store.digest(table) is not None]
+    made = [_arrow_copy(folder, name, out) for name in store.contents if store.whole(name)]
+    panel = folder.rationales
+    return [*made, *export_arrow(panel, out / panel.path.name)] if (panel.tables / "manifest.json").is_file() else made
 
 
-def _arrow_copy(folder: RunFolder, table: Table[Any], out: Path) -> Path:
-    path = out / f"{table.name}.arrow"
+def _arrow_copy(folder: RunFolder, name: str, out: Path) -> Path:
+    path = out / f"{name}.arrow"
     with (
-        pq.ParquetFile(folder.tables / f"{table.name}.parquet", page_checksum_verification=True) as source,
+        pq.ParquetFile(folder.tables / f"{name}.parquet", page_checksum_verification=True) as source,
         _in_place(path) as part,
         pa.ipc.new_file(part, source.schema_arrow) as sink,
     ):
@@ -215,7 +219,7 @@ def _asked(
 
 
 def _replies(folder: RunFolder, keys: Sequence[str]) -> dict[str, Reply]:
-    with Ledger.open(folder.ledger) as ledger:
+    with Ledger.open(folder.ledger, create=False) as ledger:
         replies = dict(ledger.replies(keys))
     if missing := len(set(keys) - replies.keys()):
         raise LedgerError(f"{missing} replies of judged calls cannot be found in {folder.ledger}; it is damaged")

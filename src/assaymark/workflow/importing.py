@@ -13,8 +13,10 @@ from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers import ImportReport, import_human, importer
 from assaymark.judging import load_rubric
 from assaymark.judging.season.scores import HIGHEST
+from assaymark.protocol import parse_study
 from assaymark.records import Context, Decision, Judgment, Outcome, sha256_text
-from assaymark.workflow.folder import RunFolder, missing, new_folder, read_lock, require_version_2
+from assaymark.workflow.folder import RunFolder, missing, new_folder, read_lock, read_text, require_version_2
+from assaymark.workflow.locking import FORMAT as STUDY_LOCK
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.season_file import Season
 from assaymark.workflow.season_periods import period_of
@@ -74,7 +76,8 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
     data, season = _bytes(path), stored_season(folder).season if is_season(folder) else None
     if season is None:
         records = {row["record_id"] for row in store.columns(DECISIONS, "record_id")}
-        grades = import_human(path.name, data, records=records, dimensions=load_rubric(rubric).names, rubric=rubric)
+        names, graders = load_rubric(rubric).names, _graders(folder)
+        grades = import_human(path.name, data, records=records, dimensions=names, rubric=rubric, graders=graders)
     else:
         grades = _season_grades(season, store, path, data)
     made = HUMAN.to_arrow(grades)
@@ -109,6 +112,14 @@ def _season_grades(season: Season, store: Store, path: Path, data: bytes) -> tup
         optional=("data_reliability", "outcome"),
         graders=people,
     )
+
+
+def _graders(folder: RunFolder) -> list[str] | None:
+    """The human graders of the study that is locked here; None where there is none."""
+    if not folder.lock.is_file() or read_lock(folder).get("format") != STUDY_LOCK:
+        return None
+    study = parse_study(read_text(folder.plan, "plan"), source=str(folder.plan))
+    return [judge.name for judge in study.judges if judge.human]
 
 
 def store_records(

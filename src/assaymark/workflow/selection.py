@@ -105,6 +105,12 @@ def _people_problems(study: Study, graders: Collection[str]) -> Iterator[Problem
             yield Problem(f"judges.{at}", "a human grader, but no grades were imported; run: assaymark import human")
         elif judge.human and judge.name not in graders:
             yield Problem(f"judges.{at}.name", str(UnknownNameError("human grader", judge.name, tuple(graders))))
+    named = {judge.name for judge in study.judges if judge.human}
+    for name in graders:
+        if name not in named:
+            what = f"grades of {name!r:.60} were imported, and no judge of the plan is that person"
+            add = f'add [[judges]] name = "{name:.60}", model = "human/table", family = "human"'
+            yield Problem("judges", f"{what}; {add}, or import a table without these grades")
 
 
 def _cell_problems(study: Study, selection: Selection) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -24,6 +24,9 @@ from assaymark.workflow.folder import RunFolder, missing, require_version_2
 
 PORT: Final = 8400
 HOST: Final = "127.0.0.1"
+
+EVERY: Final = ("", "0.0.0.0", "::")
+"""Where to listen for all addresses of this machine; requests name one of them, and never this."""
 
 _KINDS: Final = {
     ".csv": "text/csv; charset=utf-8",
@@ -85,15 +88,15 @@ class Served:
         if not self.site and not (self.folder.has_ledger or self.folder.report.is_dir()):
             what = "holds neither pages nor a run; name a run folder, or the folder that a site was written to"
             raise InputError(str(path), [Problem("", what)])
-        self.hosts = hosts | {"localhost", HOST, "[::1]"}
+        self.hosts = frozenset(map(_host, hosts)) | {"localhost", HOST, "[::1]"}
         self._clock = clock
         self._lock = threading.Lock()
         self._seen: list[tuple[float, LiveView]] = []
 
     def answer(self, target: str, host: str | None) -> Answer:
         """The answer to ``GET target``. Whatever the target is, nothing is raised."""
-        if host is None or _without_port(host) not in self.hosts:
-            return _missing(421, "This server answers under its own name only.")
+        if host is None or _host(_without_port(host)) not in self.hosts:
+            return _missing(421, "This server answers under its own names only; --allow-host NAME adds one.")
         try:
             path = unquote(urlsplit(target).path)
             return self._dynamic(path) or self._file(path) or _missing(404, "There is no such page in this folder.")
@@ -170,6 +173,12 @@ def _without_port(host: str) -> str:
     return host.rpartition(":")[0] if re.search(r":\d+$", host) else host
 
 
+def _host(name: str) -> str:
+    """A name or address of a machine as it stands in a ``Host`` header: lower case, and brackets around IPv6."""
+    plain = name.lower()
+    return f"[{plain}]" if ":" in plain and not plain.startswith("[") else plain
+
+
 class _Handler(BaseHTTPRequestHandler):
     """Hands requests to a `Served`."""
 
@@ -201,7 +210,9 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing: the terminal is for the address."""
 
 
-def open_server(path: Path, *, host: str = HOST, port: int = PORT) -> ThreadingHTTPServer:
+def open_server(
+    path: Path, *, host: str = HOST, port: int = PORT, allowed: Collection[str] = ()
+) -> ThreadingHTTPServer:
     """A server that shows a folder; the caller runs ``serve_forever`` and closes it.
 
     Parameters
@@ -210,14 +221,16 @@ def open_server(path: Path, *, host: str = HOST, port: int = PORT) -> ThreadingH
         Where to listen. Anything but this machine shows the pages to whoever reaches it.
     port : int
         0 takes a free one: see ``server_address``.
+    allowed : collection of str
+        Further names and addresses by which this machine is called, without the port.
 
     Raises
     ------
     InputError
         There is nothing to show, or the port is taken.
     """
-    named = frozenset() if host in ("", "0.0.0.0", "::") else frozenset({host})
-    handler = type("Handler", (_Handler,), {"served": Served(path, named)})
+    named = set() if host in EVERY else {host}
+    handler = type("Handler", (_Handler,), {"served": Served(path, frozenset({*named, *allowed}))})
     try:
         server = ThreadingHTTPServer((host, port), handler)
     except OSError as exc:

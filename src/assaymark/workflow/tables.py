@@ -316,10 +316,9 @@ class Store:
         """sha256 of a table that is whole, or None if it was never finished."""
         return self._digest(table.name)
 
-    def require(self, name: str) -> None:
-        """Raise `LedgerError` unless the table of this name lies there as it was last written."""
-        if self._digest(name) is None:
-            raise LedgerError(f"{self._path(name)} is not there as it was last written; make it with {MADE_BY[name]}")
+    def whole(self, name: str) -> bool:
+        """Whether the table of this name lies there as it was last written; a `LedgerError` if it is damaged."""
+        return self._digest(name) is not None
 
     def _digest(self, name: str) -> str | None:
         entry = self._manifest().get(name)

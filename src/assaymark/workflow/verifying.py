@@ -31,7 +31,7 @@ from assaymark.workflow.folder import (
 from assaymark.workflow.season_journal import journal_path, read_journal
 from assaymark.workflow.season_records import TIMES
 from assaymark.workflow.season_tables import times_of
-from assaymark.workflow.tables import Store
+from assaymark.workflow.tables import MADE_BY, Store
 
 _FROM_REPLIES: Final = frozenset(("judgments", "grades", "scores"))
 _LINE: Final = re.compile(r"([0-9a-f]{64})  (.+)")
@@ -201,8 +201,9 @@ def _check_tables(folder: RunFolder, stored: Mapping[str, Any], found: _Found) -
         if read_text(manifest, "manifest") != json_text(read_json(manifest, "manifest")):
             found.differs(manifest, "is not written as assaymark writes it, though it says the same")
         for name in contents:
-            with found.reading(folder.tables / f"{name}.parquet"):
-                store.require(name)
+            with found.reading(path := folder.tables / f"{name}.parquet"):
+                if not store.whole(name):
+                    found.differs(path, f"is not there as it was last written; make it with {MADE_BY[name]}")
         if stored and not folder.has_ledger and (made := _FROM_REPLIES.intersection(contents)):
             found.differs(folder.path / "ledger.db", f"is gone; the replies behind {', '.join(sorted(made))} are in it")
         locked = stored.get("tables", {}) if stored.get("format") not in LOCKS_1 else {}

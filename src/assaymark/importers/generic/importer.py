@@ -50,7 +50,8 @@ def import_generic(
     """Decisions, contexts and outcomes from files of your own, read through a column map.
 
     Nothing that happened after a decision can enter its context: a fact that became available later, a dated row from
-    later, an outcome offered as facts are problems, not warnings. A context that lost a fact to a problem, or holds one
+    later, an outcome offered as facts are problems, not warnings. So are facts of a context that no decision names. A
+    context that lost a fact to a problem, or holds one
     without a value, is ``partial`` whatever the map says.
 
     Parameters
@@ -147,6 +148,7 @@ class _Build:
         self._leave_orphans_out()
         self.bad = len(rows) + sheet.lost - len(self.decisions)
         self.material.tell_early()
+        self.material.tell_unknown(sheet.lost)
         if self.robbed:
             what = (
                 f"{self.robbed} decisions without a context: no prompt, and their facts were refused or without value"

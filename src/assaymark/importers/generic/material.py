@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 
+from assaymark.errors import UnknownNameError
 from assaymark.importers.generic.cells import Row, Sheet
 from assaymark.importers.generic.mapping import ColumnMap, Part, looks_like_outcome, names_outcome
 from assaymark.importers.report import Tally
@@ -145,6 +146,25 @@ class Material:
             self._lost.setdefault(key, []).append(what)
         else:
             self._lost_anywhere.append(f"{what} (of no named context)")
+
+    def tell_unknown(self, unread: int) -> None:
+        """Facts and rules of contexts that no decision names are problems: who saw them is not known.
+
+        ``unread`` is how many rows of the decisions could not be read; their contexts are not known either.
+        """
+        files = self.map.files
+        for name, named, held in (
+            (files.facts, self.map.facts.context, self._facts),
+            (files.constraints, self.map.constraints.context, self._rules),
+        ):
+            unknown = {key: items for key, items in held.items() if items and key not in self.prompts}
+            if unread and unknown:
+                what = f"rows of {len(unknown)} contexts that no readable decision names"
+                self.tally.problem(name or "", f"{what}; {unread} rows of {files.decisions} were unreadable")
+                continue
+            for key, items in unknown.items():
+                said = UnknownNameError("context", key, list(self.prompts))
+                self.tally.problem(f"{items[0][0]}, {named}", f"no decision saw this ({len(items)} rows): {said}")
 
     # --- what a decision saw ----------------------------------------------------------------------------------------
 
