@@ -11,6 +11,7 @@ from pathlib import Path
 from assaymark.benchmark.baselines import BaselineResult, run_baselines
 from assaymark.benchmark.plan import BenchPlan, parse_plan
 from assaymark.benchmark.profiles import profile_named
+from assaymark.benchmark.questions.question import Question
 from assaymark.benchmark.reference.words import words_of
 from assaymark.claims.benchmark import FORMULAS, BenchRules, BenchVerdicts, decide_benchmark
 from assaymark.claims.boards import Board, Leaderboard
@@ -32,6 +33,7 @@ from assaymark.report.portbench import (
 )
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
 from assaymark.report.trail.study import Calls
+from assaymark.workflow.bench_data import market_view, template_views
 from assaymark.workflow.bench_episodes import Episode, run_episodes, stored_episodes, true_episodes
 from assaymark.workflow.bench_measures import (
     boards_of,
@@ -337,7 +339,14 @@ def _view(
         notes=tuple(_notes(plan, episodes)),
         panel=f"../{PANEL}/report/index.html" if (folder.path / PANEL / "report" / "index.html").is_file() else None,
         answers=Counter(one.scored.state for answered in parts.answers or () for one in answered.items),
+        data=market_view(locked, snapshots=parts.episodes is not None),
+        templates=tuple(template_views(locked, _asked(parts.answers or ()))),
     )
+
+
+def _asked(answers: Sequence[Answered]) -> list[Question]:
+    """The questions that were asked, each once."""
+    return list({one.question.id: one.question for answered in answers for one in answered.items}.values())
 
 
 def _notes(plan: BenchPlan, episodes: Sequence[Episode]) -> Iterator[str]:
