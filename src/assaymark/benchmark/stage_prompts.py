@@ -102,17 +102,22 @@ def market_text(snapshot: MarketSnapshot) -> Text:
     snapshot : MarketSnapshot
         Its portfolio is not looked at.
     """
-    return Text.of(
-        stage_template().filled(
-            "market",
-            day=snapshot.day.isoformat(),
-            lookback=snapshot.lookback,
-            assets=fence("assets", _table(COLUMNS, (_asset(one) for one in snapshot.assets))),
-            macro=fence("macro", _table(("series", "value", "unit", "state"), _macro(snapshot))),
-            correlations=fence("correlations", _correlations(snapshot.classes, snapshot.between)),
-            news=fence("news", _table(("published", "source", "about", "text"), _news(snapshot))),
-        )
-    )
+    parts = {name: fence(name, _table(heads, rows)) for name, (heads, rows) in layers(snapshot).items()}
+    return Text.of(stage_template().filled("market", day=snapshot.day.isoformat(), lookback=snapshot.lookback, **parts))
+
+
+Layer = tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]
+"""A table that a prompt shows: its heads and its rows."""
+
+
+def layers(snapshot: MarketSnapshot) -> dict[str, Layer]:
+    """The layers of a snapshot that are the same whoever is asked, as the prompts print them."""
+    return {
+        "assets": (COLUMNS, tuple(map(_asset, snapshot.assets))),
+        "macro": (("series", "value", "unit", "state"), tuple(_macro(snapshot))),
+        "correlations": _correlations(snapshot.classes, snapshot.between),
+        "news": (("published", "source", "about", "text"), tuple(_news(snapshot))),
+    }
 
 
 def views_call(
@@ -287,9 +292,9 @@ def _macro(snapshot: MarketSnapshot) -> Iterable[tuple[str, ...]]:
         yield one.title, ABSENT if one.value is None else f"{one.value:.6g}", one.unit, one.state
 
 
-def _correlations(classes: Sequence[ClassLine], between: Floats) -> str:
+def _correlations(classes: Sequence[ClassLine], between: Floats) -> Layer:
     names = [one.asset_class for one in classes]
-    rows = (
+    rows = tuple(
         (
             one.asset_class,
             str(one.members),
@@ -303,7 +308,7 @@ def _correlations(classes: Sequence[ClassLine], between: Floats) -> str:
         )
         for at, one in enumerate(classes)
     )
-    return _table(("class", "assets", "regime", "within", "with_equities", *names), rows)
+    return ("class", "assets", "regime", "within", "with_equities", *names), rows
 
 
 def _news(snapshot: MarketSnapshot) -> Iterable[tuple[str, ...]]:

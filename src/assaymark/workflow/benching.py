@@ -12,6 +12,7 @@ from assaymark.benchmark.baselines import BaselineResult, run_baselines
 from assaymark.benchmark.episode import EpisodeState
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import profile_named
+from assaymark.benchmark.questions.question import Question
 from assaymark.benchmark.reference.words import words_of
 from assaymark.claims.benchmark import FORMULAS, BenchRules, BenchVerdicts, decide_benchmark
 from assaymark.claims.boards import Board, Leaderboard
@@ -35,6 +36,7 @@ from assaymark.report.portbench import (
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
 from assaymark.report.trail.study import Calls
 from assaymark.workflow.asking import say_raised
+from assaymark.workflow.bench_data import market_view, template_views
 from assaymark.workflow.bench_episodes import Episode, rules_of, run_episodes, stored_episodes, true_episodes
 from assaymark.workflow.bench_measures import (
     boards_of,
@@ -369,7 +371,14 @@ def _view(
         notes=tuple(_notes(plan, episodes)),
         panel="../rationales/report/index.html" if (folder.rationales.report / "index.html").is_file() else None,
         answers=Counter(one.scored.state for answered in parts.answers or () for one in answered.items),
+        data=market_view(locked, snapshots=parts.episodes is not None),
+        templates=tuple(template_views(locked, _asked(parts.answers or ()))),
     )
+
+
+def _asked(answers: Sequence[Answered]) -> list[Question]:
+    """The questions that were asked, each once."""
+    return list({one.question.id: one.question for answered in answers for one in answered.items}.values())
 
 
 def _notes(plan: BenchPlan, episodes: Sequence[Episode]) -> Iterator[str]:

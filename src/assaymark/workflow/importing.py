@@ -18,9 +18,9 @@ from assaymark.records import Context, Decision, Judgment, Outcome, sha256_text
 from assaymark.workflow.folder import RunFolder, missing, new_folder, read_lock, read_text, require_version_2
 from assaymark.workflow.locking import FORMAT as STUDY_LOCK
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.season_file import Season
+from assaymark.workflow.season_material import material_of
 from assaymark.workflow.season_periods import period_of
-from assaymark.workflow.season_plan import is_season, stored_season
+from assaymark.workflow.season_plan import StoredSeason, is_season, stored_season
 from assaymark.workflow.season_records import TIMES
 from assaymark.workflow.tables import CONTEXTS, DECISIONS, HUMAN, OUTCOMES, Store, Table, content_digest
 
@@ -73,13 +73,13 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
     folder.require()
     require_version_2(folder)
     store = Store(folder)
-    data, season = _bytes(path), stored_season(folder).season if is_season(folder) else None
-    if season is None:
+    data = _bytes(path)
+    if not is_season(folder):
         records = {row["record_id"] for row in store.columns(DECISIONS, "record_id")}
         names, graders = load_rubric(rubric).names, _graders(folder)
         grades = import_human(path.name, data, records=records, dimensions=names, rubric=rubric, graders=graders)
     else:
-        grades = _season_grades(season, store, path, data)
+        grades = _season_grades(stored_season(folder), store, path, data)
     made = HUMAN.to_arrow(grades)
     basis: dict[str, str | None] = {"grades": content_digest(made)}
     if store.done(HUMAN, basis):
@@ -94,18 +94,19 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
     return len(grades)
 
 
-def _season_grades(season: Season, store: Store, path: Path, data: bytes) -> tuple[Judgment, ...]:
+def _season_grades(stored: StoredSeason, store: Store, path: Path, data: bytes) -> tuple[Judgment, ...]:
     """What people of the panel gave whole records (``AGENT``) and periods (``AGENT/2024-W09``)."""
+    season, plan = stored.season, material_of(store, stored).scoring
     people = [one.name for one in season.panel if one.human]
     if not people:
         what = 'no judge of the panel is a person ([[panel]] with model = "human/table", family = "human")'
         raise InputError(str(path), [Problem("judge", f"{what}, so these grades would count nowhere")])
-    plan, length = season.scoring_plan, season.judging.period
     rows = [(row["agent"], row["day"]) for row in store.columns(TIMES, "agent", "day")] if store.rows(TIMES) else []
     return import_human(
         path.name,
         data,
-        records={agent for agent, _ in rows} | {f"{agent}/{period_of(day, length)}" for agent, day in rows},
+        records={agent for agent, _ in rows}
+        | {f"{agent}/{period_of(day, season.judging.period)}" for agent, day in rows},
         dimensions=[part.name for part in (*plan.reasoning, *plan.evidence)],
         rubric=plan.grader,
         scale=(0, HIGHEST),

@@ -177,6 +177,70 @@ class AskedQuestion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClassView:
+    """One asset class of the market.
+
+    ``instruments`` is how many of it the run holds, ``listed`` how many its snapshot has. ``lines`` of shape (n_points,
+    n_instruments) are their closes on the sampled days, 100 at the first of each and NaN where there is none; ``index``
+    (n_points,) is the equal-weight index of the class.
+    """
+
+    name: str
+    instruments: int
+    listed: int
+    tickers: tuple[str, ...]
+    lines: NDArray[np.float64]
+    index: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SnapshotView:
+    """What a model is shown on one date. ``layers`` are name, heads and rows of the tables, as prompts print them.
+
+    ``between`` of shape (n_classes, n_classes) has the mean correlation of every two of ``classes``, on the diagonal
+    that within a class, NaN where a class has one member.
+    """
+
+    window: str
+    day: str
+    layers: tuple[tuple[str, tuple[str, ...], tuple[tuple[str, ...], ...]], ...]
+    classes: tuple[str, ...]
+    between: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MarketView:
+    """The market of a run: its classes over the sampled ``days``, correlations, and snapshots of some dates.
+
+    ``correlation`` of shape (n_instruments, n_instruments) is pairwise over the training years in the order of
+    ``classes``, NaN where a pair has none; ``over`` are the first and the last day behind it. ``between`` has its means
+    by class, as in `SnapshotView`.
+    """
+
+    days: tuple[str, ...]
+    classes: tuple[ClassView, ...]
+    correlation: NDArray[np.float64]
+    between: NDArray[np.float64]
+    over: tuple[str, str]
+    snapshots: tuple[SnapshotView, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemplateView:
+    """The questions of one template: the whole set by split, and those that were asked by regime.
+
+    ``with_text`` is the share of the asked ones with news or filings, ``characters`` the mean length of their prompts.
+    """
+
+    template: str
+    splits: Mapping[str, int]
+    asked: int
+    regimes: Mapping[str, int]
+    with_text: float
+    characters: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BenchRun:
     """Everything the pages of a benchmark show.
 
@@ -184,7 +248,7 @@ class BenchRun:
     ``leaderboards`` has one per profile, one over all profiles, and one of the questions, as far as they were run.
     ``asked`` is every answer to a question, where ``questions`` are some of them whole. ``notes`` are sentences about
     this run that a reader has to know. ``panel`` is the address of the pages on which judges graded the
-    rationales, relative to the report.
+    rationales, relative to the report. ``data`` is the market, ``templates`` the set of questions.
     """
 
     name: str
@@ -211,3 +275,5 @@ class BenchRun:
     answers: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     panel: str | None = None
+    data: MarketView | None = None
+    templates: tuple[TemplateView, ...] = ()

@@ -15,6 +15,7 @@ from assaymark.report.measured_pages import measurement_pages
 from assaymark.report.paging import beside, in_parts, paged, paged_by, pager, part_names
 from assaymark.report.portbench.asked import QuestionView, question_views, questions_view
 from assaymark.report.portbench.book import STAGES, BenchBook, profile_word
+from assaymark.report.portbench.data import market_figures, question_figures, snapshot_view
 from assaymark.report.portbench.every import every_measurement
 from assaymark.report.portbench.further import signals_figure, windows_table
 from assaymark.report.portbench.histories import (
@@ -51,6 +52,8 @@ _NAV: Final = (
     Link("histories", _HISTORIES, "Histories"),
     Link("episodes", _EPISODES, "Episodes"),
     Link("questions", _QUESTIONS, "Questions"),
+    Link("data", "data.html", "Data"),
+    Link("snapshots", "snapshots.html", "Snapshots"),
     Link("measurements", "measurements.html", "Measurements"),
 )
 
@@ -75,6 +78,7 @@ def render_benchmark(run: BenchRun, site: Site = ALONE) -> Mapping[str, str]:
     -------
     mapping of str to str
         ``index.html``; ``claims.html`` and ``measurements.html``, continued as ``claims-002.html`` and so on;
+        ``data.html`` and ``snapshots.html`` with the market, the questions, and what a model is shown;
         ``profiles.html`` with each profile by itself, ``histories.html`` with every window and profile (continued
         alike), ``episodes.html`` with a page for each episode below ``episodes/``, and ``questions.html``, as far as
         the run has them, and files of data beside them. Each page is at most 1 MB.
@@ -117,6 +121,7 @@ def each_benchmark_page(run: BenchRun, site: Site = ALONE, read: ReadCalls | Non
     yield from _histories(book, frame)
     yield from _episodes(book, frame, episodes, calls)
     yield from _questions(book, frame, calls, trail)
+    yield from _data(book, frame)
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,6 +350,24 @@ def _questions(book: BenchBook, frame: Frame, calls: Mapping[str, str], trail: B
         )
 
 
+def _data(book: BenchBook, frame: Frame) -> Iterator[tuple[str, str]]:
+    """The data behind the run: the market, the set of questions, and what a model is shown."""
+    market = book.run.data
+    if market is None:
+        return
+    values: dict[str, Any] = {"styles": (*_TABLES, "portbench-data.css")}
+    found = market_figures(book, market)
+    asked = question_figures(book)
+    yield "data.html", frame.render("portbench-data.html", "Data", here="data", market=found, asked=asked, **values)
+    yield from found.files
+    if market.snapshots:
+        views = [snapshot_view(book, one, at) for at, one in enumerate(market.snapshots, 1)]
+        yield (
+            "snapshots.html",
+            frame.render("portbench-snapshots.html", "Snapshots", here="snapshots", views=views, **values),
+        )
+
+
 # --- the frame --------------------------------------------------------------------------------------------------------
 
 
@@ -357,6 +380,10 @@ def _frame(book: BenchBook, views: _ByProfile, site: Site) -> Frame:
         absent.add("episodes")
     if not book.run.questions:
         absent.add("questions")
+    if book.run.data is None:
+        absent.add("data")
+    if book.run.data is None or not book.run.data.snapshots:
+        absent.add("snapshots")
     return Frame(
         study=clean(book.run.name, 120),
         mark=short_hash(clean(book.run.plan_hash)),

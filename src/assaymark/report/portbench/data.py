@@ -1,0 +1,257 @@
+"""The data behind a benchmark: figures 9 to 16 of PortBench from the run's own market and questions, and its snapshots.
+
+Nothing here is about a model, so nothing is withheld.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+import numpy as np
+
+from assaymark.report.figures import BarCell, BarRow, bar_table
+from assaymark.report.figures.data import csv_text, paths_text
+from assaymark.report.figures.nav_paths import Floats
+from assaymark.report.formats import clean, count, counted, listing, moment, number, percent
+from assaymark.report.portbench.asked import TEMPLATES
+from assaymark.report.portbench.book import BenchBook
+from assaymark.report.portbench.figures import class_panel, correlation_map
+from assaymark.report.portbench.inputs import ClassView, MarketView, SnapshotView, TemplateView
+from assaymark.report.tables import Figure, Table
+
+_CORRELATIONS, _CLASSES = "data/correlations.csv", "data/classes.csv"
+_TITLES = {"assets": "Instruments", "macro": "Macro series", "correlations": "Correlations by class", "news": "News"}
+_YEAR = 365.25
+
+
+@dataclass(frozen=True, slots=True)
+class MarketFigures:
+    """The market: its figures with their answers, the panels of the classes, and files of numbers as path and text."""
+
+    held: Figure
+    pairs: Figure
+    classes: Figure
+    correlated: str
+    panels: tuple[tuple[str, str, str], ...]
+    moved: Table
+    span: str
+    files: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotShown:
+    """One snapshot: its heads, the map of its classes, and its tables with name and title."""
+
+    id: str
+    title: str
+    map: Figure
+    tables: tuple[tuple[str, str, Table], ...]
+
+
+# --- the market -------------------------------------------------------------------------------------------------------
+
+
+def market_figures(book: BenchBook, market: MarketView) -> MarketFigures:
+    """Figures 9 to 12 of PortBench: instruments by class, pairwise correlations, their class means, and histories."""
+    names = [_word(one.name) for one in market.classes]
+    tickers = [ticker for one in market.classes for ticker in one.tickers]
+    rows = [(name, *row) for name, row in zip(tickers, market.correlation.tolist(), strict=True)]
+    files = (
+        (_CORRELATIONS, csv_text(("instrument", *tickers), rows)),
+        (_CLASSES, paths_text("day", market.days, [(one.name, one.index) for one in market.classes])),
+    )
+    return MarketFigures(
+        held=_held(market),
+        pairs=_pairs(market, names),
+        classes=_between("between", names, market.between),
+        correlated=_correlated(names, market.between),
+        panels=tuple(_panel(book, market, one, at) for at, one in enumerate(market.classes, 1)),
+        moved=_moved(market.classes),
+        span=f"{moment(market.days[0])} to {moment(market.days[-1])}",
+        files=files,
+    )
+
+
+def _word(name: str) -> str:
+    return clean(name, 24).replace("_", " ")
+
+
+def _held(market: MarketView) -> Figure:
+    counts = [(_word(one.name), (one.instruments, one.listed)) for one in market.classes]
+    totals = sum(held for _, (held, _) in counts), sum(listed for _, (_, listed) in counts)
+    rows = [
+        BarRow(
+            name,
+            count(own[0]),
+            tuple(BarCell(one / max(of, 1), count(one)) for one, of in zip(own, totals, strict=True)),
+            total=not at,
+        )
+        for at, (name, own) in enumerate([("all", totals), *counts])
+    ]
+    title, columns = "How many instruments are in each class?", ("In this run", "In the market")
+    desc = "; ".join(f"{name}: {held} of {listed}" for name, (held, listed) in counts) + "."
+    wide, narrow = bar_table("held", columns, rows, title, desc)
+    cells = tuple((name, *map(count, own)) for name, own in counts)
+    table = Table(("Class", *columns), cells, frozenset({1, 2}))
+    return Figure(title, "A full bar is all instruments of the column.", wide, narrow, table=table)
+
+
+def _pairs(market: MarketView, names: Sequence[str]) -> Figure:
+    size = market.correlation.shape[0]
+    groups = list(zip(names, [one.instruments for one in market.classes], strict=True))
+    title = "Which instruments move together?"
+    span = f"{moment(market.over[0])} to {moment(market.over[1])}"
+    wide, narrow = correlation_map("pairs", groups, market.correlation, title, _correlated(names, market.between))
+    caption = (
+        f"Pearson correlation of daily returns, {span}, over the days that both have: "
+        f"{counted(size * (size - 1) // 2, 'pair')}, one cell each. Lines end a class. Negative: amber, or hatched."
+    )
+    return Figure(title, caption, wide, narrow)
+
+
+def _between(name: str, names: Sequence[str], values: Floats) -> Figure:
+    """The means by class as a map with its numbers, and as a table."""
+    title = "Do classes move together?"
+    groups = [(one, 1) for one in names]
+    wide, narrow = correlation_map(name, groups, values, title, _correlated(names, values), numbers=True)
+    rows = tuple(
+        (one, *("n/a" if np.isnan(value) else number(value) for value in row))
+        for one, row in zip(names, values.tolist(), strict=True)
+    )
+    table = Table(("Class", *names), rows, frozenset(range(1, len(names) + 1)))
+    caption = "Mean correlation over pairs of different instruments; on the diagonal within the class."
+    return Figure(title, caption, wide, narrow, table=table)
+
+
+def _correlated(names: Sequence[str], values: Floats) -> str:
+    """The means within classes, and the range of those between them."""
+    pairs = zip(names, np.diag(values).tolist(), strict=True)
+    own = [f"{name} {number(value)}" for name, value in pairs if not np.isnan(value)]
+    across = values[np.tril_indices(len(names), -1)]
+    across = across[~np.isnan(across)]
+    rest = f" Between classes: {number(float(across.min()))} to {number(float(across.max()))}." if across.size else ""
+    return f"Mean correlation within a class: {listing(own) or 'not defined'}.{rest}"
+
+
+def _panel(book: BenchBook, market: MarketView, one: ClassView, at: int) -> tuple[str, str, str]:
+    """The name of a class, what its panel says, and the panel."""
+    years = [_year(day) for day in market.days]
+    spans = [(_year(window.first), _year(window.last)) for window in book.stress]
+    shaded = [(max(first, years[0]), min(last, years[-1])) for first, last in spans if last > years[0]]
+    said = f"{counted(one.instruments, 'instrument')}; index at {count(round(float(one.index[-1])))}"
+    title = f"{_word(one.name)}, 100 at the first price"
+    svg = class_panel(
+        f"class-{at}", one.lines, one.index, years, shaded, title, f"{said} on {moment(market.days[-1])}."
+    )
+    return _word(one.name), said, svg
+
+
+def _year(day: str) -> float:
+    when = date.fromisoformat(day[:10])
+    return when.year + (when.timetuple().tm_yday - 1) / _YEAR
+
+
+def _moved(classes: Sequence[ClassView]) -> Table:
+    rows = []
+    for one in classes:
+        ends = {name: _last(one.lines[:, at]) for at, name in enumerate(one.tickers)}
+        low, high = min(ends, key=ends.__getitem__), max(ends, key=ends.__getitem__)
+        extremes = (f"{clean(name, 24)} {count(round(ends[name]))}" for name in (low, high))
+        rows.append((_word(one.name), count(one.instruments), count(round(float(one.index[-1]))), *extremes))
+    heads = ("Class", "Instruments", "Index at the end", "Lowest at its end", "Highest at its end")
+    return Table(heads, tuple(rows), frozenset({1, 2, 3, 4}))
+
+
+def _last(values: Floats) -> float:
+    there = values[np.isfinite(values)]
+    return float(there[-1]) if there.size else 100.0
+
+
+# --- the questions ----------------------------------------------------------------------------------------------------
+
+
+def question_figures(book: BenchBook) -> tuple[Figure, ...]:
+    """Figures 14 to 16 of PortBench: questions by regime, by split, and by their text; none where none were asked."""
+    views = book.run.templates
+    if not views:
+        return ()
+    regimes, splits = tuple(views[0].regimes), tuple(views[0].splits)
+    asked = [(_title(one), [one.regimes[name] for name in regimes]) for one in views]
+    whole = [(_title(one), [one.splits[name] for name in splits]) for one in views]
+    return (
+        _shares("In which regimes are the questions?", "The asked ones, by regime of equities.", regimes, asked),
+        _shares("How large is the whole set?", "A run asks some of one split.", splits, whole),
+        _texts(views),
+    )
+
+
+def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tuple[str, Sequence[int]]]) -> Figure:
+    """Counts by template as bars of their share, the sum first."""
+    sums = [sum(counts[at] for _, counts in rows) for at in range(len(columns))]
+    every = [("all", sums), *rows]
+    bars = [
+        BarRow(
+            words,
+            count(sum(counts)),
+            tuple(BarCell(one / max(sum(counts), 1), count(one)) for one in counts),
+            total=not at,
+        )
+        for at, (words, counts) in enumerate(every)
+    ]
+    desc = "; ".join(f"{name}: {count(one)}" for name, one in zip(columns, sums, strict=True)) + "."
+    wide, narrow = bar_table(columns[0], columns, bars, title, desc)
+    cells = tuple((words, count(sum(counts)), *map(count, counts)) for words, counts in every)
+    table = Table(("Template", "Questions", *columns), cells, frozenset(range(1, len(columns) + 2)))
+    return Figure(title, f"{caption} A full bar is all questions of the row.", wide, narrow, table=table)
+
+
+def _texts(views: Sequence[TemplateView]) -> Figure:
+    """How many questions have news or filings, and how long their prompts are."""
+    longest = max(one.characters for one in views)
+    rows = [(one, percent(one.with_text), count(round(one.characters))) for one in views]
+    bars = [
+        BarRow(
+            _title(one),
+            count(one.asked),
+            (BarCell(one.with_text, share), BarCell(one.characters / longest, characters)),
+        )
+        for one, share, characters in rows
+    ]
+    title, columns = "How much text comes with a question?", ("With news or filings", "Characters of the prompt")
+    desc = "; ".join(f"{one.template}: {share}, {characters} characters" for one, share, characters in rows) + "."
+    wide, narrow = bar_table("texts", columns, bars, title, desc)
+    cells = tuple((_title(one), count(one.asked), share, characters) for one, share, characters in rows)
+    caption = "Of the asked ones: the share with news or filings, and the mean length of the full prompt."
+    table = Table(("Template", "Questions", *columns), cells, frozenset({1, 2, 3}))
+    return Figure(title, caption, wide, narrow, table=table)
+
+
+def _title(view: TemplateView) -> str:
+    name = clean(view.template, 12)
+    return f"{name}, {TEMPLATES[name]}" if name in TEMPLATES else name
+
+
+# --- snapshots --------------------------------------------------------------------------------------------------------
+
+
+def snapshot_view(book: BenchBook, one: SnapshotView, at: int) -> SnapshotShown:
+    """Figures 13, 25 and 26 of PortBench: what a model is shown on one date."""
+    tables = tuple(
+        (name, f"{_TITLES.get(name, name)} ({count(len(rows))})", _layer(heads, rows))
+        for name, heads, rows in one.layers
+    )
+    figure = replace(_between(f"s{at}", [_word(name) for name in one.classes], one.between), table=None)
+    return SnapshotShown(f"s{at}", f"{book.window(one.window)}, {moment(one.day)}", figure, tables)
+
+
+def _layer(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table of a prompt; columns of numbers are set to the right."""
+    cells = tuple(tuple(clean(cell, 600) for cell in row) for row in rows)
+    right = frozenset(at for at in range(1, len(heads)) if cells and all(_numeric(row[at]) for row in cells))
+    return Table(tuple(clean(head, 40).replace("_", " ") for head in heads), cells, right, summary="")
+
+
+def _numeric(cell: str) -> bool:
+    return cell == "n/a" or cell.removeprefix("-").replace(".", "", 1).isdigit()
