@@ -12,6 +12,7 @@ from assaymark.engine import Ledger
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers import ImportReport, import_human, importer
 from assaymark.judging import load_rubric
+from assaymark.prompting.texts import flagged
 from assaymark.records import Context, Decision, Outcome, sha256_text
 from assaymark.workflow.folder import RunFolder, missing, new_folder, read_lock, require_version_2
 from assaymark.workflow.progress import Progress, silent
@@ -87,6 +88,8 @@ def store_records(
 ) -> None:
     """Write the three tables of imported records; the same records again change nothing.
 
+    Decisions whose texts address the judge, or imitate its prompt, are flagged.
+
     Raises
     ------
     PlanError
@@ -95,7 +98,7 @@ def store_records(
     store = Store(folder)
     made: dict[Table[Any], pa.Table] = {
         CONTEXTS: CONTEXTS.to_arrow(contexts.values()),
-        DECISIONS: DECISIONS.to_arrow(decisions),
+        DECISIONS: DECISIONS.to_arrow(map(flagged, decisions)),
         OUTCOMES: OUTCOMES.to_arrow(outcomes),
     }
     basis = {"records": sha256_text("\n".join(content_digest(arrow) for arrow in made.values()))}
