@@ -11,6 +11,7 @@ from assaymark.agents.replies import Answer, Unusable, parse_answer
 from assaymark.engine.calls import CallSpec, Message, Reply
 from assaymark.errors import InputError
 from assaymark.portfolio.orders import audit, fee_of, prices_of, settle
+from assaymark.prompting.texts import flagged
 from assaymark.protocol import AgentSpec
 from assaymark.records import Agent, CallFacts, Context, Decision, Provenance, Rationale
 
@@ -98,7 +99,7 @@ class LLMAgent:
         seconds = reply.seconds if reply.seconds is not None else None
         flags, missing = _flags(answer, reply, context)
         found = answer if isinstance(answer, Answer) else None
-        return Decision(
+        made = Decision(
             record_id=place.record_id(self.spec.name),
             episode_id=place.episode,
             step=1,
@@ -123,6 +124,7 @@ class LLMAgent:
             flags=flags,
             missing=missing,
         )
+        return flagged(made)
 
     def _identity(self, reply: Reply, found: Answer | None) -> Agent:
         """The agent as its records name it, with the provider's own word for who answered."""

@@ -12,7 +12,7 @@ from assaymark.claims.evidence import Index
 from assaymark.claims.orders import Standing, length_floor, orders_of
 from assaymark.claims.rules import Rules, threshold
 from assaymark.claims.standing import Evidence
-from assaymark.claims.words import measure_words, number, p_words
+from assaymark.claims.words import listing, measure_words, number, p_words
 from assaymark.metrology.cell_rules import TOLERANCE
 from assaymark.metrology.multiplicity import LEVEL_SLACK
 from assaymark.records import (
@@ -234,14 +234,26 @@ def missing_words(items: Sequence[Measurement], alpha: float) -> list[str]:
         n, of = sum(int(no) for no, _ in lacking.values()), item.detail.get("records")
         share = percent(item.value or 0.0, 1).replace(NBSP, " ")
         found.append(f"Judge {judge} gave no usable score on {n} of {of} decisions ({share}).")
-        for agent, p in item.detail.get("p", {}).items():
-            if float(p) <= alpha:
-                no, asked = lacking[agent]
+        more = item.detail.get("p_more", {})
+        for agent, (no, asked) in lacking.items():
+            if (p := float(more.get(agent, 1.0))) <= alpha:
                 found.append(
                     f"It left out {agent} ({no} of {asked}) more often than the others "
-                    f"({n - no} of {of - asked}; {p_words(float(p))}): what is missing may not be any text."
+                    f"({n - no} of {of - asked}; {p_words(p)}): what is missing may not be any text."
                 )
     return found
+
+
+def flagged_of(evidence: Evidence, known: Index) -> Finding:
+    """Texts of the agents compared that address the judge: said with a claim, and no limit of its level."""
+    agents = {name for pair in evidence.pairs for name in (pair.row.high, pair.row.low)}
+    items = [one for one in known.named("agent.flagged_texts") if one.value and one.labels["agent"] in agents]
+    if not items:
+        return Finding("flagged_texts", "none")
+    counts = listing([f"{one.detail['count']} of {one.n} of {one.labels['agent']}" for one in items])
+    text = f"Texts address the judge or imitate its prompt ({counts}); they were scored like any other."
+    said = (Condition(id="flagged-texts", text=text),)
+    return Finding("flagged_texts", "flagged", None, (), said, tuple(one.id for one in items))
 
 
 def clusters_of(claim: Claim, evidence: Evidence, known: Index) -> list[Finding]:

@@ -20,7 +20,7 @@ FORMAT: Final = "assaymark certificate 3"
 
 SECTIONS: Final[Mapping[str, tuple[str, ...]]] = {
     "agreement": ("kappa.mean_pairwise", "kappa.other_ddof", "cell.kappa", "cell.agreement"),
-    "design": ("panel.families", "order.autocorrelation"),
+    "design": ("panel.families", "order.autocorrelation", "missing.share", "agent.flagged_texts"),
     "levels": ("score.effect",),
     "contrasts": ("contrast",),
     "drops": ("lofo.effect", "lofo.contrast"),
@@ -58,6 +58,8 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "cell.gate": ("outcome", "p", "p_holm", "primary", "cluster_sums"),
     "cell.halo": ("family", "triggered"),
     "cell.drop": ("outcome", "p", "p_holm"),
+    "missing.share": ("left_out", "records", "lacking", "p_more"),
+    "agent.flagged_texts": ("count",),
     "terse.share": ("below", "tokens"),
     "length_matched.contrast": ("p", "p_holm"),
     "datasheet.gate": ("failed",),

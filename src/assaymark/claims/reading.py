@@ -156,6 +156,8 @@ _KINDS: Final[Mapping[str, Any]] = {
     "half_even": float | None,
     "family": str | None,
     "own": dict[str, list[str]],
+    "lacking": dict[str, tuple[_Count, _Count]],
+    "p_more": dict[str, _Probability],
     "each": dict[str, float],
     "drops": dict[str, float],
     **dict.fromkeys(("lags", "slopes", "gaps"), list[_Sum]),
@@ -165,8 +167,8 @@ _KINDS: Final[Mapping[str, Any]] = {
     "word": Literal["clear", "may be length", "length"],
     **dict.fromkeys(("triggered", "in_parts", "missing", "flagged", "unanimous", "leave_one_out"), bool),
     **dict.fromkeys(("failed", "families", "free", "covariates"), list[str]),
-    **dict.fromkeys(("clusters", "below", "tokens", "ddof"), _Count),
-    **dict.fromkeys(("outcome", "primary", "judge", "unknown"), str),
+    **dict.fromkeys(("clusters", "below", "tokens", "ddof", "records", "count"), _Count),
+    **dict.fromkeys(("outcome", "primary", "judge", "unknown", "left_out"), str),
     **dict.fromkeys(("se", "df", "variance", "mean_variance", "prior_df", "effective"), _Spread),
     **dict.fromkeys(("gap", "slope", "raw", "others", "flag"), _Sum),
     "rho": Annotated[float, Field(ge=0, le=0.9)],
@@ -190,13 +192,16 @@ _LABELS: Final[Mapping[str, tuple[frozenset[str], ...]]] = {
     **dict.fromkeys(("cell.gate", "cell.halo", "cell.agreement"), (frozenset({"cell"}),)),
     "cell.drop": (frozenset({"cell", "dropped"}),),
     "terse.share": (frozenset({"agent"}),),
-    "datasheet.gate": (frozenset({"judge"}),),
+    **dict.fromkeys(("datasheet.gate", "missing.share"), (frozenset({"judge"}),)),
+    "agent.flagged_texts": (frozenset({"agent"}),),
 }
 _NEEDED: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("contrast", "recusal.contrast", "length.contrast"), ("p", "clusters")),
     **dict.fromkeys(("lofo.contrast", "judges.contrast"), ("p",)),
     "cell.agreement": ("unanimous", "leave_one_out"),
     "panel.families": ("own",),
+    "missing.share": ("records", "lacking", "p_more"),
+    "agent.flagged_texts": ("count",),
 }
 """Parts without which nothing could be decided on a measurement that has a value."""
 

@@ -12,6 +12,7 @@ from assaymark.claims.biases import (
     Finding,
     clusters_of,
     distinct_of,
+    flagged_of,
     length_of,
     missing_of,
     other_judges_of,
@@ -218,6 +219,7 @@ def _findings(claim: Claim, evidence: Evidence, known: Index, rules: Rules) -> I
     if claim.asserts_order:
         yield other_judges_of(claim, evidence, known, rules)
         yield missing_of(known, rules)
+    yield flagged_of(evidence, known)
     yield from clusters_of(claim, evidence, known)
 
 

@@ -23,7 +23,7 @@ from assaymark.metrology.cells import Cell, cell_measurements
 from assaymark.metrology.cluster_values import PanelScores, cluster_differences, panel_scores
 from assaymark.metrology.columns import read_scores
 from assaymark.metrology.components import Components, variance_components
-from assaymark.metrology.conduct import Conduct, conduct_measurements
+from assaymark.metrology.conduct import Conduct, conduct_measurements, flagged_measurements
 from assaymark.metrology.contamination import contamination_measurements
 from assaymark.metrology.contrasts import Contrast, bootstrap_contrast, cluster_t, holm
 from assaymark.metrology.datasheet import Decomposition, Threshold, d_prime, decompose, detection_threshold
@@ -185,6 +185,7 @@ __all__ = [
     "dstudy_variance",
     "effective_judges",
     "equivalence_p",
+    "flagged_measurements",
     "fleiss_kappa",
     "gated",
     "generalizability",

@@ -111,6 +111,41 @@ _MEDIANS: Final[Sequence[tuple[str, str, str, Callable[[Conduct], float | None]]
 """Name, unit, the state without any value, and where the value is read."""
 
 
+def flagged_measurements(texts: Iterable[tuple[str, str, bool]], *, level: float = 0.95) -> Iterator[Measurement]:
+    """``agent.flagged_texts``: the share of each agent's decisions with instruction-like text; nothing if none has any.
+
+    Parameters
+    ----------
+    texts : iterable of (agent, cluster, whether it is flagged)
+        One for each honest decision.
+    level : float
+        Coverage of Wilson's interval.
+
+    Examples
+    --------
+    >>> for item in flagged_measurements([("ash", "calm", True), ("ash", "calm", False), ("elm", "calm", False)]):
+    ...     print(item.id, item.value, item.n)
+    agent.flagged_texts[agent=ash] 0.5 2
+    agent.flagged_texts[agent=elm] 0.0 1
+    """
+    found = sorted(texts)
+    if not any(flag for *_, flag in found):
+        return
+    for agent in sorted({agent for agent, *_ in found}):
+        own = [(cluster, flag) for one, cluster, flag in found if one == agent]
+        yield _share(
+            "agent.flagged_texts",
+            agent,
+            [flag for _, flag in own],
+            [cluster for cluster, _ in own],
+            n_of="decisions",
+            method=f"decisions whose texts address the judge or imitate its prompt over all decisions, {_WILSON}",
+            detail={},
+            level=level,
+            inputs=content_id(own),
+        )
+
+
 def _answered(agent: str, own: Sequence[Conduct], level: float, inputs: str) -> Measurement:
     flags = Counter(flag for one in own for flag in one.flags)
     return _share(

@@ -275,8 +275,8 @@ def missing_measurements(table: Replies, left_out: Mapping[str, str]) -> Iterato
     ------
     Measurement
         ``missing.share``, 0..1; ``detail["left_out"]`` is why a judge was left out, empty where it was not. ``lacking``
-        has by agent how many records the judge gave no usable score, of how many, and ``p`` whether that is more than
-        on the other agents: Fisher's exact test, one-sided, times the number of all judges and agents.
+        has by agent how many records the judge gave no usable score, of how many, and ``p_more`` whether that is more
+        than on the other agents: Fisher's exact test, one-sided, times the number of all judges and agents.
     """
     (by_judge, by_pair), asked = table.missing(), table.asked
     common: dict[str, Any] = {
@@ -316,5 +316,5 @@ def _lacking(table: Replies, own: Iterable[str], replies: Ints) -> dict[str, JSO
     return {
         "records": int(asked.sum()),
         "lacking": {agent: [int(unusable[at]), int(asked[at])] for agent, at in place.items()},
-        "p": {agent: float(p[at]) for agent, at in place.items()},
+        "p_more": {agent: float(p[at]) for agent, at in place.items()},
     }

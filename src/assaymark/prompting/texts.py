@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
-from assaymark.prompting.wording import hedges_in
+from assaymark.prompting.wording import hedges_in, instructions_in
 from assaymark.records import Decision, Rationale, RationaleKind
 
 JUDGED_KINDS: tuple[RationaleKind, ...] = ("summary", "portfolio", "risk", "candidate", "stage")
@@ -32,6 +33,17 @@ def judged_rationales(decision: Decision) -> tuple[Rationale, ...]:
 def judged_text(decision: Decision) -> str:
     """The judged texts as one, with an empty line between them, as the agent wrote them."""
     return "\n\n".join(rationale.text for rationale in judged_rationales(decision))
+
+
+INSTRUCTION_LIKE = "instruction-like text"
+"""The flag of a decision whose texts address the judge or imitate its prompt. It changes no score."""
+
+
+def flagged(decision: Decision) -> Decision:
+    """A decision that says so where its texts address the judge or imitate its prompt."""
+    if INSTRUCTION_LIKE in decision.flags or not instructions_in(judged_text(decision)):
+        return decision
+    return replace(decision, flags=(*decision.flags, INSTRUCTION_LIKE))
 
 
 def token_count(text: str) -> int:

@@ -39,6 +39,7 @@ _FLAGS: Final[Mapping[str, str]] = {
     "no-answer": "no answer",
     "rejected-order": "with an order that was not taken",
     "constraint-breach": "with a limit broken",
+    "instruction-like text": "with instruction-like text",
 }
 _RULES: Final[Mapping[str, str]] = {
     "max_weight": "largest position",

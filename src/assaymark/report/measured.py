@@ -67,6 +67,7 @@ _TITLES: Final = {
     "datasheet.gate": "Limits on a judge's datasheet",
     "oracle.kappa": "Against the arithmetic oracle, κ",
     "oracle.error": "Against the arithmetic oracle, mean error",
+    "agent.flagged_texts": "Share of decisions with instruction-like text",
     "agent.answered": "Answers in the form asked for",
     "agent.limits_kept": "Decisions that keep every limit",
     "agent.seconds": "Seconds of a decision, median",

@@ -13,6 +13,7 @@ from assaymark.errors import InputError, PlanError, Problem
 from assaymark.importers import ImportReport, import_human, importer
 from assaymark.judging import load_rubric
 from assaymark.judging.season.scores import HIGHEST
+from assaymark.prompting.texts import flagged
 from assaymark.protocol import parse_study
 from assaymark.records import Context, Decision, Judgment, Outcome, sha256_text
 from assaymark.workflow.folder import RunFolder, missing, new_folder, read_lock, read_text, require_version_2
@@ -73,8 +74,8 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
     folder.require()
     require_version_2(folder)
     store = Store(folder)
-    data = _bytes(path)
-    if not is_season(folder):
+    data, season = _bytes(path), is_season(folder)
+    if not season:
         records = {row["record_id"] for row in store.columns(DECISIONS, "record_id")}
         names, graders = load_rubric(rubric).names, _graders(folder)
         grades = import_human(path.name, data, records=records, dimensions=names, rubric=rubric, graders=graders)
@@ -84,7 +85,7 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
     basis: dict[str, str | None] = {"grades": content_digest(made)}
     if store.done(HUMAN, basis):
         return len(grades)
-    if season is None and folder.lock.is_file() and not _locked_on(folder, {HUMAN: made}):
+    if not season and folder.lock.is_file() and not _locked_on(folder, {HUMAN: made}):
         raise PlanError(
             f"{folder.path} holds a plan that is locked on other grades; import these into a new run folder"
         )
@@ -96,12 +97,13 @@ def import_grades(folder: RunFolder, path: Path, *, rubric: str = "v1.0") -> int
 
 def _season_grades(stored: StoredSeason, store: Store, path: Path, data: bytes) -> tuple[Judgment, ...]:
     """What people of the panel gave whole records (``AGENT``) and periods (``AGENT/2024-W09``)."""
-    season, plan = stored.season, material_of(store, stored).scoring
+    season = stored.season
     people = [one.name for one in season.panel if one.human]
     if not people:
         what = 'no judge of the panel is a person ([[panel]] with model = "human/table", family = "human")'
         raise InputError(str(path), [Problem("judge", f"{what}, so these grades would count nowhere")])
     rows = [(row["agent"], row["day"]) for row in store.columns(TIMES, "agent", "day")] if store.rows(TIMES) else []
+    plan = material_of(store, stored).scoring if rows else season.scoring_plan
     return import_human(
         path.name,
         data,
@@ -128,6 +130,8 @@ def store_records(
 ) -> None:
     """Write the three tables of imported records; the same records again change nothing.
 
+    Decisions whose texts address the judge, or imitate its prompt, are flagged.
+
     Raises
     ------
     PlanError
@@ -136,7 +140,7 @@ def store_records(
     store = Store(folder)
     made: dict[Table[Any], pa.Table] = {
         CONTEXTS: CONTEXTS.to_arrow(contexts.values()),
-        DECISIONS: DECISIONS.to_arrow(decisions),
+        DECISIONS: DECISIONS.to_arrow(map(flagged, decisions)),
         OUTCOMES: OUTCOMES.to_arrow(outcomes),
     }
     basis = {"records": sha256_text("\n".join(content_digest(arrow) for arrow in made.values()))}

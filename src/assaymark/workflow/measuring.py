@@ -19,6 +19,7 @@ from assaymark.metrology import (
     cell_measurements,
     contamination_measurements,
     contested,
+    flagged_measurements,
     known_measurements,
     length_matched_contrasts,
     missing_measurements,
@@ -27,6 +28,7 @@ from assaymark.metrology import (
     style_measurements,
 )
 from assaymark.metrology.datasheet import Datasheet, limit_measurements
+from assaymark.prompting.texts import INSTRUCTION_LIKE
 from assaymark.protocol import Study
 from assaymark.records import AGGREGATE, Judgment, Measurement, content_id
 from assaymark.workflow.conduct import measured_conduct
@@ -97,6 +99,14 @@ class _Run:
             found += contamination_measurements(honest, study, self._instruments())
         found += limit_measurements(self.sheets, study)
         found += measured_conduct(self.store, self.locked)
+        found += flagged_measurements(
+            (
+                (one.agent.id, one.cluster, INSTRUCTION_LIKE in one.flags)
+                for one in self.scores.selection.honest
+                if one.replicate == 1
+            ),
+            level=study.inference.level,
+        )
         return [*found, *self._anchor(), *self._probe(panel), *self._evidence()]
 
     def _style(self) -> dict[str, dict[str, float]]:

@@ -14,6 +14,7 @@ from assaymark.display import Note, Part, Result
 from assaymark.errors import LedgerError
 from assaymark.judging import PLANTED
 from assaymark.metrology.datasheet import Datasheet
+from assaymark.prompting.texts import INSTRUCTION_LIKE
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import Decision, Judgment
 from assaymark.report import (
@@ -242,7 +243,10 @@ def import_notes(decisions: Sequence[Decision], contexts: Sequence[Mapping[str, 
     notes = [f"{partial} of {len(shown)} contexts are partial: the agents saw something that is not in the records"]
     counts = Counter(item for row in shown for item in row["missing"])
     counts.update(item for decision in decisions for item in decision.missing)
-    return tuple(([] if not partial else notes) + [f"{what} ({n} records)" for what, n in counts.most_common(20)])
+    said = notes if partial else []
+    if n := sum(INSTRUCTION_LIKE in one.flags for one in decisions):
+        said.append(f"{n} of {len(decisions)} decisions hold instruction-like text; they are scored like any other")
+    return (*said, *(f"{what} ({n} records)" for what, n in counts.most_common(20)))
 
 
 def _invalid(judgments: list[Judgment]) -> dict[str, int]:
