@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +12,7 @@ import typer
 from assaymark.cli_tools import AsJson, Budget, DryRun, PriceFile, Tools, say_forecast, say_json, tools_of
 from assaymark.cli_verb import examples
 from assaymark.cli_voice import WHOLE
+from assaymark.records import JSON
 from assaymark.report.datasheet_terminal import datasheet_summary
 from assaymark.workflow import costs, verbs
 from assaymark.workflow.asking import prices_of
@@ -44,6 +45,11 @@ Pointwise = Annotated[bool, typer.Option("--pointwise", help="Also show single t
 Panel = Annotated[
     Path | None, typer.Option("--run", help="Measure every judge of the plan locked there, into it.", metavar="RUN")
 ]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option("--base-url", help="Address of a compatible API, for the judges named here.", metavar="URL"),
+]
+KeyEnv = Annotated[str | None, typer.Option("--key-env", help="Variable that holds its key.", metavar="NAME")]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder to work in.", metavar="RUN")]
 
 app = typer.Typer(rich_markup_mode=None)
@@ -63,32 +69,39 @@ class _Asking:
     strict: bool
     pointwise: bool
     compare: Sequence[Path]
+    args: Mapping[str, JSON]
 
 
 @app.command(
     epilog=examples(
         "assaymark datasheet --judge openai/MODEL --dry-run",
         "assaymark datasheet --judge openai/MODEL --judge google/MODEL --budget 2",
+        "assaymark datasheet --judge openai-chat/MODEL --base-url http://gpu-1/v1",
         "assaymark datasheet --from verdicts.csv --out sheets",
     )
 )
 def datasheet(
     ctx: typer.Context, judge: Judges = None, log: Log = None, log_map: LogMap = None, only: Only = None,
     compare: Compare = None, comparator: Comparator = None, tasks: Tasks = None, seed: Seed = 7, trials: Trials = 1,
-    strict: Strict = True, pointwise: Pointwise = False, run: Panel = None, out: Out = Path("assaymark-datasheets"),
+    strict: Strict = True, pointwise: Pointwise = False, run: Panel = None, base_url: BaseUrl = None,
+    key_env: KeyEnv = None, out: Out = Path("assaymark-datasheets"),
     budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False, json: AsJson = False,
 ) -> None:  # fmt: skip
     """Measure a judge as an instrument: what it does with nothing, with equal texts, with a known difference."""
     tools = tools_of(ctx)
     if sum((bool(judge), log is not None, run is not None)) != 1:
         raise typer.BadParameter("give --judge MODEL, --run RUN, or --from LOG", ctx=ctx)
+    given = {"base_url": base_url, "api_key_env": key_env}
+    where: dict[str, JSON] = {name: value for name, value in given.items() if value is not None}
+    if where and not judge:
+        raise typer.BadParameter("--base-url and --key-env are for --judge", ctx=ctx)
     if log is None:
         if log_map is not None or only:
             raise typer.BadParameter("--map and --only are for --from", ctx=ctx)
         wanted = _Asking(
             folder=RunFolder(out if run is None else run), panel=run is not None, judges=judge or (),
             comparator=comparator, tasks=tasks, seed=seed, trials=trials, strict=strict,
-            pointwise=pointwise or run is not None, compare=compare or (),
+            pointwise=pointwise or run is not None, compare=compare or (), args=where,
         )  # fmt: skip
         _ask(tools, json, wanted, budget, prices, dry_run)
         return
@@ -108,7 +121,7 @@ def _ask(tools: Tools, json: bool, wanted: _Asking, budget: float | None, prices
     """Measure the judges, or say what that would cost."""
     who, folder, comparator = costs.paid_models(tools.models(), budget, prices), wanted.folder, wanted.comparator
     names = [*wanted.judges, *([comparator] if comparator else ())]
-    judges = [*(verbs.panel_of(folder) if wanted.panel else ()), *verbs.judges_of(names, wanted.trials)]
+    judges = [*(verbs.panel_of(folder) if wanted.panel else ()), *verbs.judges_of(names, wanted.trials, wanted.args)]
     if dry_run:
         found = costs.expect_datasheets(
             folder, judges, prices_of(who),

@@ -62,9 +62,9 @@ def demo(ctx: typer.Context, out: Out = Path("assaymark-demo"), json: AsJson = F
 @app.command(
     "import",
     epilog=examples(
+        "assaymark import template > records/map.toml",
+        "assaymark import generic records/ --out runs/mine",
         "assaymark import capitalbench artifacts/ --out runs/cb",
-        "assaymark import generic decisions.jsonl --out runs/mine",
-        "assaymark import template > decisions.jsonl",
     ),
 )
 def import_(
@@ -233,7 +233,7 @@ def judge(
     epilog=examples(
         "assaymark measure runs/mine",
         "assaymark measure --judgments scores.csv --dimensions clarity,risk",
-        "assaymark measure --judgments scores/ --compute processes --out runs/big",
+        "assaymark measure --judgments scores/ --dimensions clarity,risk --out runs/big",
     )
 )
 def measure(

@@ -101,7 +101,7 @@ def test_what_is_wrong_with_every_model_is_said_at_once_and_leaves_nothing(tmp_p
         "openai-chat/prose: wrote no JSON object where one is asked for; its reply begins 'Certainly!'",
     ):
         assert words in err
-    assert provider.asked == Counter({name: 1 for name in (*names, "gone-agent", "good-agent")})
+    assert provider.asked == Counter(dict.fromkeys((*names, "gone-agent", "good-agent"), 1))
     assert not (tmp_path / "run").exists()
 
 

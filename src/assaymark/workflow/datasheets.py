@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from assaymark.display import Note, Part, Result
 from assaymark.engine import CallSpec, Ledger, Model
+from assaymark.engine.models import provider_argument_problems
 from assaymark.errors import InputError, Problem
 from assaymark.importers.verdicts import VerdictMap, parse_verdict_map, read_verdicts, verdict_map
 from assaymark.judging import PLANTED
@@ -43,7 +44,7 @@ from assaymark.metrology.datasheet import (
     table_measurements,
 )
 from assaymark.protocol import JudgeSpec
-from assaymark.records import Judgment, Measurement, PairCall, canonical_json, parse, sha256_text
+from assaymark.records import JSON, Judgment, Measurement, PairCall, canonical_json, parse, sha256_text
 from assaymark.report import Frame, judges_frame, render_comparison, render_datasheet
 from assaymark.report.datasheet import datasheet_path
 from assaymark.report.notebook import judges_parts
@@ -223,8 +224,10 @@ class _Sheet:
         )
 
 
-def judges_of(models: Sequence[str], trials: int) -> list[JudgeSpec]:
+def judges_of(models: Sequence[str], trials: int, args: Mapping[str, JSON] | None = None) -> list[JudgeSpec]:
     """Judges by the names of their models; each is called by what follows the first slash.
+
+    ``args`` are for all of them but our own.
 
     Raises
     ------
@@ -235,7 +238,8 @@ def judges_of(models: Sequence[str], trials: int) -> list[JudgeSpec]:
     for model in models:
         _, slash, name = model.partition("/")
         try:
-            found.append(JudgeSpec(name=name, model=model, family=name, trials=trials))
+            own = {} if model.startswith("reference/") else dict(args or {})
+            found.append(JudgeSpec(name=name, model=model, family=name, trials=trials, args=own))
         except ValidationError:
             problems.append(Problem(model, f"a model is named provider/name{'' if slash else ' (got no slash)'}"))
     if problems:
@@ -249,7 +253,8 @@ def _require_judges(judges: Sequence[JudgeSpec], models: Mapping[str, Model]) ->
     for judge in judges:
         if (problem := unknown_model(judge.model, models)) is not None:
             problems.append(Problem(judge.name, problem))
-        problems += [Problem(judge.name, what) for what in pair_argument_problems(judge.model, judge.args)]
+        found = (*pair_argument_problems(judge.model, judge.args), *provider_argument_problems(judge.model, judge.args))
+        problems += [Problem(judge.name, what) for what in found]
     problems += [Problem(name, "is named twice") for name in sorted({name for name in names if names.count(name) > 1})]
     if not judges:
         problems.append(Problem("", "no judge is named"))
