@@ -526,7 +526,13 @@ def test_the_file_of_grades_that_the_season_names_is_read_by_judging(tmp_path):
     sheet(folder.path / "grades.csv", {("one", "ab"): 70, ("two", "ab"): 40}, outcome=False)
     judge_season(folder, WHO)
     assert {one.score.score.composite for one in Store(folder).read(GRADES) if one.agent == "two"} == {40}
-    sheet(folder.path / "grades.csv", {("one", "ab"): 70, ("two", "ab"): 50}, outcome=False)
+    plan = load_scoring()
+    rows = [  # one row a grade
+        f"{agent},ab,{part.name},{points},2024-04-01T10:00:00Z"
+        for agent, points in (("one", 70), ("two", 50))
+        for part in (*plan.reasoning, *plan.evidence)
+    ]
+    (folder.path / "grades.csv").write_text("\n".join(["trajectory,grader,dimension,grade,time", *rows]) + "\n")
     judge_season(folder, WHO)
     assert {one.score.score.composite for one in Store(folder).read(GRADES) if one.agent == "two"} == {50}
 
@@ -543,5 +549,10 @@ def test_grades_that_are_none_are_refused_with_every_problem(with_people, unjudg
     assert "unknown human grader of the plan 'ef'" in said
     with pytest.raises(InputError, match="no column 'claim_support'"):
         import_grades(folder, sheet(tmp_path / "part.csv", {("one", "ab"): 60}, drop="claim_support"))
+    (tmp_path / "twice.csv").write_text(
+        "trajectory,grader,dimension,grade\none,ab,claim_support,5\none,ab,claim_support,6\n"
+    )
+    with pytest.raises(InputError, match="'ab' graded 'claim_support' of 'one' twice"):
+        import_grades(folder, tmp_path / "twice.csv")
     with pytest.raises(InputError, match="no judge of the panel is a person"):
         import_grades(unjudged, sheet(tmp_path / "good.csv", {("one", "ab"): 60}))

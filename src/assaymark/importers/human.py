@@ -14,6 +14,7 @@ from assaymark.records import Judgment, content_id
 FAMILY: Final = "human"
 """The judge family of every human grader."""
 
+_LONG: Final = ("trajectory", "grader", "dimension", "grade")
 _FIXED: Final = ("trajectory", "judge", "trial", "comment")
 
 
@@ -33,7 +34,8 @@ def import_human(
     Columns are ``trajectory`` (the record id), ``judge`` (the grader's name), ``trial`` (default 1), one for each
     dimension of the rubric, and, if anyone wrote some, ``comment``, which is not kept. A row without any grade was
     not graded and is passed over; a row with some of them is recorded as invalid, for half a grade is none. Half
-    points are fine.
+    points are fine. A table may also have one row for each grade: ``trajectory``, ``grader``, ``dimension``, ``grade``,
+    and ``trial``; other columns of it are not kept.
 
     Parameters
     ----------
@@ -65,6 +67,8 @@ def import_human(
     """
     tally = Tally()
     sheet = read_sheet(name, unpack(name, data), tally)
+    if set(_LONG) <= set(sheet.columns):
+        sheet.rows = _by_grader(sheet.rows)
     absent = [column for column in ("trajectory", "judge", *dimensions) if column not in sheet.columns]
     unknown = [column for column in sheet.columns if column not in (*_FIXED, *dimensions, *optional)]
     if sheet.rows and (absent or unknown):
@@ -91,6 +95,20 @@ def import_human(
     if tally.problems:
         raise InputError("human", tally.problems)
     return tuple(found[key] for key in sorted(found))
+
+
+def _by_grader(rows: Sequence[Row]) -> list[Row]:
+    """Rows of one grade each as rows of one record and grader, at the place of their first grade."""
+    found: dict[tuple[str, ...], Row] = {}
+    for row in rows:
+        key = tuple(str(row.cells.get(name, "")) for name in ("trajectory", "grader", "trial"))
+        first = dict(zip(("trajectory", "judge", "trial"), key, strict=True))
+        made = found.setdefault(key, Row(row.place, {name: value for name, value in first.items() if value}, row.tally))
+        dimension = row.text("dimension", needed=True)
+        if dimension in made.cells:
+            row.problem("dimension", f"{key[1]!r} graded {dimension!r:.40} of {key[0]!r:.80} twice")
+        found[key] = Row(made.place, {**made.cells, dimension: row.cells.get("grade")}, row.tally)
+    return list(found.values())
 
 
 def _judgment(

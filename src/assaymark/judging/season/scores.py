@@ -327,8 +327,8 @@ def efficiency(
 
     Examples
     --------
-    >>> efficiency([80, 40, 70], [90, 2, None])
-    [53.333333333333336, 40.0, None]
+    >>> efficiency([80, 40, 70], [120, 2, None])
+    [40.0, 40.0, None]
     """
     if len(quality) != len(seconds):
         what = f"needs one entry for each of the {len(quality)} agents (got {len(seconds)}); None without a timing"

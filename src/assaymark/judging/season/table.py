@@ -163,7 +163,7 @@ def season_table(
     ...     judges=calm,
     ... )
     >>> [(row.contestant, round(row.total, 1), row.first, row.last) for row in table.rows]
-    [('birch', 78.1, 1, 1), ('ash', 69.4, 2, 3), ('cedar', 68.3, 2, 3)]
+    [('birch', 80.0, 1, 1), ('ash', 66.0, 2, 3), ('cedar', 65.0, 2, 3)]
     """
     rules = load_scoring() if plan is None else plan
     _check(contestants)
