@@ -264,7 +264,7 @@ def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, name: s
     """Bars and instruments as tables."""
     size = bars.columns["instrument"].size
     given = {**bars.columns, "known_at": bars.columns["known_at"] * 1_000_000}
-    actions = _actions(given)
+    actions = _actions(given, name)
     if actions and "adj_factor" not in given:
         given["adj_factor"] = _factors(given)
     given |= {"source": np.full(size, f"file {name}", dtype=object)}
@@ -285,12 +285,16 @@ def _tables(bars: _Bars, listings: Mapping[str, Listing], currency: str, name: s
     }
 
 
-def _actions(given: Mapping[str, np.ndarray]) -> dict[str, Any]:
+def _actions(given: Mapping[str, np.ndarray], name: str) -> dict[str, Any]:
     """The table of actions of a file with columns for them; empty cells, splits of 1 and dividends of 0 are none."""
     if not set(_ACTIONS) & set(given):
         return {}
     splits, dividends = _splits(given), _dividends(given)
     rows = np.flatnonzero((splits != 1.0) | (dividends != 0.0))
+    wrong = [Problem(f"row {row + 1}, split", "must be above 0") for row in rows.tolist() if not splits[row] > 0]
+    wrong += [Problem(f"row {row + 1}, dividend", "must be 0 or more") for row in rows.tolist() if dividends[row] < 0]
+    if wrong:
+        raise InputError(name, wrong)
     # Of several versions of a bar the one known first says from when the action is known.
     rows = rows[np.argsort(given["known_at"][rows], kind="stable")]
     first = {(given["instrument"][row], given["event_date"][row]): row for row in rows[::-1].tolist()}

@@ -87,6 +87,29 @@ def test_bars_keep_their_closes_and_carry_dividends_in_the_factor(now, manners):
     assert any("guessed for SPY" in note for note in found.origin.notes)
 
 
+def test_prices_before_a_split_are_those_that_were_traded(now, manners):
+    told = chart("SPY", close=[100.0, 101.0, 10.4, 10.5, 10.6], adj=[9.95, 10.05, 10.4, 10.5, 10.6])
+    result = told["chart"]["result"][0]
+    # the service states every price in units of today
+    result["indicators"]["quote"][0] |= {
+        name: [one / 10 if place < 2 else one for place, one in enumerate(result["indicators"]["quote"][0][name])]
+        for name in ("open", "high", "low", "close")
+    }
+    paid, split = result["timestamp"][1], result["timestamp"][2]
+    result["events"] = {
+        "dividends": {str(paid): {"amount": 0.05, "date": paid}},
+        "splits": {str(split): {"date": split, "numerator": 10.0, "denominator": 1.0, "splitRatio": "10:1"}},
+    }
+    with service(SPY=told) as there:
+        found = pull("yfinance", asked(there.url, "SPY"), now=now, manners=manners)
+    bars = found.tables["bars"].to_pylist()
+    assert [one["close"] for one in bars] == pytest.approx([100.0, 101.0, 10.4, 10.5])
+    assert [one["volume"] for one in bars] == pytest.approx([100.0, 100.1, 1002.0, 1003.0])
+    assert [one["close"] * one["adj_factor"] for one in bars] == pytest.approx([9.95, 10.05, 10.4, 10.5])
+    actions = [(one["ex_date"], one["split"], one["dividend"]) for one in found.tables["actions"].to_pylist()]
+    assert actions == [(DAYS[1], 1.0, pytest.approx(0.5)), (DAYS[2], 10.0, 0.0)]
+
+
 def test_the_id_follows_from_the_content(now, manners):
     with service(SPY=chart("SPY")) as there:
         first, again = (pull("yfinance", asked(there.url, "SPY"), now=now, manners=manners).id for _ in range(2))
