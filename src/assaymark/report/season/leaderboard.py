@@ -208,7 +208,7 @@ def _cells(
     made = {
         "reasoning": _axis(book, row, grades, "reasoning", words),
         "evidence": _axis(book, row, grades, "evidence", words),
-        "outcome": _outcome(book, place.agent, grades, words),
+        "outcome": _outcome(book, place.agent, row, grades, words),
         "efficiency": _efficiency(book, place, row, words),
     }
     return tuple((words(f"axis.{name}"), made[name]) for name in _columns(book.run.scoring))
@@ -271,7 +271,11 @@ def _axis(
     return Cell(Linked(lowest_to_highest(values), f"{book.pages[row.contestant]}#graded"))
 
 
-def _outcome(book: SeasonLookup, agent: str, grades: Sequence[SeasonGradeView], words: Words) -> Cell:
+def _outcome(
+    book: SeasonLookup, agent: str, row: SeasonRow | None, grades: Sequence[SeasonGradeView], words: Words
+) -> Cell:
+    if row is not None and row.state == SILENT:
+        return Cell(_no_total(row, words), missing=True)
     item = book.one("season.outcome", agent=agent)
     if item is not None and item.value is not None:
         return Cell(book.to(item, str(whole(item.value))))
