@@ -163,7 +163,7 @@ HEAD = ",".join(("trajectory", "judge", *DIMENSIONS))
     [
         (
             [HEAD, "nobody,ann,3,3,3,3,3,3"],
-            "line 2, trajectory: no such record among the imported decisions (got 'nobody')",
+            "line 2, trajectory: no such record among those that there are (got 'nobody')",
         ),
         ([HEAD, "{id},ann,3,3,3,3,3,9"], "line 2, uncertainty_handling: must be a finite number from 1 to 5 (got '9')"),
         ([HEAD, "{id},ann,3,3,3,3,3,3", "{id},ann,4,3,3,3,3,3"], "'ann' graded '{id}' twice in trial 1"),

@@ -286,6 +286,7 @@ def test_only_usable_answers_are_timed_and_an_agent_without_one_has_no_total(
     for name in ("total", "efficiency"):
         assert (found[f"season.{name}[agent=two]"].value, found[f"season.{name}[agent=two]"].state) == (None, SILENT)
     assert found["season.composite[agent=two,judge=reader]"].value is not None
+    assert found["season.kappa[]"].n == 3  # judges agree on an empty record, and that says nothing about them
     assert not [one for one in found.values() if one.name == "contrast"]
     place = decide_season(list(found.values()), SeasonGates(), "plan").place("two")
     assert (place.first, place.why.key) == (None, "claim.why.silent")

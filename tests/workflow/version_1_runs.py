@@ -25,6 +25,10 @@ FIELDS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("version
 """The canonical plans of the files below, as 0.1 hashed them."""
 
 
+SCORING_1 = "af4da23fbed872fd1d8a4418b9c6bbc89ef4d426ab9a5436b51de231e754a2ad"
+"""The digest of 0.1's scoring plan v0.4, whose efficiency had no scale."""
+
+
 def version_1(text: str) -> str:
     """A file of version 2 as one of version 1."""
     old = text.replace('version = "2"', 'version = "1"').replace('test = "moderated-t"', 'gating_test = "auto"')
@@ -125,7 +129,7 @@ def back_to_1(folder: Path, kind: str, text: str, fields: Mapping[str, Any] | No
     lock["software"] = "assaymark 0.1.0"
     if kind == "season":
         lock["inputs"]["market"] = lock["inputs"]["market"].replace(__version__, "0.1.0")
-        texts = season_texts(parse_season(SEASON))
+        texts = {**season_texts(parse_season(SEASON)), "scoring": SCORING_1}
         hashed: Mapping[str, Any] = {"season": fields or FIELDS[kind], "texts": texts, "inputs": lock["inputs"]}
     elif kind == "benchmark":
         hashed = {"plan": FIELDS[kind], "texts": texts_of_stages(), "inputs": lock["inputs"]}

@@ -37,10 +37,10 @@ def judge_measurements(
     order : "consecutive" or "exchangeable"
         Whether periods follow each other in time.
     """
-    yield from _preferences(totals.scores, families, level, consecutive=order == "consecutive")
+    yield from _preferences(totals.heard, families, level, consecutive=order == "consecutive")
     for judge in totals.scores.judges:
         yield _alone(totals, judge)
-        yield _verbosity(totals.scores, judge, tokens, level)
+        yield _verbosity(totals.heard, judge, tokens, level)
 
 
 def _preferences(

@@ -77,7 +77,7 @@ def season_comparisons(
     totals: SeasonTotals, families: Mapping[str, str], tokens: Tokens, order: ClusterOrder
 ) -> Comparisons:
     """The composites of graded agents' periods: each period is a cycle and a cluster."""
-    scores = totals.scores
+    scores = totals.heard
     # Without any graded period there is an empty one, in which no pair can be compared.
     periods = scores.periods or {"": {}}
     graded = {judge for agents in periods.values() for row in agents.values() for judge in row} or {*scores.judges}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from statistics import fmean, median
 from typing import TypeVar
@@ -14,6 +14,7 @@ from assaymark.judging.season.scores import JudgeScore
 from assaymark.workflow.season_records import SeasonGrade
 
 K = TypeVar("K")
+V = TypeVar("V")
 
 Composites = Mapping[str, Mapping[str, float]]
 """By agent and then judge; a judge without a usable grade is left out."""
@@ -51,6 +52,19 @@ class SeasonScores:
     def judges(self) -> tuple[str, ...]:
         """Their names."""
         return tuple(self.families)
+
+    def without(self, agents: Collection[str]) -> SeasonScores:
+        """The grades of all other agents: judges agree on an empty record, and that says nothing about them."""
+        if not agents:
+            return self
+        return replace(
+            self,
+            agents=tuple(one for one in self.agents if one not in agents),
+            whole=_but(self.whole, agents),
+            composites=_but(self.composites, agents),
+            periods={name: _but(row, agents) for name, row in self.periods.items()},
+            replicates=_but(self.replicates, agents),
+        )
 
     def axis(self, agent: str, name: str) -> dict[str, float]:
         """What judges gave an agent on an axis of the composite, the mean over trials."""
@@ -119,6 +133,10 @@ def mean_composites(whole: Mapping[str, Mapping[str, Mapping[int, JudgeScore]]])
         agent: {judge: fmean(one.composite for one in trials.values()) for judge, trials in row.items()}
         for agent, row in whole.items()
     }
+
+
+def _but(rows: Mapping[str, V], agents: Collection[str]) -> dict[str, V]:
+    return {agent: row for agent, row in rows.items() if agent not in agents}
 
 
 def _means(found: Mapping[K, Mapping[str, Collection[float]]]) -> dict[K, dict[str, float]]:

@@ -55,6 +55,11 @@ class SeasonTotals:
     single: NoiseFloor
     trials: int
 
+    @property
+    def heard(self) -> SeasonScores:
+        """The grades of agents that gave a usable answer."""
+        return self.scores.without(self.silent)
+
     def row(self, agent: str) -> SeasonRow:
         """The row of an agent."""
         return next(row for row in self.table.rows if row.contestant == agent)
@@ -88,9 +93,10 @@ def season_totals(
         Those that never gave a usable answer.
     """
     floors = {agent: noise_floor([scores.repeated(agent)]) for agent in scores.agents}
-    trials = _least_trials(scores)
-    panel = _published(noise_floor([scores.gradings(agent) for agent in scores.agents]), trials)
-    each = [[one.composite for one in trials.values()] for row in scores.whole.values() for trials in row.values()]
+    heard = scores.without(silent)
+    trials = _least_trials(heard)
+    panel = _published(noise_floor([heard.gradings(agent) for agent in heard.agents]), trials)
+    each = [[one.composite for one in trials.values()] for row in heard.whole.values() for trials in row.values()]
     table = season_table(_contestants(scores, times, floors, silent), judges=panel, plan=plan)
     single = _published(noise_floor(each), trials)
     return SeasonTotals(scores, plan, times, table, floors, silent, panel, single, trials)

@@ -101,9 +101,9 @@ def season_findings(
     found = [
         *table_measurements(totals),
         *orders,
-        kappa_measurement(scores, plan, level=LEVEL, rng=agreement),
+        kappa_measurement(totals.heard, plan, level=LEVEL, rng=agreement),
         *judge_measurements(totals, families, tokens, level=LEVEL, order=season.cluster_order),
-        *judge_noise(scores),
+        *judge_noise(totals.heard),
         *probe_measurements(judged.guesses, level=LEVEL),
         *reply_measurements(judged.grades, judged.guesses),
         *agent_measurements(material, judged.grades),

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 from assaymark.agents.llm import ABSENT, NOT_USABLE
 from assaymark.claims.messages import Said, said
-from assaymark.claims.season_index import NOISE
+from assaymark.claims.season_index import NOISE, TOTAL
 from assaymark.judging.season.noise import IDENTICAL
 from assaymark.market.calendar import weekdays
 from assaymark.records import Measurement
@@ -65,10 +65,12 @@ def _unfinished(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> Iter
 def _incomplete(material: SeasonMaterial) -> Iterator[Said]:
     if material.partial:
         yield said("note.partial")
-    untimed = [
-        name
+    answered = {
+        name: [one.decision.record_id for one in steps if not {*NOT_USABLE} & {*one.decision.flags}]
         for name, steps in material.steps.items()
-        if all(material.seconds.get(one.decision.record_id) is None for one in steps)
+    }
+    untimed = [
+        name for name, ones in answered.items() if ones and all(material.seconds.get(one) is None for one in ones)
     ]
     if untimed:
         yield said("note.untimed", n=len(untimed), agents=tuple(sorted(untimed)))
@@ -99,8 +101,9 @@ def _silent_agents(material: SeasonMaterial) -> Iterator[Said]:
 
 def _identical(measurements: Sequence[Measurement]) -> Iterator[Said]:
     """Agents whose replicates show no noise."""
-    same = [one for one in measurements if one.name == NOISE and one.state == IDENTICAL]
-    agents = sorted(one.labels["of"] for one in same if one.n_of == "replicates")
+    same = {one.labels["of"] for one in measurements if one.name == NOISE and one.state == IDENTICAL}
+    totals = [one for one in measurements if one.name == TOTAL and one.value is not None]
+    agents = sorted(same.intersection(one.labels["agent"] for one in totals))
     if agents:
         yield said("note.identical", agents=tuple(agents))
 

@@ -17,9 +17,10 @@ from typing import Any, Final
 from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan
 from assaymark.errors import LedgerError, PlanError
 from assaymark.judging import load_rubric
+from assaymark.judging.season.plans import EfficiencyScale
 from assaymark.plan import REPLACED, BiasRules, Frozen, Missing, OrderRules, read_toml
 from assaymark.protocol import Study, parse_study
-from assaymark.records import content_id, sha256_text
+from assaymark.records import canonical_json, content_id, sha256_text
 from assaymark.workflow.amending import asking_begun
 from assaymark.workflow.amendments import Amendment, changed_fields, read_amendments, record_amendment, undo_unfinished
 from assaymark.workflow.bench_plan import bench_lock, texts_of_stages
@@ -240,7 +241,8 @@ def _season(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str
     season = season_of(renewed, stored, source=source)
     found = find_season(folder, read_recorded(renewed, source=source), source=source) if season.recorded else None
     before, texts, inputs = _without_new(season), season_texts(season), dict(stored["inputs"])
-    hash_before = content_id({"season": _hashed(before), "texts": texts, "inputs": inputs})
+    texts_1 = {**texts, "scoring": _scoring_1(season)}
+    hash_before = content_id({"season": _hashed(before), "texts": texts_1, "inputs": inputs})
     if season.market.source == "synthetic":
         inputs["market"] = synthetic_digest(season.market)  # which names the program that makes it, and not its prices
     if found is not None and found.digest != inputs["market"]:
@@ -248,6 +250,13 @@ def _season(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str
     made = season_hash(season, texts, inputs)
     lock = season_lock(season, made, stored["locked_at"], inputs, stored["universe"], found)
     return _Renewed(before, season, renewed, hash_before, lock)
+
+
+def _scoring_1(season: Season) -> str:
+    """The digest of a season's scoring plan as version 1 had it, without a scale of efficiency."""
+    plan = season.scoring_plan.model_dump(mode="json")
+    kept = {name: value for name, value in plan["efficiency"].items() if name not in EfficiencyScale.model_fields}
+    return sha256_text(canonical_json({**plan, "efficiency": kept}))
 
 
 def _benchmark(stored: Mapping[str, Any], plan: BenchPlan, renewed: str) -> _Renewed:
@@ -259,7 +268,8 @@ def _benchmark(stored: Mapping[str, Any], plan: BenchPlan, renewed: str) -> _Ren
 
 def _without_new(plan: Season | BenchPlan) -> dict[str, Any]:
     """The fields of a season or a benchmark as version 1 had them."""
-    return {name: value for name, value in plan.model_dump(mode="json").items() if name not in _NEW} | {"version": "1"}
+    new = (*_NEW, "efficiency")
+    return {name: value for name, value in plan.model_dump(mode="json").items() if name not in new} | {"version": "1"}
 
 
 def _hashed(fields: Mapping[str, Any]) -> dict[str, Any]:

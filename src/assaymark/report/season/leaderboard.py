@@ -223,7 +223,7 @@ def _cells(
     made = {
         "reasoning": _judged(book, row, "season.axis", words, axis="reasoning"),
         "evidence": _judged(book, row, "season.axis", words, axis="evidence"),
-        "outcome": _outcome(book, place.agent, grades, words),
+        "outcome": _outcome(book, place.agent, row, grades, words),
         "efficiency": _efficiency(book, place, row, words),
     }
     return tuple((words(f"axis.{name}"), made[name]) for name in _columns(book.run.scoring))
@@ -285,7 +285,11 @@ def _judged(book: SeasonLookup, row: SeasonRow | None, name: str, words: Words, 
     return Cell(Linked(lowest_to_highest(spread), f"{book.pages[row.contestant]}#graded"))
 
 
-def _outcome(book: SeasonLookup, agent: str, grades: Sequence[SeasonGradeView], words: Words) -> Cell:
+def _outcome(
+    book: SeasonLookup, agent: str, row: SeasonRow | None, grades: Sequence[SeasonGradeView], words: Words
+) -> Cell:
+    if row is not None and row.state == SILENT:
+        return Cell(_no_total(row, words), missing=True)
     item = book.one("season.outcome", agent=agent)
     if item is not None and item.value is not None:
         return _judged(book, book.rows.get(agent), item.name, words)
