@@ -193,9 +193,7 @@ def worker(
     require_not_stopped(summary, "the ledger" if isinstance(where, str) else where)
 
 
-@app.command(
-    epilog=examples("assaymark judge runs/mine", "assaymark judge runs/mine --dry-run", "assaymark judge RUN --reparse")
-)
+@app.command(epilog=examples("assaymark judge runs/mine", "assaymark judge runs/mine --dry-run"))
 def judge(
     ctx: typer.Context, run: Run, budget: Budget = None, prices: PriceFile = None, dry_run: DryRun = False,
     reparse: Annotated[
