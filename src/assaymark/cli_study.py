@@ -196,9 +196,7 @@ def worker(
     require_not_stopped(summary, "the ledger" if isinstance(where, str) else where)
 
 
-@app.command(
-    epilog=examples("assaymark judge runs/mine", "assaymark judge runs/mine --dry-run", "assaymark judge RUN --reparse")
-)
+@app.command(epilog=examples("assaymark judge runs/mine", "assaymark judge runs/mine --dry-run"))
 def judge(
     ctx: typer.Context, run: Run, budget: Budget = None, prices: PriceFile = None,
     strict_agents: StrictAgents = False, dry_run: DryRun = False,

@@ -40,12 +40,13 @@ PAYLOADS: Final[Mapping[str, str]] = {
     ),
     "ends": (
         f"--><script>{FIRES}</script><!-- ]]><script>{FIRES}</script> {{{{ 7*7 }}}}{{% raw %}} &lt;b&gt; \\u003cscript>"
-        "\u202e\u2066\u2067\u061c\ufeff\x00\x07\x1b[31m\x85\u2028\ud800 " + "W" * 3000
+        "\u202e\u2066\u2067\u061c\ufeff\u200b\u2060\u00ad\U000e0041\x00\x07\x1b[31m\x85\u2028\ud800 " + "W" * 3000
     ),
 }
 
 _UNSEEN: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
+    "\u00ad\u200b-\u200d\u2060-\u2064\U000e0000-\U000e007f]"
 )
 _POLICY: Final = re.compile('<meta http-equiv="Content-Security-Policy"[^>]*>\n?')
 

@@ -16,6 +16,7 @@ from provider_server import serving
 
 from assaymark.cli import main
 from assaymark.engine import Ledger
+from assaymark.prompting.strict_json import no_json
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, JUDGMENTS, Store
 
@@ -32,6 +33,7 @@ class Finished:
             self.sent_key = all(CANARY in one.headers["authorization"] for one in server.requests)
         store = Store(RunFolder(self.folder))
         self.judgments = {one.call_key: one for one in store.read(JUDGMENTS) if one.call_key in self.asked}
+        self.again = {one.first_key for one in self.judgments.values() if one.first_key}
         self.decisions = {one.call.raw_object: one for one in store.read(DECISIONS)
                           if one.call is not None and one.call.raw_object in self.asked}  # fmt: skip
 
@@ -71,7 +73,11 @@ def test_no_reply_is_fatal_and_each_was_given(run, note):
         given = {name for key, name in run.hostile.given.items() if run.hostile.kinds[key] == kind}
         assert {*answers_to(next(one.body for key, one in run.asked.items() if run.hostile.kinds[key] == kind)),
                 "50 MB"} == given  # fmt: skip
-    assert set(run.judgments) | set(run.decisions) == set(run.asked)
+    assert set(run.judgments) | set(run.decisions) | run.again == set(run.asked)
+    for key in run.again:  # no JSON at all: asked once more
+        _, text, good = run.texts(key)
+        assert not good
+        assert no_json(text or "{}")
     note("hostile replies", f"{kinds['agent']} to agents and {kinds['judge']} to judges, of {len(given)} kinds",
          "0 fatal; each recorded as it came, 50 MB too; 0 scores read from prose")  # fmt: skip
 

@@ -17,6 +17,7 @@ from assaymark.prompting.material import material_blocks
 from assaymark.prompting.material_reading import read_material
 from assaymark.prompting.texts import judged_rationales
 from assaymark.records import Action, Context, Fact, Instrument, Series
+from assaymark.typography import code_points
 
 
 def prompt(blocks: list[tuple[str, str]]) -> str:
@@ -44,7 +45,7 @@ def test_an_empty_context_reads_back():
     assert replace(back(one), cutoff_source="") == one
 
 
-words = st.text(max_size=12)
+words = st.text(max_size=12).map(code_points)  # as prompts show them
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 made_facts = st.builds(
     lambda instrument, field, value, unit, as_of, source, note: fact(

@@ -17,7 +17,8 @@ from assaymark.claims.messages import catalogue, english, languages
 from assaymark.claims.season_index import SILENT, season_index
 from assaymark.claims.season_panel import MISSING, SINGLE
 from assaymark.cli import models
-from assaymark.errors import InputError
+from assaymark.errors import InputError, LedgerError
+from assaymark.plan import Missing
 from assaymark.protocol import DatasheetLimits
 from assaymark.records import Measurement, Rationale, measurement_id
 from assaymark.workflow.folder import RunFolder
@@ -204,6 +205,32 @@ def test_a_judge_that_refuses_everything_is_absent_and_counted(material: SeasonM
     outcomes = sum(one.judge == "reader" and one.score.outcome is not None for one in judged.grades)
     assert refused.n == refused.detail["refused"] + guesses + outcomes
     assert refused.value == refused.detail["refused"] / refused.n
+
+
+def test_a_judge_that_lacks_too_much_is_left_out_by_the_plan(material: SeasonMaterial, judged: SeasonJudgments):
+    def one_period(one: SeasonGrade) -> SeasonGrade:
+        bad = (one.judge, one.agent, one.period) == ("reader", "one", "2024-W10")
+        return unusable(one) if bad else one
+
+    found = measured(material, regraded(judged, one_period))
+    assert found["season.composite[agent=two,judge=reader]"].state == "left out"
+    assert found["season.total[agent=two]"].detail["absent"] == ["reader"]
+    detail = found["season.invalid[judge=reader]"].detail
+    assert detail["lacking"] == {"one": [1, 6]}
+    assert detail["left_out"] == "8.3% of its replies are missing, at most 5.0%"
+    (order,) = [one for one in decide_season(list(found.values()), SeasonGates(), "plan").verdicts
+                if one.verdict.claim.id.startswith("above")]  # fmt: skip
+    assert "qualified" in {cap.level for cap in order.verdict.caps}
+
+    loose = material.season.model_copy(update={"missing": Missing(per_judge=0.5, per_agent=0.5)})
+    kept = measured(replace(material, season=loose), regraded(judged, one_period))
+    assert kept["season.composite[agent=two,judge=reader]"].state == "ok"
+    decided = decide_season(list(kept.values()), SeasonGates(), "plan").verdicts
+    texts = [reason.text for one in decided for reason in one.verdict.conditions if reason.id == "missing-replies"]
+    assert all(text == "reader gave no usable grade on 1 of 12 records." for text in texts)
+    stop = material.season.model_copy(update={"missing": Missing(on_excess="stop")})
+    with pytest.raises(LedgerError, match=r"too many replies are missing: judge reader: 8.3%"):
+        measured(replace(material, season=stop), regraded(judged, one_period))
 
 
 def test_an_agent_without_a_usable_grade_has_no_number_and_no_place(material: SeasonMaterial, judged: SeasonJudgments):

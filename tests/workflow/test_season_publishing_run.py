@@ -89,3 +89,20 @@ def test_a_season_that_went_on_says_how_far_it_was_judged(folder, material):
     shorter = [replace(one, last="2024-03-13") for one in judged.grades]
     (note, *_) = season_notes(material, shorter)
     assert (note.key, dict(note.values)) == ("note.judged_to", {"judged": "2024-03-13", "last": "2024-03-15"})
+
+
+@pytest.mark.parametrize("language", languages())
+def test_replies_asked_for_twice_and_texts_that_address_the_judge_are_counted(folder, material, language):
+    grades = SeasonJudgments.read(Store(folder)).grades
+    assert not {"note.judge_again", "note.instructing"} & {one.key for one in season_notes(material, grades)}
+    parts = [replace(part, first_key="0" * 64) for part in grades[0].score.grades.parts]
+    again = replace(grades[0].score, grades=replace(grades[0].score.grades, parts=tuple(parts)))
+    first, *rest = material.steps["one"]
+    hostile = replace(first, decision=replace(first.decision, flags=("instruction-like text",)))
+    changed = replace(material, steps={**material.steps, "one": (hostile, *rest)})
+    notes = {one.key: one for one in season_notes(changed, [replace(grades[0], score=again), *grades[1:]])}
+    said = notes["note.judge_again"]
+    assert (said.values["judge"], said.values["n"]) == (grades[0].judge, len(parts))
+    assert dict(notes["note.instructing"].values) == {"agent": "one", "n": 1, "of": 5}
+    for key in ("note.judge_again", "note.instructing"):
+        assert catalogue(language).render(notes[key])

@@ -19,7 +19,7 @@ from assaymark.claims.fields import Fields
 from assaymark.claims.messages import Said, Value, english, said
 from assaymark.claims.orders import Orders, Standing, orders_of
 from assaymark.claims.rules import Rules, other_margins, other_tests
-from assaymark.claims.season_index import COMPOSITE, EFFICIENCY, OUTCOME, SeasonGates, SeasonIndex
+from assaymark.claims.season_index import COMPOSITE, EFFICIENCY, INVALID, OUTCOME, SeasonGates, SeasonIndex
 from assaymark.claims.season_panel import SeasonPanel, season_panel
 from assaymark.claims.season_types import SeasonVerdict
 from assaymark.claims.season_words import count, p_said, season_verdict
@@ -134,6 +134,7 @@ def _fields(season: SeasonCase, claim: Claim, gates: SeasonGates, rules: Rules) 
     if claim.asserts_order:
         findings.append(other_judges_of(claim, evidence, orders, rules))
         findings += reserves(season.known, _compared(claim, evidence))
+        findings += missing_replies(season.known, gates)
     findings += clusters_of(claim, evidence, orders)
     findings += hindsight(gates)
     return Fields(
@@ -161,6 +162,27 @@ def reserves(known: SeasonIndex, agents: Iterable[str]) -> Iterator[Finding]:
         yield reserve("missing-replies", said("claim.condition.part", agents=part))
     if same := known.unchanging(names):
         yield reserve("noise", said("claim.condition.identical", agents=same))
+
+
+def missing_replies(known: SeasonIndex, gates: SeasonGates) -> Iterator[Finding]:
+    """Judges that were left out because too much is missing, and what the others lack, and of whom more than others."""
+    items = {one.labels["judge"]: one.detail for one in known.named(INVALID) if one.detail.get("lacking")}
+    if gone := tuple(judge for judge, detail in items.items() if detail["left_out"]):
+        yield reserve("missing-replies", said("claim.condition.left_out", judges=gone))
+    for judge, detail in items.items():
+        if judge in gone:
+            continue
+        n = sum(no for no, _ in detail["lacking"].values())
+        yield _noted(said("claim.condition.missing", judge=judge, n=n, of=detail["records"]))
+        for agent, p in detail["p_more"].items():
+            if p <= gates.alpha:
+                no, asked = detail["lacking"][agent]
+                yield _noted(said("claim.condition.uneven", judge=judge, agent=agent, n=no, of=asked))
+
+
+def _noted(text: Said) -> Finding:
+    """A condition that limits no level."""
+    return Finding("score", "missing-replies", values={"said": ("missing-replies", text)})
 
 
 def hindsight(gates: SeasonGates) -> Iterator[Finding]:

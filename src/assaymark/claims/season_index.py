@@ -16,6 +16,7 @@ from assaymark.records import AGGREGATE, Measurement
 
 TOTAL = "season.total"
 COMPOSITE = "season.composite"
+INVALID = "season.invalid"
 OUTCOME = "season.outcome"
 EFFICIENCY = "season.efficiency"
 KAPPA = "season.kappa"

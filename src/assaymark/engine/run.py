@@ -36,6 +36,7 @@ Told = Callable[[str, Reply], None]
 _LOG = logging.getLogger(__name__)
 _LONGEST_BACKOFF_S = 300.0
 _MOST_PUT_OFF = 30  # times that a provider may ask to wait before one call is given up
+_ANSWERS = 4  # for each call that it turns away, at least, where a model refuses and is not asked wrongly
 _LOOK_AGAIN_S = (0.02, 1.0)  # while others hold what is left: at first, and at most
 
 
@@ -266,14 +267,14 @@ class Run:
             self._told(due.call.model, reply)
 
     def take_as_refusals(self) -> None:
-        """Record as refused what a model that answers other calls turned away for good.
+        """Record as refused what a model that answers nearly all calls turned away for good.
 
-        A model that turns most calls away is not refusing them: its arguments may be wrong, and the next run asks.
+        A model that turns many calls away may be asked wrongly, or not be there any more: the next run asks them again.
         """
         count = Counter(one.model for one in self.failed if one.key in self.turned_away)
         answered = self._ledger.standing() if count else {}
-        refused = {one.key: one.model for one in self.failed
-                   if one.key in self.turned_away and answered[one.model][1] > count[one.model]}  # fmt: skip
+        few = {model for model, n in count.items() if answered[model][1] >= _ANSWERS * n}
+        refused = {one.key: one.model for one in self.failed if one.key in self.turned_away and one.model in few}
         ends = []
         for key, model in refused.items():
             attempt, error = self.turned_away[key]

@@ -71,7 +71,7 @@ def run_calls(
     A call that fails in a way that may pass (`ModelError` with ``retryable``, or the deadline) is tried again after
     a pause that doubles; other failures are written down and the run goes on. A call that the provider turned away for
     good is answered by that: it has a reply that ended in ``refusal``, if a content filter said so, or if the model
-    answers more calls than it turns away. A provider that asks to wait is not
+    answers at least four calls for each that it turns away. A provider that asks to wait is not
     asked by anybody of this run until then, at most 300 seconds, and that counts as no failure. One that fails again
     and again, or has no money left, is not asked any more (`Patience`); the others are. SIGINT and SIGTERM let what is
     under way finish and start nothing new; a second signal acts as usual. It has an event loop of its own, and

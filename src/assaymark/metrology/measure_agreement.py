@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -289,7 +289,7 @@ def missing_measurements(table: Replies, left_out: Mapping[str, str]) -> Iterato
         own = {agent: value for (one, agent), value in by_pair.items() if one == judge and value}
         detail: dict[str, JSON] = {"by_agent": own, "left_out": left_out.get(judge, "")}
         if own:
-            detail |= _lacking(table, own, table.replies[judges.index(judge)])
+            detail |= lacking_records(table.agents, table.replies, judges.index(judge))
         yield Measurement(
             name="missing.share",
             labels={"judge": judge},
@@ -305,16 +305,16 @@ def missing_measurements(table: Replies, left_out: Mapping[str, str]) -> Iterato
             yield Measurement(name="missing.share", labels={"agent": agent}, value=value, n=len(shares), **common)
 
 
-def _lacking(table: Replies, own: Iterable[str], replies: Ints) -> dict[str, JSON]:
-    """Of whom a judge lacks records [A, 2], and whether more than chance would leave out."""
+def lacking_records(agents: Sequence[str], replies: Ints, at: int) -> dict[str, JSON]:
+    """Of whom judge ``at`` lacks records, and whether more than chance leaves out of the ``replies`` [J, A, 2]."""
     from scipy.stats import hypergeom  # here, because it takes every command a third of a second to load
 
-    usable, unusable = replies[:, 0], replies[:, 1]
-    asked, tests = usable + unusable, table.replies[..., 0].size
+    usable, unusable = replies[at, :, 0], replies[at, :, 1]
+    asked, tests = usable + unusable, replies[..., 0].size
     p = np.minimum(1.0, tests * hypergeom.sf(unusable - 1, asked.sum(), unusable.sum(), asked))
-    place = {agent: table.agents.index(agent) for agent in own}
+    lost = np.flatnonzero(unusable).tolist()
     return {
         "records": int(asked.sum()),
-        "lacking": {agent: [int(unusable[at]), int(asked[at])] for agent, at in place.items()},
-        "p_more": {agent: float(p[at]) for agent, at in place.items()},
+        "lacking": {agents[a]: [int(unusable[a]), int(asked[a])] for a in lost},
+        "p_more": {agents[a]: float(p[a]) for a in lost},
     }

@@ -41,22 +41,24 @@ CONFIDENT: Final = (
 )  # fmt: skip
 """Phrases by which a text says that it is sure."""
 
+_WHO = r"(?:judge|grader|evaluator|assessor|reviewer|assistant|language model|llm|ai)"
+_IT = r"(?:this|it|me|(?:my|the|this)\s+(?:answer|decision|rationale|response|reasoning|text|output|analysis))"
+_AMOUNT = r"(?:[.,]?\d|%|per\s?cent|bps|basis|x\b|days?|weeks?|months?|years?|sessions?|hours?|minutes?|shares|units)"
+_MOST = r"(?:full|highest|maximum|top|perfect)\s+(?:marks?|scores?|grades?)"
+_TOP = rf"(?:(?:5|five|10|ten|100)\b(?!\s*{_AMOUNT})|{_MOST})"
 INSTRUCTIONS: Final = (
-    r"<<<\s*(?:BEGIN|END)\b",  # the fences of our prompts
-    r"<\|\w+\|>|\[/?INST\]|</?(?:system|instructions?|prompt)>|^\s*#+\s*(?:system|instructions?)\b",
-    r'"(?:scores|lookahead_check|verdict)"\s*:',  # the replies that they ask for
-    r"\b(?:ignore|disregard|forget|override)\s+(?:\w+\s+){0,3}(?:instructions?|prompts?|rubrics?|guidelines)\b",
+    # fences of our prompts, and marks of others'
+    r"<<<\s*(?:BEGIN|END)\b",
+    r"<\|\w+\|>|\[/?INST\]|</?(?:system|instructions?|prompt)>",
+    r"^\s*(?:#+\s*(?:system|instructions?)\b|(?:system|assistant)\s*:)",
+    # the replies that they ask for
+    r'"(?:scores|lookahead_check|verdict)"\s*:',
+    r"\b(?:ignore|disregard|forget|override)\s+(?:\w+\s+){0,3}(?:instructions?|prompts?|rubrics?)\b",
     r"\b(?:system|hidden)\s+prompt\b|\bnew\s+instructions?\s*:",
-    (
-        r"\b(?:give|rate|score|grade|award|assign)\s+(?:this|it|me|my|the)\s+(?:\w+\s+){0,2}?(?:an?\s+|with\s+)*"
-        r"(?:5|five|10|ten|100|full|highest|maximum|top|perfect)\b(?!\s*(?:%|per\s?cent|percent))"
-    ),
+    rf"\b(?:give|rate|score|grade|award|assign)\s+{_IT}\s+(?:(?:an?|with|the)\s+)*{_TOP}",
     r"\b(?:judges?|graders?|evaluators?|assessors?|reviewers?)\s*[,:]\s*(?:please|you|give|score|rate|award|assign)\b",
-    (
-        r"\b(?:note|message|instructions?|attention)\s+(?:to|for)\s+(?:the\s+|all\s+)?"
-        r"(?:judge|grader|evaluator|assessor|reviewer|language model|llm|ai)s?\b"
-    ),
-    r"\byou\s+are\s+(?:now\s+)?(?:an?|the)\s+(?:judge|grader|evaluator|assistant|language model|llm|ai)\b",
+    rf"\b(?:note|message|instructions?|attention)\s+(?:to|for)\s+(?:the\s+|all\s+)?{_WHO}s?\b",
+    rf"\byou\s+are\s+(?:now\s+)?(?:an?|the)\s+{_WHO}\b",
 )
 """What a text says to a judge or imitates of its prompt, as regular expressions; upper and lower case are one."""
 

@@ -82,12 +82,14 @@ class Desk:
                 unusable=unusable_of(planned, lambda one, reply: judgment(one, reply, rubric).reason),
             )  # fmt: skip
             require_all(summary, "the judges", self.folder)
-            if again := _unread(planned, ledger):
+            found = parsed(planned, ledger, rubric)
+            if again := _unread(planned, found, ledger):
                 ledger.plan(again)
                 more = run_all(ledger, again, self.models, study.engine, what=f"{what} again", progress=self.progress)
                 require_all(more, "the judges", self.folder)
                 summary = replace(summary, made=summary.made + more.made)
-            return parsed(planned, ledger, rubric), summary
+                found = parsed(planned, ledger, rubric)
+            return found, summary
 
 
 def parsed(planned: Sequence[PlannedCall], ledger: Ledger, rubric: Rubric) -> list[Judgment]:
@@ -102,15 +104,18 @@ def parsed(planned: Sequence[PlannedCall], ledger: Ledger, rubric: Rubric) -> li
     missing = sum(item.call.key not in replies for item in planned)
     if missing:
         raise LedgerError(f"{missing} replies that were recorded cannot be found in the ledger; it is damaged")
-    second = {item.call.key: second_call(item.call).key for item in planned if asks_again(replies[item.call.key])}
-    seconds = dict(ledger.replies(second.values()))
-    return [
-        judgment(item, replies[item.call.key], rubric, second=seconds.get(second.get(item.call.key, "")))
-        for item in planned
-    ]
+    found = [judgment(item, replies[item.call.key], rubric) for item in planned]
+    bad = {at: second_call(item.call).key for at, item in enumerate(planned) if found[at].status == "invalid"}
+    seconds = dict(ledger.replies(bad.values()))
+    for at, key in bad.items():
+        if key in seconds:
+            first = replies[planned[at].call.key]
+            found[at] = judgment(planned[at], first, rubric, second=seconds[key])
+    return found
 
 
-def _unread(planned: Sequence[PlannedCall], ledger: Ledger) -> list[CallSpec]:
+def _unread(planned: Sequence[PlannedCall], found: Sequence[Judgment], ledger: Ledger) -> list[CallSpec]:
     """The calls to be made once more."""
-    calls = {item.call.key: item.call for item in planned}
+    bad = [item.call for item, one in zip(planned, found, strict=True) if one.status == "invalid" and not one.first_key]
+    calls = {call.key: call for call in bad}
     return [second_call(calls[key]) for key, reply in ledger.replies(calls) if asks_again(reply)]

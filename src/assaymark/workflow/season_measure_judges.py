@@ -16,7 +16,7 @@ from assaymark.metrology.stability import spearman_columns
 from assaymark.plan import ClusterOrder
 from assaymark.records import JSON, Measurement
 from assaymark.workflow.season_measure_orders import Tokens
-from assaymark.workflow.season_measure_scores import SeasonScores
+from assaymark.workflow.season_measure_scores import SeasonReplies, SeasonScores
 from assaymark.workflow.season_measure_table import POINTS, SeasonTotals
 from assaymark.workflow.season_records import SeasonGrade, SeasonGuess
 
@@ -241,8 +241,13 @@ def _probe(judge: str, rows: Sequence[SeasonGuess], level: float) -> Measurement
 # --- replies ----------------------------------------------------------------------------------------------------------
 
 
-def reply_measurements(grades: Iterable[SeasonGrade], guesses: Iterable[SeasonGuess]) -> Iterator[Measurement]:
-    """``season.invalid``: the share of a judge's replies that are no answer, with the counts of each kind."""
+def reply_measurements(
+    grades: Iterable[SeasonGrade], guesses: Iterable[SeasonGuess], replies: SeasonReplies
+) -> Iterator[Measurement]:
+    """``season.invalid``: the share of a judge's replies that are no answer, with the counts of each kind.
+
+    Where grades are missing, the detail says of whom, and why a judge was left out for it.
+    """
     states: dict[str, list[str]] = defaultdict(list)
     for one in grades:
         states[one.judge].append(one.score.grades.state)
@@ -256,5 +261,6 @@ def reply_measurements(grades: Iterable[SeasonGrade], guesses: Iterable[SeasonGu
         n = len(states[judge])
         yield Measurement(
             name="season.invalid", labels={"judge": judge}, value=sum(kinds.values()) / n, n=n, n_of="replies",
-            method="share of replies that are no answer in the form that was asked for", detail=kinds,
+            method="share of replies that are no answer in the form that was asked for",
+            detail=kinds | replies.of_judge(judge),
         )  # fmt: skip

@@ -7,10 +7,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from statistics import fmean, median
-from typing import TypeVar
+from typing import Literal, TypeVar
 
+import numpy as np
+
+from assaymark.errors import LedgerError
 from assaymark.judging.season.horizon_replies import ReplyState
 from assaymark.judging.season.scores import JudgeScore
+from assaymark.metrology.checks import Ints
+from assaymark.metrology.measure_agreement import lacking_records
+from assaymark.metrology.table import excess_replies, missing_shares
+from assaymark.plan import Missing
+from assaymark.records import JSON
 from assaymark.workflow.season_records import SeasonGrade
 
 K = TypeVar("K")
@@ -18,6 +26,53 @@ V = TypeVar("V")
 
 Composites = Mapping[str, Mapping[str, float]]
 """By agent and then judge; a judge without a usable grade is left out."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeasonReplies:
+    """What each judge was asked about each agent, with and without a usable grade [J, A, 2], and who lacks too much.
+
+    Whole records, periods and replicates count alike; one that some trial graded is not missing. ``left_out`` are the
+    judges that lack more than the plan tolerates, with the reason.
+    """
+
+    judges: tuple[str, ...]
+    agents: tuple[str, ...]
+    replies: Ints
+    left_out: Mapping[str, str]
+
+    @classmethod
+    def of(cls, grades: Iterable[SeasonGrade], agents: Sequence[str], missing: Missing) -> SeasonReplies:
+        """Count the grades of some agents.
+
+        Raises
+        ------
+        LedgerError
+            A judge lacks too much, and the plan says to stop.
+        """
+        usable: dict[tuple[str, str, str, str, int], bool] = {}
+        for one in grades:
+            if one.agent in agents:
+                key = (one.judge, one.agent, one.scope, one.period, one.replicate)
+                usable[key] = usable.get(key, False) or one.score.score is not None
+        judges = tuple(sorted({key[0] for key in usable}))
+        replies = np.zeros((len(judges), len(agents), 2), dtype=np.int64)
+        for (judge, agent, *_), ok in usable.items():
+            replies[judges.index(judge), agents.index(agent), int(not ok)] += 1
+        shares = missing_shares(judges, agents, replies)
+        left_out = excess_replies(*shares, per_judge=missing.per_judge, per_agent=missing.per_agent)
+        if left_out and missing.on_excess == "stop":
+            words = "; ".join(f"judge {judge}: {why}" for judge, why in left_out.items())
+            raise LedgerError(f"too many replies are missing: {words}")
+        # Where all lack too much it is of some agent, which then has no number; the others keep theirs.
+        return cls(judges, tuple(agents), replies, {} if len(left_out) == len(judges) else left_out)
+
+    def of_judge(self, judge: str) -> dict[str, JSON]:
+        """What a judge lacks of whom, and why it was left out; empty where nothing is missing."""
+        if judge not in self.judges or not self.replies[self.judges.index(judge), :, 1].any():
+            return {}
+        found = lacking_records(self.agents, self.replies, self.judges.index(judge))
+        return {**found, "left_out": self.left_out.get(judge, "")}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +92,7 @@ class SeasonScores:
     periods : mapping of period to agent to judge to composite
     replicates : mapping of agent to replicate to judge to composite
     states : mapping of (agent, judge) to state
-        Of the first whole grade, for those without a usable one.
+        Of the first whole grade, for those without a usable one; "left out" where the plan leaves the judge out.
     """
 
     agents: tuple[str, ...]
@@ -46,7 +101,7 @@ class SeasonScores:
     composites: Composites
     periods: Mapping[str, Composites]
     replicates: Mapping[str, Mapping[int, Mapping[str, float]]]
-    states: Mapping[tuple[str, str], ReplyState]
+    states: Mapping[tuple[str, str], ReplyState | Literal["left out"]]
 
     @property
     def judges(self) -> tuple[str, ...]:
@@ -93,8 +148,8 @@ class SeasonScores:
         return [median(row.values()) for _, row in sorted(mine.items()) if set(row) == panel]
 
 
-def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str]) -> SeasonScores:
-    """The grades of a season; grades of agents that are not among ``agents`` are left out."""
+def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str], left_out: Collection[str] = ()) -> SeasonScores:
+    """The grades of a season without those of agents that are not among ``agents``, and of the judges ``left_out``."""
     rows = sorted(
         (one for one in grades if one.agent in agents), key=lambda one: (one.judge, one.trial, one.period, one.agent)
     )
@@ -103,12 +158,13 @@ def season_scores(grades: Iterable[SeasonGrade], agents: Sequence[str]) -> Seaso
     replicates: dict[str, dict[int, dict[str, list[float]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
     )
-    states: dict[tuple[str, str], ReplyState] = {}
+    states: dict[tuple[str, str], ReplyState | Literal["left out"]] = {}
     for one in rows:
-        score = one.score.score
+        score, out = one.score.score, one.judge in left_out
         if one.scope == "whole":
-            states.setdefault((one.agent, one.judge), one.score.grades.state)
-        if score is None:
+            state = one.score.grades.state
+            states.setdefault((one.agent, one.judge), "left out" if out and state == "ok" else state)
+        if score is None or out:
             continue
         if one.scope == "whole":
             whole[one.agent][one.judge][one.trial] = score

@@ -28,7 +28,7 @@ from assaymark.workflow.season_material import SeasonMaterial
 from assaymark.workflow.season_measure_agents import agent_measurements, ledger_measurements, return_measurements
 from assaymark.workflow.season_measure_judges import judge_measurements, probe_measurements, reply_measurements
 from assaymark.workflow.season_measure_orders import Tokens, kappa_measurement, season_orders
-from assaymark.workflow.season_measure_scores import season_scores
+from assaymark.workflow.season_measure_scores import SeasonReplies, season_scores
 from assaymark.workflow.season_measure_table import judge_noise, season_totals, table_measurements
 from assaymark.workflow.season_periods import period_of
 from assaymark.workflow.season_records import SeasonGrade, SeasonGuess
@@ -85,7 +85,10 @@ def season_findings(
     """
     season, plan = material.season, material.scoring
     agreement, returns, rows = rng.spawn(3)
-    scores = season_scores(judged.grades, [one.name for one in season.agents])
+    names = [one.name for one in season.agents]
+    replies = SeasonReplies.of(judged.grades, names, season.missing)
+    grades = [one for one in judged.grades if one.judge not in replies.left_out]
+    scores = season_scores(judged.grades, names, replies.left_out)
     times = {agent: _time(material, agent) for agent in scores.agents}
     silent = {agent for agent in scores.agents if not _answers(material, agent)}
     totals = season_totals(scores, times, plan, silent=silent)
@@ -105,10 +108,10 @@ def season_findings(
         *judge_measurements(totals, families, tokens, level=LEVEL, order=season.cluster_order),
         *judge_noise(totals.heard),
         *probe_measurements(judged.guesses, level=LEVEL),
-        *reply_measurements(judged.grades, judged.guesses),
-        *agent_measurements(material, judged.grades),
+        *reply_measurements(judged.grades, judged.guesses, replies),
+        *agent_measurements(material, grades),
         *earned,
-        *ledger_measurements(material, judged.evidence, judged.grades, rng=rows),
+        *ledger_measurements(material, judged.evidence, grades, rng=rows),
     ]
     if season.datasheets is not None:
         demand = _Demand(season.datasheets, asked_judges(season))

@@ -10,6 +10,7 @@ from assaymark.claims.messages import Said, said
 from assaymark.claims.season_index import NOISE, TOTAL
 from assaymark.judging.season.noise import IDENTICAL
 from assaymark.market.calendar import weekdays
+from assaymark.prompting.texts import INSTRUCTION_LIKE
 from assaymark.records import Measurement
 from assaymark.workflow.season_material import SeasonMaterial
 from assaymark.workflow.season_records import DELISTED, DIVIDEND, SPLIT, SeasonGrade
@@ -28,8 +29,10 @@ def season_notes(
         *_unfinished(material, grades),
         *_incomplete(material),
         *_silent_judges(grades),
+        *_judges_asked_again(grades),
         *_silent_agents(material),
         *_identical(measurements),
+        *_instructing(material),
         *_market(material),
         *_split(grades),
     )
@@ -82,6 +85,20 @@ def _silent_judges(grades: Sequence[SeasonGrade]) -> Iterator[Said]:
         bad = sum(state != "ok" for state in mine)
         if bad:
             yield said("note.judge_silent", judge=judge, n=bad, of=len(mine))
+
+
+def _judges_asked_again(grades: Sequence[SeasonGrade]) -> Iterator[Said]:
+    for judge in sorted({one.judge for one in grades}):
+        firsts = [part.first_key for one in grades if one.judge == judge for part in one.score.grades.parts]
+        if n := sum(map(bool, firsts)):
+            yield said("note.judge_again", judge=judge, n=n, of=len(firsts))
+
+
+def _instructing(material: SeasonMaterial) -> Iterator[Said]:
+    for name in sorted(material.steps):
+        steps = material.steps[name]
+        if n := sum(INSTRUCTION_LIKE in one.decision.flags for one in steps):
+            yield said("note.instructing", agent=name, n=n, of=len(steps))
 
 
 def _silent_agents(material: SeasonMaterial) -> Iterator[Said]:
