@@ -103,6 +103,7 @@ def test_a_budget_is_kept_and_lets_calls_run_together(tmp_path: Path, note: Note
             asked = calls(f"http://127.0.0.1:{server.server_address[1]}/v1")
             models = {NAME: OpenAIChatModel("judge", environ={})}
             manner = {"concurrency": CONCURRENCY, "deadline_s": 1.5, "attempts": 2, "backoff_s": 0.0}
+            run_calls(ledger, asked[:1], models, purse=purse, **{**manner, "attempts": 4})  # as before every lock
             run_calls(ledger, asked, models, purse=purse, **manner)
             billed.append(server.billed)
             most.append(server.most)
