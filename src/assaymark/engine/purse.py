@@ -79,9 +79,9 @@ class Purse:
 
     A call is held at its bound until two replies in its manner have come. Then it is held at the largest parts of their
     bounds that these took, by input and output, and more: 4.1 times these parts after two replies, 1.5 times after
-    ten, 1.25 times in the end. Refusals, which are short, are not counted. What was paid, what is held, and what the one call with the most to spare may cost beyond its
-    hold never pass ``limit_usd`` together. So the limit is kept unless several replies under way together turn out
-    longer than any before them, by more than these holds leave.
+    ten, 1.25 times in the end. Refusals, which are short, are not counted. What was paid, what is held, and what the
+    one call with the most to spare may cost beyond its hold never pass ``limit_usd`` together. So the limit is kept
+    unless several replies under way together turn out longer than any before them, by more than these holds leave.
 
     A call that does not fit now waits while replies of this run can still make room; when they cannot, nothing more is
     sent. Every reply of the ledger counts, of earlier runs too. An attempt that brought no reply within its deadline,
