@@ -56,7 +56,7 @@ class _Seen:
         """What a call is held at: its bound before so many replies, then the most that these took, and some more."""
         if self.n < least:
             return most.usd
-        more = _HEADROOM + _HEADROOM_OF_FEW / self.n**1.5
+        more = _HEADROOM + _HEADROOM_OF_FEW / math.pow(self.n, 1.5)
         return min(self.input * more, 1.0) * most.input + self.output * more * most.output
 
 
