@@ -176,7 +176,7 @@ def test_every_problem_of_a_record_is_named_at_once():
         parse(Outcome, json.dumps(wrong), source="outcomes, row 7")
     message = str(caught.value)
     assert message.startswith("outcomes, row 7: 4 problems")
-    for part in ("record_id: input should be a valid string (got 3)", "value", "source", "sauce"):
+    for part in ("record_id: must be text (got 3)", "value", "source", "sauce"):
         assert part in message
 
 

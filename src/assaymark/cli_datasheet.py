@@ -38,7 +38,7 @@ Comparator = Annotated[
 Tasks = Annotated[
     Path | None, typer.Option("--tasks", help="Tasks of your own (TOML); default: finance.", metavar="FILE")
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Of the stimuli and of the resampling.", metavar="N")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of stimuli and resampling.", metavar="N")]
 Trials = Annotated[int, typer.Option("--trials", min=1, max=50, help="Times each question is asked.", metavar="N")]
 Strict = Annotated[bool, typer.Option(help="Also ask under the strict instruction.")]
 Pointwise = Annotated[bool, typer.Option("--pointwise", help="Also show single texts, to be graded by a rubric.")]
@@ -47,7 +47,7 @@ Panel = Annotated[
 ]
 BaseUrl = Annotated[
     str | None,
-    typer.Option("--base-url", help="Address of a compatible API, for the judges named here.", metavar="URL"),
+    typer.Option("--base-url", help="Address of a compatible API.", metavar="URL"),
 ]
 KeyEnv = Annotated[str | None, typer.Option("--key-env", help="Variable that holds its key.", metavar="NAME")]
 Out = Annotated[Path, typer.Option("--out", "-o", help="Folder to work in.", metavar="RUN")]

@@ -231,7 +231,7 @@ def judge(
     epilog=examples(
         "assaymark measure runs/mine",
         "assaymark measure --judgments scores.csv --dimensions clarity,risk",
-        "assaymark measure --judgments scores/ --dimensions clarity,risk --out runs/big",
+        "assaymark measure --judgments scores/ --dimensions clarity,risk --out big",
     )
 )
 def measure(

@@ -33,7 +33,7 @@ PriceFile = Annotated[
 ]
 StrictAgents = Annotated[
     bool,
-    typer.Option("--strict-agents", help="Stop when a Python agent raises, in place of recording no answer."),
+    typer.Option("--strict-agents", help="Stop when a Python agent raises."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document in place of words.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Say what would be asked and cost; send nothing.")]

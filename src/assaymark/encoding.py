@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from assaymark.errors import InputError, Problem
+from assaymark.errors import InputError
+from assaymark.problems import problems_of
 
 JSON = Any  # a value that json.dumps accepts; recursive aliases cost more than they tell here
 T = TypeVar("T")
@@ -116,16 +117,5 @@ def parse(kind: type[T], text: str | bytes, *, source: str = "record") -> T:
     try:
         found: T = _ADAPTERS[kind].validate_json(text)
     except ValidationError as exc:
-        raise InputError(source, problems_of(exc)) from None
-    return found
-
-
-def problems_of(error: ValidationError) -> list[Problem]:
-    """The problems in a pydantic error in our words: dotted place, message, value seen (cut at 80 characters)."""
-    found = []
-    for item in error.errors(include_url=False):
-        place = ".".join(str(part) for part in item["loc"])
-        seen = repr(item.get("input"))
-        seen = seen if len(seen) <= 80 else seen[:77] + "..."
-        found.append(Problem(place, f"{item['msg'][:1].lower()}{item['msg'][1:]} (got {seen})"))
+        raise InputError(source, problems_of(exc, kind)) from None
     return found

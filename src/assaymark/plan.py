@@ -163,10 +163,19 @@ def read_toml(text: str, *, source: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
-        raise InputError(source, [Problem("", f"not TOML: {exc}")]) from None
+        raise InputError(source, [Problem("", f"not TOML: {exc}{_other_form(text)}")]) from None
     except ValueError:
         # The one other thing the reader raises.
         raise InputError(source, [Problem("", "not TOML: a number with too many digits")]) from None
+
+
+def _other_form(text: str) -> str:
+    """What a file looks like that is no TOML."""
+    if text.lstrip().startswith("{"):
+        return '; it looks like JSON, and has to be written as TOML: name = "value"'
+    if re.match(r"(?:#[^\n]*\n|---[ \t]*\n|\s)*\w+:(?:\s|$)", text):
+        return '; it looks like YAML, and has to be written as TOML: name = "value"'
+    return ""
 
 
 def read_model(kind: type[M], text: str, *, source: str) -> M:
@@ -176,8 +185,8 @@ def read_model(kind: type[M], text: str, *, source: str) -> M:
     Traceback (most recent call last):
         ...
     assaymark.errors.InputError: missing.toml: 2 problems
-      per_judge: input should be less than or equal to 1 (got 2)
-      per_agents: extra inputs are not permitted (got 0.1)
+      per_judge: must be at most 1.0 (got 2)
+      per_agents: unknown key; did you mean 'per_agent'?
 
     Raises
     ------
@@ -188,7 +197,7 @@ def read_model(kind: type[M], text: str, *, source: str) -> M:
     try:
         return kind.model_validate(raw)
     except ValidationError as exc:
-        raise InputError(source, problems_of(exc)) from None
+        raise InputError(source, problems_of(exc, kind)) from None
 
 
 def read_plan(kind: type[M], raw: Mapping[str, Any], *, source: str) -> M:
@@ -203,7 +212,7 @@ def read_plan(kind: type[M], raw: Mapping[str, Any], *, source: str) -> M:
     try:
         return kind.model_validate(raw)
     except ValidationError as exc:
-        raise InputError(source, plan_problems(exc)) from None
+        raise InputError(source, plan_problems(exc, kind)) from None
 
 
 def refuse_version_1(raw: Mapping[str, Any], *, source: str) -> None:
@@ -222,6 +231,6 @@ def refuse_version_1(raw: Mapping[str, Any], *, source: str) -> None:
     raise InputError(source, [Problem("version", f'"1" is read by assaymark 0.1; write version = "2"{then}')])
 
 
-def plan_problems(error: ValidationError) -> list[Problem]:
+def plan_problems(error: ValidationError, kind: type[BaseModel]) -> list[Problem]:
     """What is wrong with a plan; of a field that was replaced, what took its place."""
-    return [Problem(one.where, REPLACED.get(one.where, one.what)) for one in problems_of(error)]
+    return [Problem(one.where, REPLACED.get(one.where, one.what)) for one in problems_of(error, kind)]

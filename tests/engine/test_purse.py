@@ -277,11 +277,13 @@ def test_replies_that_grow_are_held_at_what_they_grow_to():
         (hold,) = [asyncio.run(held.take(spec, lambda: False))]
         hold.done(Attempt(spec.key, next(place), 0.0), reply)
 
-    for _ in range(4):
-        ask(taken)
+    ask(replace(taken, finish="refusal", output_tokens=1))  # teaches nothing
+    ask(taken)
+    assert asyncio.run(held.take(spec, lambda: False)).done(None, None) is None
+    ask(taken)
     first = asyncio.run(held.take(spec, lambda: False))
-    assert held.under_way == pytest.approx(0.5 * 0.02 * 2.25)
+    assert held.under_way == pytest.approx(0.5 * 0.02 * (1.25 + 8 / 2**1.5))
     ask(replace(taken, output_tokens=40))  # what is under way is held at more from now on
-    assert held.under_way == pytest.approx(0.5 * 0.4 * 2.05)
+    assert held.under_way == pytest.approx(0.5 * 0.4 * (1.25 + 8 / 3**1.5))
     first.done(None, None)
     assert held.under_way == 0

@@ -219,7 +219,7 @@ def test_a_callable_is_imported_when_it_is_first_needed(modules, name):
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
-        ("desk_missing:decide", "cannot be loaded: ModuleNotFoundError: No module named 'desk_missing'"),
+        ("desk_missing:decide", "cannot be loaded: there is no module 'desk_missing' .*PYTHONPATH=FOLDER"),
         ("desk_agents:missing", "cannot be loaded: AttributeError"),
         ("desk_broken:decide", "cannot be loaded: RuntimeError: no licence"),
         ("desk_agents:number", r"is no callable \(got int\)"),
@@ -251,7 +251,7 @@ def test_what_a_callable_raises_is_counted_with_its_place_and_a_strict_one_stops
     assert re.fullmatch(said, found)
     with (
         Ledger.open(tmp_path / "ledger.db") as ledger,
-        pytest.raises(InputError, match="python/mine:decide: raised .*"),
+        pytest.raises(InputError, match="python/mine:decide: raised"),
     ):
         run_calls(ledger, [spec], {spec.model: agent.held(True)})
     with Ledger.open(tmp_path / "ledger.db") as ledger:  # no outcome: it is asked again once it is mended

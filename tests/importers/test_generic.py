@@ -121,7 +121,7 @@ def test_a_wrong_row_is_named(row, message):
         ({"d.csv": HEAD.replace("why", "thesis") + ONE}, r"d\.csv: no column 'why'"),
         ({"d.csv": ""}, r"d\.csv: .*empty: a header row is needed"),
         ({"d.csv": HEAD.replace("maker", "agent") + ONE}, r"column 'agent' stands twice"),
-        ({"d.csv": b"\xff\xfe"}, r"d\.csv: line 1: not UTF-8"),
+        ({"d.csv": b"\xff\xfe"}, r"d\.csv: is text in UTF-16"),
         ({"d.csv": HEAD + ONE.replace("A grew", '"A" grew')}, r"d\.csv line 2: not CSV"),
         ({"d.csv": b"\x1f\x8bnonsense"}, r"d\.csv: damaged gzip"),
         ({"f.csv": FACTS.replace("available_at", "when")}, r"f\.csv: no column 'available_at'"),

@@ -259,7 +259,7 @@ def test_a_log_with_one_order_is_read():
         (b"PAR1\x00", "is Parquet; write the log as CSV"),
         (b"\x1f\x8bxx", "damaged gzip"),
         (HEAD.encode() + b"j,q\xff,x,y,1\n", "line 2: not UTF-8 (byte 0xff)"),
-        ("judge\n".encode("utf-16"), "not UTF-8 (byte 0xff)"),
+        ("judge\n".encode("utf-16"), "is text in UTF-16: save it as UTF-8"),
         (HEAD + ONE + "j,q1,x,y\nj,q1,x,y,1,2\n", "row 3: has 4 cells (the header has 5)\n  row 4: has 6 cells"),
         (HEAD + ONE + 'j,q2,x,y,"1\nj,q3,x,y,1\n', "row 3: not CSV: a quote is opened here and never closed"),
         (HEAD + ONE + 'j,q2,x,y,"1"2\nj,q3,x,y,1\n', "row 3: not CSV: ',' expected after '\"'"),

@@ -57,7 +57,7 @@ def test_every_problem_of_a_rubric_is_named_at_once():
     [
         ('name = "risk_alignment"', 'name = "action_coherence"', "action_coherence more than once"),
         ('name = "risk_alignment"', 'name = "aggregate"', "names the mean over the dimensions"),
-        ('title = "', 'title = 3 # "', "valid string"),
+        ('title = "', 'title = 3 # "', "must be text"),
         ("[[dimension]]", "[[dimension]", "not TOML"),
     ],
 )

@@ -430,7 +430,7 @@ def test_only_what_was_asked_for(tmp_path):
         ("date,A\n2024-01-01,1\n2024-01-01,1\n", "more than once with one known_at"),
         ("date,instrument,close,snapshot\n2024-01-01,A,1,s\n2024-01-02,A,1,t\n", "one file holds one snapshot"),
         ("date,instrument,close\n2024-01-01,,1\n", "row 1, instrument: is empty"),
-        ("", "cannot be read"),
+        ("", "holds no rows"),
     ],
 )
 def test_files_that_are_refused(tmp_path, text, message):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -49,7 +50,9 @@ def test_a_study_file_that_is_not_there(imported, tmp_path, capsys):
 
 def test_a_study_file_that_is_not_text(imported, tmp_path, capsys):
     (tmp_path / "s.toml").write_bytes(b"\xff\xfe\x00")
-    assert "not UTF-8" in refused(["run", tmp_path / "s.toml", "--out", imported], capsys)
+    assert "s.toml: is text in UTF-16: save it as UTF-8" in refused(
+        ["run", tmp_path / "s.toml", "--out", imported], capsys
+    )
 
 
 def test_a_study_with_many_mistakes_names_them_all(imported, tmp_path, capsys):
@@ -241,3 +244,130 @@ def test_an_out_that_is_a_file(tmp_path, capsys):
 def test_misuse_of_the_command_line_is_status_2(arguments, capsys):
     assert main(arguments) == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+# --- the words of libraries -------------------------------------------------------------------------------------------
+
+PLAN = """
+name = "s"
+seed = 1
+[substrate]
+regimes = ["liquidity"]
+cycles = 3
+[inference]
+allow_hopeless = true
+[[agents]]
+name = "one"
+family = "a"
+model = "reference/momentum"
+[[agents]]
+name = "two"
+family = "b"
+model = "reference/equal-weight"
+[[judges]]
+name = "north"
+family = "n"
+model = "reference/auditor"
+"""
+LIBRARY = re.compile(
+    r"input should|extra inputs|field required|valid (tuple|dictionary|string|integer|number|boolean)|validation"
+    r"|keyword|permitted|pydantic|arrow|parse error|block size|string should|instance of|\^\[",
+    re.IGNORECASE,
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("seed = 1", "seed = 1\nsubstarte = 3", "substarte: unknown key; did you mean 'substrate'?"),
+        (
+            'family = "n"',
+            'family = "n"\ntemprature = 0.2',
+            "judges.0.temprature: unknown key; did you mean 'temperature'",
+        ),
+        ('family = "n"', 'family = "n"\nhuman = true', "judges.0.human: unknown key; known are args, effort, family"),
+        ("[inference]", "[infrence]", "infrence: unknown key; did you mean 'inference'?"),
+        ('"reference/auditor"', '"gpt-4o"', "(got 'gpt-4o'); did you mean 'openai/gpt-4o'?"),
+        ('"reference/auditor"', '"claude-opus-5"', "did you mean 'anthropic/claude-opus-5'?"),
+        ('"reference/auditor"', '"gemini-2.5-pro"', "did you mean 'google/gemini-2.5-pro'?"),
+        ('"reference/auditor"', '"OpenAI:gpt-4o"', "did you mean 'openai/gpt-4o'?"),
+        ('"reference/auditor"', '"ollama/llama3"', "Did you mean 'openai-chat/llama3'?"),
+        ('"reference/auditor"', '"http://me:secret@host/x"', "(got an address that may hold a secret, not shown)"),
+        ("[[judges]]", "[judges]", "judges: is a list of tables: write [[judges]] in place of [judges]"),
+        ("[inference]", "[[inference]]", "inference: is one table: write [inference] in place of [[inference]]"),
+        ("seed = 1", "seed = 1.5", "seed: must be a whole number (got 1.5)"),
+        ('["liquidity"]', '"liquidity"', "substrate.regimes: must be a list (got 'liquidity')"),
+        ("cycles = 3", "cycles = -3", "substrate.cycles: must be at least 1 (got -3)"),
+        ("allow_hopeless = true", 'allow_hopeless = "maybe"', "must be true or false (got 'maybe')"),
+        ('family = "n"', 'family = "n"\neffort = "hihg"', "(got 'hihg'); did you mean 'high'?"),
+        ('family = "n"', 'family = "n"\nargs = { x = 2024-01-01 }', "judges.0.args.x: must be text, a whole number"),
+        ('name = "s"\n', "", "name: is missing"),
+        (PLAN, '{"name": "s"}', "it looks like JSON, and has to be written as TOML"),
+        (PLAN, "name: s\nseed: 1\n", "it looks like YAML, and has to be written as TOML"),
+    ],
+)
+def test_a_plan_that_is_wrong_is_answered_in_our_words_with_what_was_meant(tmp_path, capsys, old, new, said):
+    assert old in PLAN
+    (tmp_path / "s.toml").write_text(PLAN.replace(old, new, 1))
+    err = refused(["lock", tmp_path / "s.toml", "--out", tmp_path / "run"], capsys)
+    assert said in err
+    assert not LIBRARY.search(err), err
+    assert "secret@" not in err
+
+
+SHEET, OLD_SHEET = b"PK\x03\x04\x14\x00\x06\x00\x84\xff", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+
+
+@pytest.mark.parametrize("data", [SHEET, OLD_SHEET], ids=["xlsx", "xls"])
+@pytest.mark.parametrize("name", ["sheet.xlsx", "sheet.csv"])
+def test_a_spreadsheet_is_told_to_be_saved_as_csv(tmp_path, capsys, data, name):
+    path = tmp_path / name
+    path.write_bytes(data)
+    for command in (
+        ["measure", "--judgments", path, "--dimensions", "a"],
+        ["datasheet", "--from", path, "--out", tmp_path / "out"],
+        ["data", "pull", "files", "--option", f"path={path}", "--out", tmp_path / "market"],
+        ["run", path, "--out", tmp_path / "run"],
+    ):
+        err = refused(command, capsys)
+        assert "is a spreadsheet" in err
+        assert "save the sheet as CSV (UTF-8)" in err
+    if name.endswith("x"):
+        assert "sheet.xlsx: save each sheet as CSV" in refused(["import", "generic", tmp_path, "--out", "r"], capsys)
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.parquet", b"nope"),
+        ("a.arrow", b"nope"),
+        ("a.csv", b"date,A\n2024-03-01,2,3\n"),
+        ("a.csv", b""),
+        ("a.csv", b"date,A\nsoon,2\n"),
+        ("a.parquet", b"PAR1" + b"0" * 40 + b"PAR1"),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_answered_in_our_words(tmp_path, capsys, name, data):
+    path = tmp_path / name
+    path.write_bytes(data)
+    for command in (
+        ["measure", "--judgments", path, "--dimensions", "a"],
+        ["data", "pull", "files", "--option", f"path={path}", "--out", tmp_path / "market"],
+    ):
+        err = refused(command, capsys)
+        assert not LIBRARY.search(err.replace("a.arrow", "").replace(".arrow", "")), err
+
+
+def test_a_module_that_is_not_on_the_path_is_told_to_be_put_there(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lonely_agents.py").write_text("def decide(context):\n    return {}\n")
+    for module, said in (
+        ("lonely_agents", "lonely_agents is in this folder: put PYTHONPATH=. in front of the command, or install it"),
+        (
+            "nowhere.agents",
+            "that holds nowhere.py or nowhere/ in front of the command: PYTHONPATH=FOLDER",
+        ),
+    ):
+        (tmp_path / "s.toml").write_text(PLAN.replace("reference/momentum", f"python/{module}:decide"))
+        assert said in refused(["run", "s.toml", "--out", "run"], capsys)
+        assert not (tmp_path / "run").exists()

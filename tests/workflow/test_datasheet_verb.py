@@ -344,7 +344,7 @@ def test_what_is_refused_leaves_nothing_behind(tmp_path, capsys, monkeypatch, wo
 def test_a_file_that_is_no_datasheet(tmp_path, capsys):
     (tmp_path / "old.json").write_text('{"judge": "checklist"}')
     assert datasheet(tmp_path / "run", *CLEAN, "--compare", tmp_path / "old.json") == 1
-    assert "measurements: field required" in capsys.readouterr().err
+    assert "measurements: is missing" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
 
 

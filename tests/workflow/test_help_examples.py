@@ -192,7 +192,7 @@ def of_judges(scratch, request, monkeypatch):
         monkeypatch.setenv(name, "canary-key-90210")
     monkeypatch.setattr("assaymark.workflow.datasheets.finance_tasks", lambda: finance_tasks()[:2])
     monkeypatch.setitem(BASE, "http://gpu-1/v1", f"{server.url}/v1")
-    rows = [f"q{n},north,a{n},b{n},{one}\n" for n in range(6) for one in ("A", "B")]
+    rows = [f"q{n},north,{pair},1\n" for n in range(6) for pair in (f"a{n},b{n}", f"b{n},a{n}")]
     (scratch / "verdicts.csv").write_text("question,judge,slot_1,slot_2,verdict\n" + "".join(rows))
 
 

@@ -186,7 +186,7 @@ def test_everything_wrong_is_said_at_once_and_nothing_is_written(run):
     said = str(found.value)
     assert "capital: follows from the records; leave it out" in said
     assert "scoring: " in said
-    assert "agents.0.model: extra inputs" in said
+    assert "agents.0.model: unknown key" in said
     assert "market.track: must be one of cn-hourly, crypto (got 'nowhere')" in said
     assert "agents: unknown agent 'gpt-7'. Did you mean 'gpt-5'? Known: claude-3.7-sonnet, gpt-5" in said
     assert sorted(path.name for path in run.tables.iterdir()) == before

@@ -94,7 +94,7 @@ def test_all_problems_of_a_file_are_named_at_once_and_nothing_is_left(tmp_path):
         ({"head": "market = {live = true}"}, "live needs a source that grows"),
         ({"head": "market = {source = 'nowhere'}"}, "holds no market snapshot"),
         ({"head": "market = {source = 'nowhere', live = true}"}, "holds no snapshot; put one in"),
-        ({"head": "colour = 1"}, "colour: extra inputs"),
+        ({"head": "colour = 1"}, "colour: unknown key"),
     ],
 )
 def test_what_is_wrong_is_said_with_what_is_allowed(tmp_path, changes, words):

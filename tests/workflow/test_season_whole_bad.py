@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-from season_runs import IDS, Scripted, market, orders, season_text, stored, without
+from season_runs import IDS, NOW, Scripted, market, orders, season_text, stored, without
 
 from assaymark.cli import app, main, models
 from assaymark.engine import CallSpec, Model, Reply
 from assaymark.errors import ModelError
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.season_journal import Journal
+from assaymark.workflow.season_plan import lock_season
 from assaymark.workflow.season_records import GRADES, NAVS, REJECTIONS
 from assaymark.workflow.tables import DECISIONS, Store
 
@@ -91,7 +92,10 @@ def season(tools, tmp_path_factory) -> tuple[RunFolder, Path]:
     history = without(without(market(), "2024-03-06"), "2024-03-05", A, B)
     (path / "season.toml").write_text(file_of(stored(path / "market", history)))
     folder, site = path / "run", path / "site"
-    assert main(["season", "init", str(path / "season.toml"), "--out", str(folder)]) == 0
+    assert main(["season", "init", str(path / "season.toml"), "--out", str(folder)]) == 1
+    assert not folder.exists()  # models that fail when they are first asked are found there; these are locked unasked
+    known = app.info.context_settings["obj"].models()
+    lock_season(RunFolder(folder), (path / "season.toml").read_text(), "season.toml", known, now=NOW)
     for verb in (["run"], ["judge"]):
         assert main(["season", *verb, str(folder)]) == 0
     assert main(["season", "publish", str(folder), "--out", str(site)]) == 0
@@ -193,7 +197,7 @@ def test_a_season_that_was_not_judged_is_not_published(season, tmp_path, capsys)
     path = tmp_path / "season.toml"
     path.write_text((season[0].path / "plan.toml").read_text().replace('name = "spring"', 'name = "summer"'))
     folder = tmp_path / "run"
-    assert main(["season", "init", str(path), "--out", str(folder)]) == 0
+    lock_season(RunFolder(tmp_path / "run"), (tmp_path / "season.toml").read_text(), "season.toml", now=NOW)
     said = refused(capsys, "publish", folder, "--out", tmp_path / "site")
     assert said == f"assaymark: {folder} was not judged yet; run: assaymark season judge {folder}\n"
     assert "no decision was made yet; run: assaymark season run" in refused(capsys, "judge", folder)

@@ -24,9 +24,9 @@ Manner = tuple[str, str, str | None, str]
 
 _MARGIN_S = 60.0  # how much later than its time a reply of somebody else can come to light
 _ROUNDING_USD = 1e-9
-_REPLIES_TO_LEARN: Final = 4  # before these, the most that a call may cost is held back
+_REPLIES_TO_LEARN: Final = 2  # before these, the most that a call may cost is held back
 _HEADROOM: Final = 1.25  # above the largest reply seen
-_HEADROOM_OF_FEW: Final = 4.0  # more, divided by the number of replies seen
+_HEADROOM_OF_FEW: Final = 8.0  # more, divided by the number of replies seen to the power of 1.5
 _READ_TO_LEARN: Final = 64  # replies of earlier runs and other workers, a model
 
 
@@ -52,11 +52,11 @@ class _Seen:
     def add(self, share: tuple[float, float]) -> None:
         self.input, self.output, self.n = max(self.input, share[0]), max(self.output, share[1]), self.n + 1
 
-    def expects(self, most: Most) -> float:
-        """What a call is held at: its bound at first, later the most that replies took of theirs, and some more."""
-        if self.n < _REPLIES_TO_LEARN:
-            return most.input + most.output
-        more = _HEADROOM + _HEADROOM_OF_FEW / self.n
+    def expects(self, most: Most, least: int) -> float:
+        """What a call is held at: its bound before so many replies, then the most that these took, and some more."""
+        if self.n < least:
+            return most.usd
+        more = _HEADROOM + _HEADROOM_OF_FEW / math.pow(self.n, 1.5)
         return min(self.input * more, 1.0) * most.input + self.output * more * most.output
 
 
@@ -77,11 +77,11 @@ class Most:
 class Purse:
     """Money that the calls on one ledger may cost. Before a call is sent, what it may cost is held back.
 
-    A call is held at its bound until four replies in its manner have come. Then it is held at the largest parts of
-    their bounds that these took, by input and output, and a quarter more (four quarters more after four replies, less
-    and less after more). What was paid, what is held, and what the one call with the most to spare may cost beyond its
-    hold never pass ``limit_usd`` together. So the limit is kept unless several replies under way together turn out
-    longer than any before them, each by more than that quarter.
+    A call is held at its bound until two replies in its manner have come. Then it is held at the largest parts of their
+    bounds that these took, by input and output, and more: 4.1 times these parts after two replies, 1.5 times after
+    ten, 1.25 times in the end. Refusals, which are short, are not counted. What was paid, what is held, and what the
+    one call with the most to spare may cost beyond its hold never pass ``limit_usd`` together. So the limit is kept
+    unless several replies under way together turn out longer than any before them, by more than these holds leave.
 
     A call that does not fit now waits while replies of this run can still make room; when they cannot, nothing more is
     sent. Every reply of the ledger counts, of earlier runs too. An attempt that brought no reply within its deadline,
@@ -142,19 +142,19 @@ class Purse:
     @property
     def spent(self) -> float:
         """What was paid, and what attempts of this run that were cut off may have cost."""
-        return self._paid_usd + self._held(self._cut_off.values())
+        return self._paid_usd + self._held(self._cut_off.values(), least=1)
 
     @property
     def under_way(self) -> float:
         """What is held back for that which is being asked now, here or by others."""
-        return self._held([*(hold.most for hold in self._holds), *self._perhaps.values()])
+        return self._held(hold.most for hold in self._holds) + self._held(self._perhaps.values(), least=1)
 
-    def _held(self, calls: Iterable[Most]) -> float:
-        return math.fsum(self._expected(one) for one in calls)
+    def _held(self, calls: Iterable[Most], least: int = _REPLIES_TO_LEARN) -> float:
+        return math.fsum(self._expected(one, least) for one in calls)
 
-    def _expected(self, most: Most) -> float:
+    def _expected(self, most: Most, least: int = _REPLIES_TO_LEARN) -> float:
         seen = self._seen.get(most.manner)
-        return most.usd if seen is None else seen.expects(most)
+        return most.usd if seen is None else seen.expects(most, least)
 
     def _most(self, call: CallSpec) -> Most | None:
         bound = self._bound(call)
@@ -258,7 +258,7 @@ class Purse:
         wanted: dict[str, Reply] = {}
         for one in sorted(found, key=lambda one: -one.finished_at):
             self._read[one.model] += 1
-            if self._read[one.model] <= _READ_TO_LEARN:
+            if self._read[one.model] <= _READ_TO_LEARN and one.reply.finish != "refusal":
                 wanted[one.key] = one.reply
         calls = ledger.load(list(wanted), {}) if wanted else []
         pairs = [(_manner(call), self._share(call, wanted[call.key])) for call in calls]
@@ -286,7 +286,7 @@ class Purse:
                 hold = Hold(self, call, most)
                 self._holds.add(hold)
                 return hold
-            if not self._holds or not self._fits(most.usd + self.spent + self._held(self._perhaps.values())):
+            if not self._holds or not self._fits(most.usd + self.spent + self._held(self._perhaps.values(), least=1)):
                 self._stop(most.usd)
                 break
             await self._changed.wait()
@@ -313,7 +313,8 @@ class Purse:
         if place is not None:
             self._mine.add(place)
             if isinstance(result, Reply):
-                self._learn(hold.most.manner, None if self._share is None else self._share(hold.call, result))
+                if self._share is not None and result.finish != "refusal":
+                    self._learn(hold.most.manner, self._share(hold.call, result))
                 known = self._cost(hold.call.model, result, False)
                 self._pay(place, hold.most.usd if known is None else known)
             elif result is not None and result.outcome != "failed":

@@ -70,7 +70,10 @@ class Importer:
             raise InputError(str(path), [Problem("", f"{what}; give the folder that holds {', '.join(self.patterns)}")])
         names = self.wanted(entry.name for entry in path.iterdir() if entry.is_file())
         if not names:
-            raise InputError(str(path), [Problem("", f"holds no file for {self.name}: {', '.join(self.patterns)}")])
+            sheets = sorted(one.name for one in path.iterdir() if one.suffix in (".xlsx", ".xls", ".ods"))
+            more = f"; {', '.join(sheets)}: save each sheet as CSV (UTF-8)" if sheets else ""
+            what = f"holds no file for {self.name}: {', '.join(self.patterns)}{more}"
+            raise InputError(str(path), [Problem("", what)])
         return names
 
 

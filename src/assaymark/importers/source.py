@@ -20,6 +20,7 @@ import yaml
 from assaymark.errors import InputError, Problem
 from assaymark.importers.report import Tally
 from assaymark.importers.wording import ShapeError, json_as_shape
+from assaymark.problems import foreign
 
 LARGEST = 4 << 30
 """Bytes that a compressed file may unfold to; a small archive can otherwise fill the memory."""
@@ -99,6 +100,8 @@ def text_of(name: str, data: bytes) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as exc:
+        if (kind := foreign(data[:8])) is not None:
+            raise InputError(name, [kind]) from None
         line = data.count(b"\n", 0, exc.start) + 1
         raise InputError(name, [Problem(f"line {line}", f"not UTF-8 (byte {data[exc.start]:#04x})")]) from None
 

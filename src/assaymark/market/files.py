@@ -6,6 +6,7 @@ A file is read whole, checked whole, and refused with every problem named. Nothi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ from assaymark.errors import InputError, Problem
 from assaymark.market.checks import Limits, price_problems, snapshot_problems
 from assaymark.market.history import FIELDS, History, closing_times, known_at_close
 from assaymark.market.instruments import AssetClass, Listing
+from assaymark.problems import table_problem
 
 DATE_NAMES = ("event_date", "date", "day")
 """Names under which the column of days is recognised, without regard to case."""
@@ -99,13 +101,20 @@ def read_price_table(path: Path) -> Any:
     try:
         table = _parsed(path)
     except (OSError, pa.ArrowException) as exc:
-        raise InputError(path.name, [f"cannot be read: {exc}"]) from None
+        raise InputError(path.name, [table_problem(exc, beginning(path))]) from None
     repeated = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
     if repeated:
         raise InputError(path.name, [Problem(name, "the column is there more than once") for name in repeated])
     if table.num_rows == 0:
         raise InputError(path.name, ["has no rows"])
     return table
+
+
+def beginning(path: Path) -> bytes:
+    """The first bytes of a file; none where it cannot be read."""
+    with suppress(OSError), path.open("rb") as handle:
+        return handle.read(8)
+    return b""
 
 
 def _parsed(path: Path) -> Any:
@@ -137,8 +146,9 @@ def day_column(path: Path, table: Any, names: Mapping[str, str]) -> tuple[str, n
             column = names[wanted]
             try:
                 days = table[column].cast(pa.timestamp("s"), safe=False).to_numpy().astype("datetime64[D]")
-            except pa.ArrowException as exc:
-                raise InputError(path.name, [Problem(column, f"is not a column of days: {exc}")]) from None
+            except pa.ArrowException:
+                said = "holds something that is not a day such as 2024-03-01"
+                raise InputError(path.name, [Problem(column, said)]) from None
             if np.isnat(days).any():
                 raise InputError(path.name, [Problem(column, f"{int(np.isnat(days).sum())} rows have no day")])
             return column, days

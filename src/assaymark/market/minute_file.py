@@ -14,9 +14,11 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.market.files import beginning
 from assaymark.market.instruments import CLASS_NAMES
 from assaymark.market.level_probe import DailyRanges
 from assaymark.market.sanitise import Bars
+from assaymark.problems import table_problem
 
 _PRICES: Final = ("open", "high", "low", "close")
 _NEEDED: Final = ("time", "instrument", *_PRICES, "volume")
@@ -122,7 +124,7 @@ def _read(path: Path) -> Any:
             return pa.parquet.read_table(path)
         return pa.csv.read_csv(path)
     except (OSError, pa.ArrowException) as exc:
-        raise InputError(path.name, [f"cannot be read: {exc}"]) from None
+        raise InputError(path.name, [table_problem(exc, beginning(path))]) from None
 
 
 def _times(path: Path, column: Any) -> np.ndarray:

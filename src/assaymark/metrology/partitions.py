@@ -19,6 +19,7 @@ from assaymark.metrology.checks import Ints
 from assaymark.metrology.counting import NotStreamableError
 from assaymark.metrology.streaming import score_sums
 from assaymark.metrology.sums import Layout, ScoreSums
+from assaymark.problems import table_problem
 
 VERSION: Final = "2"
 """Of what `partition_sums` computes and of its bytes."""
@@ -79,8 +80,7 @@ def partition_sums(given: Mapping[str, Any]) -> bytes:
         what = f"{reason}, so its rows are needed and not their sums; measure such a table as one file"
         raise InputError(str(path), [Problem("", what)]) from None
     except (pa.ArrowException, duckdb.Error, OSError, UnicodeDecodeError) as exc:
-        first = (str(exc).splitlines() or [type(exc).__name__])[0]
-        raise InputError(str(path), [Problem("", f"cannot be read as a Parquet table: {first}")]) from None
+        raise InputError(str(path), [Problem("", table_problem(exc))]) from None
 
 
 def to_bytes(partition: Partition) -> bytes:

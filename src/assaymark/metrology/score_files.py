@@ -14,9 +14,11 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 
 from assaymark.errors import InputError, Problem
+from assaymark.problems import foreign, table_problem
 
 _DELIMITERS: Final = ",;\t|"
 _SNIFFED: Final = 1 << 16
+_NO_TEXT: Final = (".parquet", ".arrow", ".feather", ".ipc")
 
 
 def read_table(path: Path) -> pa.Table:
@@ -34,6 +36,8 @@ def read_table(path: Path) -> pa.Table:
     try:
         with path.open("rb") as handle:
             magic = handle.read(8)
+        if (kind := foreign(magic) if magic[:4] != b"\xff\xff\xff\xff" else None) is not None:
+            raise InputError(str(path), [kind])
         if magic[:4] == b"PAR1":
             return pq.read_table(path)
         if magic[:6] == b"ARROW1" or magic[:4] == b"FEA1":
@@ -41,13 +45,15 @@ def read_table(path: Path) -> pa.Table:
         if magic[:4] == b"\xff\xff\xff\xff":
             with pa.ipc.open_stream(path) as stream:
                 return stream.read_all()
+        if path.suffix in _NO_TEXT:
+            raise InputError(str(path), [f"is called {path.suffix}, and is no such file, or it is damaged"])
         return _read_text(path)
     except FileNotFoundError:
         raise InputError(str(path), [Problem("", "no such score table")]) from None
     except UnicodeDecodeError as exc:
         raise InputError(str(path), [Problem(f"byte {exc.start}", "this score table is not UTF-8 text")]) from None
     except pa.ArrowException as exc:
-        raise InputError(str(path), [Problem("", f"cannot be read as a table: {_first_line(exc)}")]) from None
+        raise InputError(str(path), [table_problem(exc, magic)]) from None
     except OSError as exc:
         raise InputError(str(path), [Problem("", f"cannot read this score table: {_first_line(exc)}")]) from None
 

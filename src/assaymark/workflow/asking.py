@@ -24,9 +24,9 @@ from assaymark.engine import (
 )
 from assaymark.engine.models import Models, check_ready
 from assaymark.engine.models.prices import Prices, costs_nothing, load_prices
-from assaymark.errors import InputError, ModelError, Problem, StoppedError
+from assaymark.errors import InputError, ModelError, StoppedError
 from assaymark.protocol import EngineChoice
-from assaymark.records import canonical_json
+from assaymark.records import canonical_json, problems_of
 from assaymark.workflow.batched import ask_in_batches, batched_calls
 from assaymark.workflow.folder import RunFolder, anchor_lock
 from assaymark.workflow.paid import leave_prices
@@ -172,8 +172,7 @@ def manner_left(ledger: Ledger) -> EngineChoice | None:
     try:
         return None if text is None else EngineChoice.model_validate_json(text)
     except ValidationError as exc:
-        problems = [Problem(".".join(map(str, one["loc"])), one["msg"]) for one in exc.errors()]
-        raise InputError(f"{ledger.name}, how its calls are asked", problems) from None
+        raise InputError(f"{ledger.name}, how its calls are asked", problems_of(exc, EngineChoice)) from None
 
 
 def _check_ready(ledger: Ledger, calls: Sequence[CallSpec], models: Mapping[str, Model]) -> None:

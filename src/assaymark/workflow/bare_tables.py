@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from assaymark.claims import decide_claims
@@ -353,7 +354,10 @@ def _is_large(path: Path, study: Study | None) -> bool:
         return False
     if not is_parquet(path):
         return False
-    return bool(pq.read_metadata(path).num_rows >= STREAMED_FROM)
+    try:
+        return bool(pq.read_metadata(path).num_rows >= STREAMED_FROM)
+    except (pa.ArrowException, OSError):
+        return False  # whoever reads it says what is wrong
 
 
 def _needs_rows(study: Study) -> bool:

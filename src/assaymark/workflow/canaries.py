@@ -62,7 +62,7 @@ class Canaries:
             try:
                 check_ready(self.models[call.model], call.args)
             except ModelError as exc:
-                self.problems.append(f"{call.model}: {exc}")
+                self.problems.append(str(exc) if str(exc).startswith(call.model) else f"{call.model}: {exc}")
             else:
                 wanted += [] if is_outside(call.model) else [call]
         if wanted:

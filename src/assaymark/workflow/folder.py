@@ -16,6 +16,7 @@ from typing import Any, Final
 from assaymark.durable import write_atomic as write_atomic
 from assaymark.engine import Ledger
 from assaymark.errors import InputError, LedgerError, PlanError, Problem
+from assaymark.problems import foreign
 from assaymark.records import JSON, canonical_json, to_json
 
 _LOG: Final = logging.getLogger(__name__)
@@ -186,7 +187,9 @@ def read_text(path: Path, what: str) -> str:
     except FileNotFoundError:
         raise missing(path, what) from None
     except UnicodeDecodeError as exc:
-        raise InputError(str(path), [Problem(f"byte {exc.start}", f"this {what} is not UTF-8 text")]) from None
+        kind = foreign(exc.object[:8])
+        problem = Problem(f"byte {exc.start}", f"this {what} is not UTF-8 text")
+        raise InputError(str(path), [problem if kind is None else Problem("", kind)]) from None
     except OSError as exc:
         raise InputError(str(path), [Problem("", f"cannot read this {what}: {exc.strerror or exc}")]) from None
 

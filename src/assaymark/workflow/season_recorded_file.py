@@ -97,7 +97,7 @@ def read_recorded(text: str, *, source: str) -> RecordedFile:
     try:
         panel = Season.model_validate(rest | _STAND_IN).panel
     except ValidationError as exc:
-        problems += plan_problems(exc)
+        problems += plan_problems(exc, Season)
     agents, wrong = _agents(raw.get("agents", []))
     return RecordedFile(rest, _market(rest["market"]), panel, agents, (*problems, *wrong))
 
@@ -143,7 +143,9 @@ def _agents(given: Any) -> tuple[tuple[RecordedAgent, ...], list[Problem]]:
         try:
             found.append(RecordedAgent.model_validate(one))
         except ValidationError as exc:
-            problems += [Problem(f"agents.{number}.{problem.where}", problem.what) for problem in problems_of(exc)]
+            problems += [
+                Problem(f"agents.{number}.{problem.where}", problem.what) for problem in problems_of(exc, RecordedAgent)
+            ]
     problems += [Problem("agents", f"each is named once (twice: {', '.join(twice)})") for twice in _twice(found)]
     return tuple(found), problems
 

@@ -123,11 +123,11 @@ def test_all_problems_come_at_once():
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("", "task: field required"),
+        ("", "task: is missing"),
         ("task = []", "task: at least one is needed (got 0)"),
         ("[[task]]\nname = 3", "task.0.name"),
         ("[[task", "not TOML"),
-        (task().replace("question", "answer"), "task.0.answer: extra inputs are not permitted"),
+        (task().replace("question", "answer"), "task.0.answer: unknown key"),
         (task().replace('"What now?"', '""'), "task.0.question"),
         (task(change(0, "name", "The Stop")), "task.0.requirement.0.name"),
         (task().replace('"States it."', '"a\\tb"'), "task.0.requirement.0.must"),

@@ -258,7 +258,7 @@ def load_prices(path: Path | None = None) -> Prices:
     except OSError as exc:
         raise InputError(source, [f"cannot be read: {exc.strerror or type(exc).__name__}"]) from None
     except ValidationError as exc:
-        raise InputError(source, problems_of(exc)) from None
+        raise InputError(source, problems_of(exc, _Table)) from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as exc:
         raise InputError(source, [f"is not TOML: {exc}"]) from None
     patterns = [entry.pattern for entry in table.model]

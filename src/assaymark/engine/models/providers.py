@@ -41,6 +41,13 @@ EXAMPLES: Final = (
 """How models of providers and external agents are named, for messages."""
 
 
+COMPATIBLE: Final = frozenset(
+    {"azure", "deepseek", "fireworks", "groq", "llamacpp", "lmstudio", "mistral", "ollama", "openrouter", "together",
+     "vllm", "xai"}
+)  # fmt: skip
+"""Servers that `openai-chat` speaks to, with the address of their API in ``args.base_url``."""
+
+
 class Models(Mapping[str, Model]):
     """Fixed models and those that providers make from a name. It lists the fixed ones, and contains both kinds.
 
@@ -115,7 +122,9 @@ class Models(Mapping[str, Model]):
         ours = {one.partition("/")[0] for one in self._fixed}
         if not rest or provider in ours:
             return UnknownNameError("model", name, [*self._fixed, *EXAMPLES])
-        near = get_close_matches(provider, [*ours, *self._providers], n=1)
+        near = (
+            ["openai-chat"] if provider in COMPATIBLE else get_close_matches(provider, [*ours, *self._providers], n=1)
+        )
         known = [*(f"{one}/MODEL" for one in ours), *EXAMPLES]
         return UnknownNameError("model", name, known, meant=f"{near[0]}/{rest.lstrip('/')}" if near else None)
 

@@ -155,6 +155,12 @@ def load_agent(name: str) -> Decide:
         found = _imported(name)
     except (Exception, SystemExit) as exc:
         problem = failure("exception", _named(exc)).detail
+        if isinstance(exc, ModuleNotFoundError) and exc.name == name.partition(":")[0].partition(".")[0]:
+            module, here = exc.name, Path.cwd()
+            advice = f"put the folder that holds {module}.py or {module}/ in front of the command: PYTHONPATH=FOLDER"
+            if (here / f"{module}.py").is_file() or (here / module).is_dir():
+                advice = f"{module} is in this folder: put PYTHONPATH=. in front of the command"
+            problem = f"there is no module {module!r} on the path of Python; {advice}, or install it"
         raise ModelError(f"python/{name} cannot be loaded: {problem}", retryable=False) from None
     if not callable(found):
         raise ModelError(f"python/{name} is no callable (got {type(found).__name__})", retryable=False)

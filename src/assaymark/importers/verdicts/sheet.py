@@ -18,6 +18,7 @@ import pyarrow.csv as pacsv
 from assaymark.errors import InputError, Problem
 from assaymark.importers.source import text_of, unpack
 from assaymark.importers.verdicts.findings import Findings, Ints
+from assaymark.problems import table_problem
 
 Words: TypeAlias = Any
 """A pyarrow string array; the library ships no types."""
@@ -170,7 +171,7 @@ def _parse(
             if "straddling" in str(exc) and size < len(sheet.body):
                 broken.clear()
                 continue
-            raise InputError(sheet.name, [f"cannot be read as CSV: {str(exc).splitlines()[0]}"]) from None
+            raise InputError(sheet.name, [table_problem(exc)]) from None
     raise AssertionError
 
 
