@@ -36,7 +36,7 @@ from assaymark.workflow.tables import MADE_BY, Store
 _FROM_REPLIES: Final = frozenset(("judgments", "grades", "scores"))
 _LINE: Final = re.compile(r"([0-9a-f]{64})  (.+)")
 _OBJECT: Final = re.compile(r"object ([0-9a-f]{64})")
-_BEFORE: Final = "made before assaymark did that"
+_BEFORE: Final = "made by an earlier version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +183,8 @@ def _check_ledger(where: Path | str, found: _Found) -> None:
         if not audit.differences:
             found.same.append(f"{name}: {audit.rows:,} rows with all objects")
         if audit.since is None:
-            why = "a database is not: others are at work in it" if isinstance(where, str) else f"it was {_BEFORE}"
-            found.notes.append(f"{name}: its rows were checked one by one, but are not sealed; {why}")
+            why = "a database never is" if isinstance(where, str) else "this version has not closed it yet"
+            found.notes.append(f"{name}: its rows were checked one by one, and are not sealed: {why}")
         elif audit.since:
             what = f"written after its last clean close, and so not sealed yet: {'; '.join(audit.since)}"
             found.notes.append(f"{name}: {what}")
@@ -222,7 +222,7 @@ def _check_handed_on(folder: RunFolder, found: _Found) -> None:
         if not folder.sums.is_file():
             if there:
                 what = f"{len(there)} verdicts, certificates and datasheets have no digest on record"
-                found.notes.append(f"{found.name(folder.sums)}: is not there; {what}, or they were {_BEFORE}")
+                found.notes.append(f"{found.name(folder.sums)}: is not there; {what}; they were {_BEFORE}, or cut off")
             return
         said: dict[str, str] = {}
         for number, line in enumerate(read_text(folder.sums, "list of sums").splitlines(), start=1):
