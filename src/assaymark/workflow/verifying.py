@@ -16,7 +16,6 @@ from assaymark.errors import AssayError, InputError, LedgerError, Problem
 from assaymark.records import canonical_json
 from assaymark.workflow.amendments import read_amendments
 from assaymark.workflow.folder import (
-    LOCKS_1,
     PLAN_BYTES,
     RunFolder,
     anchored,
@@ -84,7 +83,7 @@ class _Found:
         try:
             yield
         except (AssayError, OSError) as exc:
-            self.differs(path, str(exc).removeprefix(f"{path}: "))
+            self.differs(path, str(exc).removeprefix(str(path)).removeprefix(":").lstrip())
 
 
 def verify_run(folder: RunFolder) -> VerifiedRun:
@@ -206,8 +205,7 @@ def _check_tables(folder: RunFolder, stored: Mapping[str, Any], found: _Found) -
                     found.differs(path, f"is not there as it was last written; make it with {MADE_BY[name]}")
         if stored and not folder.has_ledger and (made := _FROM_REPLIES.intersection(contents)):
             found.differs(folder.path / "ledger.db", f"is gone; the replies behind {', '.join(sorted(made))} are in it")
-        locked = stored.get("tables", {}) if stored.get("format") not in LOCKS_1 else {}
-        for name, content in locked.items():
+        for name, content in stored.get("tables", {}).items():
             if contents.get(name, content) != content:
                 found.differs(folder.tables / f"{name}.parquet", "is not the one that the plan was locked on")
     if len(found.differences) == before:
