@@ -73,7 +73,7 @@ def command(name):
             ["--json", "doctor"],
             "no such option: --json; the options of a command stand behind its name; see: assaymark",
         ),
-        (["verify"], "no such command 'verify'; did you mean claim --verify? see: assaymark --help"),
+        (["compare"], "no such command 'compare'; did you mean datasheet --compare? see: assaymark --help"),
         (["season", "publsh"], "no such command 'publsh'; did you mean 'publish'? see: assaymark season --help"),
         (["run", "--budgt", "5"], "no such option: --budgt; did you mean --budget? see: assaymark run --help"),
         (["run"], "missing argument 'STUDY'; for example: assaymark run study.toml --out runs/mine"),

@@ -305,7 +305,7 @@ LATE = "A,growth,0.1,ratio,2026-05-01T20:00:00Z\n"
     [
         (
             {"f.csv": f"{FACTS}m3,{LATE}m3,{LATE}"},
-            "f.csv line 5, context: no decision saw this (2 rows): unknown context 'm3'. Did you mean 'm1'? Known: m1",
+            "f.csv line 5, context: no decision saw this (2 rows): unknown context 'm3'. Known: m1",
         ),
         (
             {"map.toml": RULED, "c.csv": "context,kind,limit,unit,on\nm1,cap,1,ratio,\nzz,cap,1,ratio,\n"},

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections import Counter
 from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,8 +24,10 @@ from assaymark.market import synthetic_history
 from assaymark.workflow.bench_files import Wanted, plan_text, resolved
 from assaymark.workflow.bench_plan import is_benchmark
 from assaymark.workflow.benching import bench_pipeline, bench_qa, bench_report
+from assaymark.workflow.exporting import export_arrow
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, MEASUREMENTS, SCORES, VERDICTS, Store
+from assaymark.workflow.verifying import verify_run
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 MODELS = reference_benchmark_models()
@@ -169,6 +173,25 @@ def test_the_same_run_again_asks_nothing_and_writes_the_same(benched):
     assert files(folder) == before
 
 
+def test_what_is_turned_in_a_benchmark_is_named(benched, tmp_path):
+    folder = RunFolder(Path(shutil.copytree(benched[0].path, tmp_path / "run")))
+    assert verify_run(folder).differences == ()
+    for name, text in {
+        "study.lock": b"amendments",
+        "plan.toml": b"market",
+        "verdicts.json": b"tally",
+        "tables/scores.parquet": b"PAR1",
+        "ledger.db": b"reference/portbench-literal",
+    }.items():
+        path = folder.path / name
+        raw = path.read_bytes()
+        at = raw.index(text)
+        path.write_bytes(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :])
+        found = [one.file for one in verify_run(folder).differences]
+        path.write_bytes(raw)
+        assert {*found} == {name}
+
+
 def test_a_run_that_is_stopped_goes_on_to_the_same_verdicts(benched, tmp_path):
     whole, text = benched
 
@@ -224,6 +247,13 @@ def test_judges_grade_the_rationales_in_a_run_of_their_own(tmp_path, questions):
     texts = [[one.text for one in decision.rationales] for decision in Store(panel).read(DECISIONS)]
     assert {tuple(text.partition(":")[0] for text in some) for some in texts} == {("Views", "Signals", "Weights")}
     assert "../rationales/report/index.html" in (folder.report / "index.html").read_text()
+    assert verify_run(folder).differences == ()
+    panel.verdicts.write_text(panel.verdicts.read_text().replace("1", "2", 1))
+    assert [one.file for one in verify_run(folder).differences] == ["rationales/verdicts.json"]
+    exported = {str(path.relative_to(tmp_path)) for path in export_arrow(folder, tmp_path / "arrow")}
+    tables = [*folder.tables.glob("*.parquet"), *panel.tables.glob("*.parquet")]
+    assert len(exported) == len(tables)
+    assert exported > {"arrow/scores.arrow", "arrow/rationales/judgments.arrow"}
 
 
 # --- the command line -------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from assaymark.errors import AssayError, InputError, PlanError
 from assaymark.workflow.exporting import export_arrow, export_inspect, item_names
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.locking import open_locked
-from assaymark.workflow.tables import ANCHOR, DECISIONS, JUDGMENTS, PROBE, TABLES, Store
+from assaymark.workflow.tables import ANCHOR, DECISIONS, JUDGMENTS, PROBE, Store
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +148,7 @@ def test_without_inspect_one_line_says_what_to_install(finished, tmp_path, monke
 def test_arrow_copies_hold_what_the_tables_hold(finished, tmp_path):
     store = Store(RunFolder(finished))
     made = export_arrow(RunFolder(finished), tmp_path)
-    assert {path.stem for path in made} == {name for name, table in TABLES.items() if store.digest(table) is not None}
+    assert {path.stem for path in made} == {path.stem for path in (finished / "tables").glob("*.parquet")}
     assert sorted(made) == sorted(tmp_path.iterdir())
     with pa.memory_map(str(tmp_path / "judgments.arrow")) as source:
         assert JUDGMENTS.from_arrow(pa.ipc.open_file(source).read_all()) == store.read(JUDGMENTS)

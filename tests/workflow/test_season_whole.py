@@ -20,8 +20,11 @@ from assaymark.cli import main
 from assaymark.metrology.datasheet import Datasheet
 from assaymark.records import canonical_json
 from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.season_journal import read_journal
 from assaymark.workflow.season_records import BASELINES, CHECKS, GRADES, GUESSES, REPLACED, TIMES, SeasonTime
+from assaymark.workflow.season_tables import times_of
 from assaymark.workflow.tables import DECISIONS, EVIDENCE, MEASUREMENTS, OUTCOMES, VERDICTS, Store
+from assaymark.workflow.verifying import verify_run
 
 JUDGES = ("auditor", "reader", "allocator")
 MODELS = {"one": "momentum", "two": "equal-weight", "three": "contrarian"}
@@ -81,6 +84,33 @@ def season(tmp_path_factory: pytest.TempPathFactory, source: Path) -> tuple[Path
     path = tmp_path_factory.mktemp("season")
     folder = played(path, file_of(source))
     return folder, published(folder, path / "site")
+
+
+# --- what is kept -----------------------------------------------------------------------------------------------------
+
+
+def test_every_file_of_a_season_is_verified_and_every_table_exported(season, tmp_path):
+    folder = Path(shutil.copytree(season[0], tmp_path / "run"))
+    assert [one.file for one in verify_run(RunFolder(folder)).differences] == ["season/days.journal"]
+    measured = times_of(read_journal(RunFolder(folder))[0])  # which ``played`` has put others in the place of
+    Store(RunFolder(folder)).write(TIMES, measured, {"as": "measured"})
+    assert main(["verify", str(folder)]) == 0
+    tables = {path.stem for path in (folder / "tables").glob("*.parquet")}
+    assert main(["export", str(folder), "--arrow", str(tmp_path / "arrow")]) == 0
+    assert {path.stem for path in (tmp_path / "arrow").iterdir()} == tables > {"navs", "fills", "grades", "guesses"}
+    journal = folder / "season" / "days.journal"
+    lines = journal.read_text().splitlines(keepends=True)
+    harmed = {
+        "study.lock": (folder / "study.lock").read_text().replace('"locked_at": "2', '"locked_at": "3'),
+        "verdicts.json": (folder / "verdicts.json").read_text() + " ",
+        "tables/navs.parquet": "",
+        "season/days.journal": "".join(lines[:-1]),
+    }
+    for name, text in harmed.items():
+        raw = (folder / name).read_bytes()
+        (folder / name).write_text(text)
+        assert [one.file for one in verify_run(RunFolder(folder)).differences] == [name]
+        (folder / name).write_bytes(raw)
 
 
 # --- the site ---------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from assaymark.engine.runner import Failure
 from assaymark.errors import LedgerError
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.sharing import name_ledger, work, work_lines
+from assaymark.workflow.verifying import verify_run
 
 STUDY = "x.toml"
 ENGINE = """
@@ -146,6 +147,15 @@ def test_a_second_plan_in_the_same_database_is_refused_before_it_plans_anything(
     with Ledger.open(url) as ledger:
         assert ledger.verify() == before
     assert "holds the calls of another plan" in refused(capsys, "worker", tmp_path / "other")
+
+
+def test_folders_of_one_plan_that_share_a_database_have_one_lock(hosted, tmp_path):
+    folder, url = hosted
+    assert main(["run", str(folder.parent / "study.toml"), "--out", str(tmp_path / "other"), "--ledger", url]) == 0
+    assert (tmp_path / "other" / "study.lock").read_bytes() == (folder / "study.lock").read_bytes()
+    found = verify_run(RunFolder(tmp_path / "other"))
+    assert found.differences == ()
+    assert any("not sealed: a database never is" in one for one in found.notes)
 
 
 def test_a_ledger_that_no_run_has_asked_through_names_no_manner(database, capsys):

@@ -287,6 +287,14 @@ def test_a_plan_that_can_order_nobody_goes_on_too(tmp_path):
     assert not open_locked(folder).study.inference.allow_hopeless
 
 
+def test_a_run_of_version_1_can_be_verified(old, capsys):
+    out = told(["verify", old], capsys, 0)
+    assert "the ledger does not have it: no call was made under it yet, or it was made by an earlier version" in out
+    (old / "tables" / "judgments.parquet").write_bytes(b"")
+    assert main(["verify", str(old)]) == 1
+    assert "DIFFERS  tables/judgments.parquet: is damaged" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("killed_after", ["file", "plan"])
 def test_killed_half_way_it_can_be_done_again(old, killed_after):
     lock, plan = (old / "study.lock").read_bytes(), (old / "plan.toml").read_bytes()

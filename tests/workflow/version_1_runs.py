@@ -17,6 +17,7 @@ from assaymark.plan import Frozen
 from assaymark.protocol import Study, parse_study
 from assaymark.records import content_id, sha256_text
 from assaymark.workflow.bench_plan import texts_of_stages
+from assaymark.workflow.folder import json_text
 from assaymark.workflow.locking import texts_of
 from assaymark.workflow.season_file import parse_season
 from assaymark.workflow.season_plan import texts_of as season_texts
@@ -147,9 +148,9 @@ def unanchored(folder: Path) -> None:
     (folder / "SHA256SUMS").unlink(missing_ok=True)
     manifest = folder / "tables" / "manifest.json"
     entries = json.loads(manifest.read_text())
-    manifest.write_text(
-        json.dumps({name: entry | {"seal": None} for name, entry in entries.items()}).replace(', "seal": null', "")
-    )
+    for entry in entries.values():
+        entry.pop("seal", None)
+    manifest.write_text(json_text(entries))
     if (folder / "ledger.db").is_file():
         with closing(sqlite3.connect(folder / "ledger.db")) as ledger, ledger:
             ledger.execute("delete from meta where name in ('note lock', 'note seal')")

@@ -11,7 +11,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -105,9 +105,8 @@ def look_over(connection: sa.Connection, stored: Callable[[str], bytes]) -> Audi
 def seal_rows(connection: sa.Connection, store: Store) -> None:
     """Seal the rows of a file, in a transaction that writes; those that were sealed before are not read again."""
     before = _sealed(connection) or {}
-    there = _there(connection, _RECORD)
-    now = {table.name: _summed(connection, table, before.get(table.name, _Sum())) for table in there}
-    if now != before:
+    sums = {one.name: _summed(connection, one, before.get(one.name, _Sum())) for one in _there(connection, _RECORD)}
+    if (now := {name: found for name, found in sums.items() if found.rows}) != before:
         notes.put(connection, store, _NOTE, json.dumps(now))
 
 
@@ -136,9 +135,10 @@ def _digests(connection: sa.Connection, table: sa.Table, after: int, last: int |
     changing = _CHANGING.get(table, ())
     kept = [one.name for one in table.c if one.name not in changing and not isinstance(one.type, sa.LargeBinary)]
     wanted = f"SELECT rowid, {', '.join(kept)} FROM {table.name} WHERE rowid > ? AND rowid <= ? ORDER BY rowid"
-    found = connection.exec_driver_sql(wanted, (after, 2**63 - 1 if last is None else last))
-    for number, *fields in found.yield_per(10_000):
-        yield number, int.from_bytes(hashlib.sha256(ascii(fields).encode()).digest())
+    # From the driver itself: rows of Core cost more than their digests.
+    driver: Any = connection.connection.driver_connection
+    for row in driver.execute(wanted, (after, 2**63 - 1 if last is None else last)):
+        yield row[0], int.from_bytes(hashlib.sha256(ascii(row).encode()).digest())
 
 
 def _changed(connection: sa.Connection, table: sa.Table, sealed: _Sum) -> list[str]:

@@ -263,25 +263,6 @@ VERDICTS: Final = Table(
     sort=lambda row, _: row.claim.id,
 )
 
-TABLES: Final[Mapping[str, Table[Any]]] = {
-    table.name: table
-    for table in (
-        CONTEXTS,
-        DECISIONS,
-        OUTCOMES,
-        CYCLES,
-        HUMAN,
-        JUDGMENTS,
-        ANCHOR,
-        PROBE,
-        EVIDENCE,
-        SCORES,
-        MEASUREMENTS,
-        VERDICTS,
-    )
-}
-
-
 MADE_BY: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("contexts", "decisions", "outcomes"),

@@ -16,7 +16,6 @@ from assaymark.errors import AssayError, InputError, LedgerError, Problem
 from assaymark.records import canonical_json
 from assaymark.workflow.amendments import read_amendments
 from assaymark.workflow.folder import (
-    LOCKS_1,
     PLAN_BYTES,
     RunFolder,
     anchored,
@@ -36,7 +35,7 @@ from assaymark.workflow.tables import MADE_BY, Store
 _FROM_REPLIES: Final = frozenset(("judgments", "grades", "scores"))
 _LINE: Final = re.compile(r"([0-9a-f]{64})  (.+)")
 _OBJECT: Final = re.compile(r"object ([0-9a-f]{64})")
-_BEFORE: Final = "made before assaymark did that"
+_BEFORE: Final = "made by an earlier version"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +83,7 @@ class _Found:
         try:
             yield
         except (AssayError, OSError) as exc:
-            self.differs(path, str(exc).removeprefix(f"{path}: "))
+            self.differs(path, str(exc).removeprefix(str(path)).removeprefix(":").lstrip())
 
 
 def verify_run(folder: RunFolder) -> VerifiedRun:
@@ -183,8 +182,8 @@ def _check_ledger(where: Path | str, found: _Found) -> None:
         if not audit.differences:
             found.same.append(f"{name}: {audit.rows:,} rows with all objects")
         if audit.since is None:
-            why = "a database is not: others are at work in it" if isinstance(where, str) else f"it was {_BEFORE}"
-            found.notes.append(f"{name}: its rows were checked one by one, but are not sealed; {why}")
+            why = "a database never is" if isinstance(where, str) else "this version has not closed it yet"
+            found.notes.append(f"{name}: its rows were checked one by one, and are not sealed: {why}")
         elif audit.since:
             what = f"written after its last clean close, and so not sealed yet: {'; '.join(audit.since)}"
             found.notes.append(f"{name}: {what}")
@@ -206,8 +205,7 @@ def _check_tables(folder: RunFolder, stored: Mapping[str, Any], found: _Found) -
                     found.differs(path, f"is not there as it was last written; make it with {MADE_BY[name]}")
         if stored and not folder.has_ledger and (made := _FROM_REPLIES.intersection(contents)):
             found.differs(folder.path / "ledger.db", f"is gone; the replies behind {', '.join(sorted(made))} are in it")
-        locked = stored.get("tables", {}) if stored.get("format") not in LOCKS_1 else {}
-        for name, content in locked.items():
+        for name, content in stored.get("tables", {}).items():
             if contents.get(name, content) != content:
                 found.differs(folder.tables / f"{name}.parquet", "is not the one that the plan was locked on")
     if len(found.differences) == before:
@@ -222,7 +220,7 @@ def _check_handed_on(folder: RunFolder, found: _Found) -> None:
         if not folder.sums.is_file():
             if there:
                 what = f"{len(there)} verdicts, certificates and datasheets have no digest on record"
-                found.notes.append(f"{found.name(folder.sums)}: is not there; {what}, or they were {_BEFORE}")
+                found.notes.append(f"{found.name(folder.sums)}: is not there; {what}; they were {_BEFORE}, or cut off")
             return
         said: dict[str, str] = {}
         for number, line in enumerate(read_text(folder.sums, "list of sums").splitlines(), start=1):
