@@ -18,10 +18,12 @@ from assaymark.benchmark.questions.published import write_questions
 from assaymark.benchmark.questions.solver import solve
 from assaymark.engine import Ledger
 from assaymark.engine.models import MarketContext, Models
+from assaymark.engine.models.prices import load_prices
 from assaymark.engine.models.python_agent import PythonAgent
 from assaymark.market import synthetic_history
 from assaymark.portfolio.strategies import CLASSES
 from assaymark.protocol import AgentSpec
+from assaymark.workflow.bench_costs import expected
 from assaymark.workflow.benching import bench_pipeline, bench_qa
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.tables import SCORES, Store
@@ -136,6 +138,10 @@ def test_an_agent_gets_the_numbers_as_numbers(tmp_path):
         calls = ledger.load([one.key for one in ledger.answered()], {})
     stages = [one.messages[0].parts for one in calls if len(one.messages[0].parts) == 3]
     assert len({parts[2].sha256 for parts in stages}) == len(stages) / 3  # a date's market is kept once
+    text = PLAN.format(questions=tmp_path / "set.jsonl")
+    (line, *_) = expected(RunFolder(tmp_path / "run"), text, "plan", False, load_prices()).lines
+    assert "3 calls" in line
+    assert "1 answered already" in line  # S1, which is the same whatever was answered before
 
 
 def test_the_example_agent_manages_portfolios_within_the_limits(tmp_path):

@@ -346,6 +346,9 @@ def test_a_ratio_without_a_value_says_why():
     (one,) = decided([flat], ()).verdicts
     assert one.publication_level == "no-claim"
     assert "never varies" in one.reasons[0]
+    # It keeps its place among the comparisons of the plan, so that nothing else is found the more easily for it.
+    assert supported(decided([ratio("b", 2.0, 0.03)], ()))
+    assert not supported(decided([flat, ratio("b", 2.0, 0.03)], ()))
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,16 @@ from assaymark.records import Measurement
 from assaymark.report.portbench import (
     BenchModel,
     BenchRun,
+    ClassView,
     DateTrace,
     EpisodeTrace,
+    MarketView,
     NavPath,
     ProfileView,
     QuestionTrace,
+    SnapshotView,
     StageTrace,
+    TemplateView,
     WindowView,
 )
 
@@ -222,6 +226,47 @@ def questions(names: Sequence[str], reply: str = "Answer: 0.42") -> tuple[Questi
     )  # fmt: skip
 
 
+def market(name: str = "T", text: str = "Rates were left as they were.") -> MarketView:
+    """A market of 14 invented instruments in three classes, one of them in two and not yet listed, and a snapshot."""
+    rng = np.random.default_rng(8)
+    sizes, months = {"equity": 8, "bond": 4, "real_estate": 2}, np.arange("2015-01", "2025-12", dtype="datetime64[M]")
+    classes = []
+    for group, size in sizes.items():
+        lines = 100 * np.cumprod(1 + rng.normal(0.005, 0.05, (months.size, size)), axis=0)
+        lines[:20, -1] = np.nan
+        tickers = tuple(f"{name}{group[0].upper()}{at}" for at in range(size))
+        index = np.nanmean(lines, axis=1)
+        classes.append(
+            ClassView(name=group, instruments=size, listed=2 * size, tickers=tickers, lines=lines, index=index)
+        )
+    correlation = np.corrcoef(rng.normal(size=(60, 14)) + rng.normal(size=(60, 1)), rowvar=False)
+    correlation[13, :8] = correlation[:8, 13] = np.nan
+    between = np.array([[0.6, -0.35, 0.2], [-0.35, 0.8, -0.15], [0.2, -0.15, np.nan]])
+    assets = tuple((ticker, one.name, "101.2", "-3.10", "n/a") for one in classes for ticker in one.tickers)
+    layers = (
+        ("assets", ("ticker", "class", "close", "ret20_pct", "beta"), assets),
+        ("macro", ("series", "value", "unit", "state"), (("Ten-year yield", "4.7", "percent", "ok"),)),
+        ("correlations", ("class", "assets", "within"), (("equity", "8", "0.60"),)),
+        ("news", ("published", "source", "about", "text"), (("2024-03-01", "wire", "n/a", text),)),
+    )
+    shown = SnapshotView(window="normal", day="2024-03-01", layers=layers, classes=tuple(sizes), between=between)
+    return MarketView(
+        days=tuple(f"{month}-01" for month in months), classes=tuple(classes), correlation=correlation, between=between,
+        over=("2015-01-01", "2022-12-30"), snapshots=(shown, replace(shown, window="covid-2020", day="2020-03-02")),
+    )  # fmt: skip
+
+
+def templates() -> tuple[TemplateView, ...]:
+    regimes = {"bull": 10, "bear": 0, "sideways": 35, "crisis": 5}
+    return tuple(
+        TemplateView(
+            template=f"T{at}", splits={"train": 309, "val": 431, "test": 260}, asked=50, regimes=regimes, with_text=0.8,
+            characters=900.0 * at,
+        )
+        for at in range(1, 8)
+    )  # fmt: skip
+
+
 def made(names: Sequence[str], *, seed: int = 3, stages: bool = True, static: bool = True, **more) -> BenchRun:
     rng = np.random.default_rng(seed)
     measurements, paths = pipeline(names, rng) if stages else ([], [])
@@ -240,7 +285,8 @@ def made(names: Sequence[str], *, seed: int = 3, stages: bool = True, static: bo
         verdicts=decided.verdicts, measurements=tuple(measurements), paths=tuple(paths),
         episodes=episodes(names) if stages else (), questions=questions(names) if static else (),
         replies={"ok": 477, "partial": 2, "invalid": 1} if stages else {},
-        answers={"ok": 690, "invalid": 10} if static else {},
+        answers={"ok": 690, "invalid": 10} if static else {}, data=market() if stages else None,
+        templates=templates() if static else (),
     )  # fmt: skip
     return replace(run, **more)
 
@@ -284,8 +330,9 @@ def hostile() -> BenchRun:
     names = ("a</title><script>document.title='pwned'</script>", 'b"onmouseover="x', "../../c")
     huge = HOSTILE + "A" * 3_000_000
     return made(
-        names, episodes=episodes(names, huge), questions=questions(names, huge), notes=(HOSTILE,), title=HOSTILE
-    )
+        names, episodes=episodes(names, huge), questions=questions(names, huge), notes=(HOSTILE,), title=HOSTILE,
+        data=market("=<img src=x onerror=alert(1)>", HOSTILE),
+    )  # fmt: skip
 
 
 @cache

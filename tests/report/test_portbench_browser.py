@@ -14,7 +14,8 @@ pytestmark = pytest.mark.browser
 
 PAGES = (
     "eight/index.html", "eight/claims.html", "eight/histories.html", "eight/episodes.html", "eight/questions.html",
-    "eight/measurements-002.html", "eight/episodes/alder-conservative-normal.html",
+    "eight/data.html", "eight/snapshots.html", "eight/measurements-002.html",
+    "eight/episodes/alder-conservative-normal.html",
 )  # fmt: skip
 
 
@@ -42,6 +43,17 @@ def test_labels_stay_apart_in_what_is_folded_too(visit):
         page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
         assert page.evaluate(APART) == []
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_numbers_on_a_map_can_be_read_in_both_lights_and_it_prints_without_colour(visit):
+    """Each number has a halo of the page's own colour, and negative cells are told apart by their hatch."""
+    for scheme in ("light", "dark"):
+        page = visit("eight/data.html", color_scheme=scheme)
+        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        assert page.evaluate(APART) == []
+        halo = page.evaluate("[...document.querySelectorAll('#between-w .on')].map(e => getComputedStyle(e).stroke)")
+        assert set(halo) == {page.evaluate("getComputedStyle(document.body).backgroundColor")}
+    assert page.evaluate("getComputedStyle(document.querySelector('#between-w .r-1')).fill").startswith("url(")
 
 
 def test_all_three_levels_start_on_the_first_screen(visit):

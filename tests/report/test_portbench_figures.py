@@ -17,10 +17,13 @@ from assaymark.report.portbench.figures import (
     History,
     HistorySet,
     StressPoint,
+    class_panel,
+    correlation_map,
     history_panels,
     interval_strip,
     stress_scatter,
 )
+from assaymark.report.portbench.figures.correlation import tint_of
 
 
 def drawn(svg: str, kind: str) -> list[tuple[float, float]]:
@@ -106,6 +109,34 @@ def test_every_point_stands_on_the_side_of_the_limit_that_it_is_on(found, tolera
         for y, point in zip(marks, models, strict=True):
             if abs(point.fall - tolerance) > 0.01:
                 assert (y > edge) == (point.fall > tolerance)
+
+
+def test_a_map_has_each_pair_once_in_the_tint_of_its_size():
+    values = np.array([[1.0, 0.8, -0.2], [0.8, 1.0, np.nan], [-0.2, np.nan, 1.0]])
+    for svg in correlation_map("m", [("a", 2), ("b", 1)], values, "title", "desc"):
+        found = {kind: moves.count("M") for kind, moves in re.findall(r'<path class="(r-?\d)"[^>]* d="([^"]*)"', svg)}
+        assert found == {"r4": 1, "r-1": 1}
+        assert ">0.80<" not in svg
+    wide, _ = correlation_map("m", [("a", 1), ("b", 1), ("c", 1)], values, "title", "desc", numbers=True)
+    assert re.findall(r'on am" [^>]*>([^<]*)<', wide) == ["1.00", "0.80", "1.00", "−0.20", "1.00"]
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"), [(-1, "r-2"), (-0.3, "r-1"), (-0.1, ""), (0.1, "r1"), (0.3, "r2"), (0.5, "r3"), (1, "r4")]
+)
+def test_a_tint_begins_at_its_value(value, kind):
+    assert tint_of(value) == kind
+
+
+def test_a_class_is_drawn_from_the_first_price_of_each_instrument():
+    lines = np.array([[100.0, np.nan], [110.0, np.nan], [50.0, 100.0], [200.0, 90.0]])
+    svg = class_panel(
+        "c", lines, np.array([100.0, 110.0, 60.0, 200.0]), [2015.0, 2016, 2017, 2018], [(2016, 2017)], "t", "d"
+    )
+    thin, bold = (re.search(f'class="{kind}" d="([^"]*)"', svg).group(1) for kind in ("eqw", "nav"))
+    assert (thin.count("M"), bold.count("M")) == (2, 1)
+    assert svg.count('class="shade"') == 1
+    assert ">100<" in svg
 
 
 def test_labels_stay_apart_where_twelve_models_crowd():

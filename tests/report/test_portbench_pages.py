@@ -446,6 +446,39 @@ def test_paths_of_episodes_are_safe_and_never_the_same():
     assert not any(".." in path for path in paths)
 
 
+# --- the data behind a run --------------------------------------------------------------------------------------------
+
+
+def test_the_data_of_a_run_is_drawn_with_its_numbers_beside_it(pages):
+    """Figures 9 to 16: instruments, pairs, classes, histories, regimes, splits, texts."""
+    made = pages("eight")
+    page = words(made["data.html"])
+    for text in (
+        "How many instruments are in each class?", "Which instruments move together?", "Do classes move together?",
+        "How did each class move?", "In which regimes are the questions?", "How large is the whole set?",
+        "How much text comes with a question?", "91 pairs", "real estate 2 instruments",
+    ):  # fmt: skip
+        assert text in page
+    assert made["data.html"].count('class="fig both"') == 3  # a panel for each class
+    lines = made["data/correlations.csv"].splitlines()
+    assert lines[0].split(",")[1:4] == ["TE0", "TE1", "TE2"]
+    market = runs.eight().data
+    assert float(lines[2].split(",")[1]) == market.correlation[1, 0]
+    assert lines[14].split(",")[1] == ""  # a pair that has none
+    assert made["data/classes.csv"].splitlines()[0] == "day,equity,bond,real_estate"
+    shown = words(made["snapshots.html"])
+    assert "Normal year 2024, 1 March 2024" in shown
+    assert "Ten-year yield 4.7 percent ok" in shown
+
+
+def test_a_run_of_questions_alone_has_no_snapshot_and_one_without_a_market_no_data(pages):
+    assert not {"data.html", "snapshots.html"} & pages("questions_only").keys()
+    run = replace(runs.eight(), data=replace(runs.market(), snapshots=()), templates=())
+    made = render_benchmark(run)
+    assert "snapshots.html" not in made
+    assert "What is asked?" not in made["data.html"]
+
+
 # --- hostile input ----------------------------------------------------------------------------------------------------
 
 
@@ -490,14 +523,16 @@ def test_any_text_leaves_pages_that_can_be_written_and_have_only_our_markup(text
             measurements=(),
             leaderboards=(),
             verdicts=(),
+            data=runs.market(text, text),
         )
     )
     for path, html in made.items():
         html.encode()
+        assert re.fullmatch(r"[A-Za-z0-9/._-]+", path)
+    for html in html_of(made).values():
         outline = read(html)
         assert outline.tags.count("script") == 1
         assert set(outline.tags) <= usual_tags()
-        assert re.fullmatch(r"[A-Za-z0-9/._-]+", path)
 
 
 def test_the_policy_lets_one_script_run_and_nothing_be_loaded(pages):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import shutil
@@ -20,7 +21,7 @@ from assaymark.cli import main
 from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, ModelError, PlanError
 from assaymark.judging import reference_judges
-from assaymark.market import synthetic_history
+from assaymark.market import fill_gaps, synthetic_history
 from assaymark.workflow.bench_files import Wanted, plan_text, resolved
 from assaymark.workflow.bench_plan import is_benchmark
 from assaymark.workflow.benching import bench_pipeline, bench_qa, bench_report
@@ -121,6 +122,33 @@ def test_nothing_is_said_of_the_ceps_of_a_model_that_leaves_the_oracle_no_choice
     assert any(one.agent == "stubborn" and one.name == "CEPS" for one in store.read(SCORES))  # the data hold all
     (ranks,) = [one for one in store.read(MEASUREMENTS) if one.name == "bench.dissociation"]
     assert ranks.n < 4
+    index = (folder.report / "index.html").read_text()
+    row = next(part for part in index.split("<tr>") if part.startswith('<th scope="row">stubborn') and "hc un" in part)
+    assert row.count('<td class="hc un">no score</td>') == 3
+    assert '<td class="iv">no score</td>' in row
+    episodes = (folder.report / "episodes.html").read_text()
+    mine = [part for part in episodes.split("<tr ") if ">stubborn</a>" in part]
+    assert len(mine) == 4
+    assert all("no score" in part for part in mine)
+
+
+def test_the_data_pages_show_the_market_of_the_run_and_what_models_saw(benched):
+    folder, _ = benched
+    shown = (folder.report / "snapshots.html").read_text()
+    assert shown.count("<section") == 2  # a date of each window
+    assert "Instruments (12)" in shown
+    rows = list(csv.reader((folder.report / "data" / "correlations.csv").read_text().splitlines()))
+    names = rows[0][1:]
+    history = synthetic_history(0)
+    closes = dict(zip([one.id for one in history.listings], fill_gaps(history.bars["close"]).T, strict=True))
+    training = history.days <= np.datetime64("2022-12-31")
+    pair = np.array([closes[name][training][1:] / closes[name][training][:-1] - 1 for name in names[:2]])
+    both = np.isfinite(pair).all(axis=0)
+    assert float(rows[1][2]) == pytest.approx(np.corrcoef(pair[:, both])[0, 1], abs=1e-9)
+    data = (folder.report / "data.html").read_text()
+    asked = len((folder.path / "questions.jsonl").read_text().splitlines())
+    assert f'<th scope="row">all</th><td>{asked}</td>' in data
+    assert "In which regimes are the questions?" in data
 
 
 def test_the_published_code_leaves_every_model_a_choice_and_is_named_as_what_it_is(tmp_path, questions):

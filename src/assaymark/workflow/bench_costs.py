@@ -11,7 +11,9 @@ from assaymark.benchmark.plan import parse_plan
 from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.reference import ReferenceBenchmarkModel
 from assaymark.engine import CallSpec, Reply
+from assaymark.engine.models import is_outside
 from assaymark.engine.models.prices import Prices
+from assaymark.protocol import AgentSpec
 from assaymark.workflow.bench_episodes import rules_of
 from assaymark.workflow.bench_plan import LockedBench, fingerprint, open_data
 from assaymark.workflow.bench_questions import planned_questions
@@ -41,13 +43,19 @@ def expected(folder: RunFolder, text: str, source: str, questions: bool, prices:
 
 
 def _pipeline(locked: LockedBench) -> Iterator[CallSpec]:
-    """The calls of every model, as one reference model would bring them about."""
+    """The calls of every model, as one reference model would bring them about: it reads prompts, not numbers."""
     plan = locked.plan
     stand_in = ReferenceBenchmarkModel("stubborn")
+    reader = AgentSpec(name="stand-in", family="stand-in", model=stand_in.name)
+    own = [agent for agent in plan.models if is_outside(agent.model)]
     for name, window in product(plan.pipeline.profiles, locked.data.windows):
-        state = EpisodeState(plan.models[0], profile_named(name), window, rules_of(plan))
-        while (call := state.next_call()) is not None:
+        states = [EpisodeState(one, profile_named(name), window, rules_of(plan)) for one in (reader, *own[:1])]
+        while (call := states[0].next_call()) is not None:
+            numbers = states[-1].next_call()
             for agent in plan.models:
+                if is_outside(agent.model) and numbers is not None:
+                    yield replace(numbers, model=agent.model, seed=agent.seed, args=agent.args)
+                    continue
                 yield replace(
                     call,
                     model=agent.model,
@@ -57,4 +65,6 @@ def _pipeline(locked: LockedBench) -> Iterator[CallSpec]:
                     args=agent.args,
                 )
             parts = tuple(part.text for message in call.messages if message.role == "user" for part in message.parts)
-            state.take(Reply(text=stand_in.answer(parts)[0], model="stand-in"))
+            reply = Reply(text=stand_in.answer(parts)[0], model="stand-in")
+            for state in states:
+                state.take(reply)

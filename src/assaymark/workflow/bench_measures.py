@@ -74,7 +74,9 @@ def without_choice(episodes: Sequence[Episode], convention: Convention) -> dict[
     return {name: NO_CHOICE for name, few in dates.items() if 2 * sum(few) > len(few)}
 
 
-def ceps_items(episodes: Sequence[Episode], unscored: Mapping[str, str], *, other: bool = False) -> ScoredItems:
+def ceps_items(
+    episodes: Sequence[Episode], unscored: Mapping[str, str] = MappingProxyType({}), *, other: bool = False
+) -> ScoredItems:
     """CEPS of every model on every date of these episodes; ``unscored`` have none.
 
     A cluster is a decision date with all of its profiles: they share the market, and a model that does not heed its

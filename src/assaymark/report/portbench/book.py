@@ -68,6 +68,11 @@ class BenchBook:
         return tuple(model.name for model in self.models)
 
     @property
+    def unscored(self) -> frozenset[str]:
+        """The models that have no CEPS."""
+        return frozenset(name for board in self.run.leaderboards for name in board.unscored)
+
+    @property
     def stress(self) -> tuple[WindowView, ...]:
         """The stress windows in the order of the plan."""
         return tuple(window for window in self.run.windows if window.stress)

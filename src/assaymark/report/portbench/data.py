@@ -6,7 +6,7 @@ Nothing here is about a model, so nothing is withheld.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
@@ -57,7 +57,10 @@ def market_figures(book: BenchBook, market: MarketView) -> MarketFigures:
     """Figures 9 to 12 of PortBench: instruments by class, pairwise correlations, their class means, and histories."""
     names = [_word(one.name) for one in market.classes]
     tickers = [ticker for one in market.classes for ticker in one.tickers]
-    rows = [(name, *row) for name, row in zip(tickers, market.correlation.tolist(), strict=True)]
+    rows = [
+        (name, *("" if np.isnan(value) else value for value in row))
+        for name, row in zip(tickers, market.correlation.tolist(), strict=True)
+    ]
     files = (
         (_CORRELATIONS, csv_text(("instrument", *tickers), rows)),
         (_CLASSES, paths_text("day", market.days, [(one.name, one.index) for one in market.classes])),
@@ -242,7 +245,7 @@ def snapshot_view(book: BenchBook, one: SnapshotView, at: int) -> SnapshotShown:
         (name, f"{_TITLES.get(name, name)} ({count(len(rows))})", _layer(heads, rows))
         for name, heads, rows in one.layers
     )
-    figure = replace(_between(f"s{at}", [_word(name) for name in one.classes], one.between), table=None)
+    figure = _between(f"s{at}", [_word(name) for name in one.classes], one.between)
     return SnapshotShown(f"s{at}", f"{book.window(one.window)}, {moment(one.day)}", figure, tables)
 
 

@@ -142,7 +142,9 @@ def design_note(book: BenchBook, board: str) -> str:
 def _groups(book: BenchBook, board: Leaderboard, axis: ScoreAxis) -> tuple[StageGroup, ...]:
     heads = list(group_heads(book, board))
     if board.unscored:
-        heads.append(GroupHead(tuple(board.unscored), "No CEPS", "and on no board", None, "", False, {}))
+        heads.append(
+            GroupHead(tuple(board.unscored), "No score", "in S3 to S5, so no CEPS and no rank", None, "", False, {})
+        )
     return tuple(
         StageGroup(
             places=head.places,

@@ -163,13 +163,13 @@ def episode_rows(book: BenchBook, paths: Sequence[str]) -> tuple[EpisodeRow, ...
 
 def _row(book: BenchBook, one: EpisodeTrace, path: str) -> EpisodeRow:
     troubled = sum(stage.state != "ok" for trace in one.dates for stage in trace.stages)
-    scores = [trace.ceps for trace in one.dates]
+    scores = [] if one.model in book.unscored else [trace.ceps for trace in one.dates]
     return EpisodeRow(
         path=path,
         model=clean(one.model, 60),
         profile=clean(one.profile, 40),
         window=book.window(one.window),
         dates=count(len(one.dates)),
-        ceps=span(min(scores), max(scores)) if scores else "no date",
+        ceps=span(min(scores), max(scores)) if scores else "no score" if one.dates else "no date",
         troubled=count(troubled) if troubled else "none",
     )
