@@ -17,7 +17,7 @@ from assaymark.records import content_id, sha256_text
 from assaymark.workflow.bench_plan import texts_of_stages
 from assaymark.workflow.locking import texts_of
 from assaymark.workflow.season_file import parse_season
-from assaymark.workflow.season_plan import texts_of as season_texts
+from assaymark.workflow.version_1 import texts_of_1
 
 FIELDS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("version_1_plans.json").read_text())
 """The canonical plans of the files below, as 0.1 hashed them."""
@@ -108,7 +108,7 @@ def without_new(plan: Frozen) -> dict[str, Any]:
         fields["inference"] |= {"gating_test": "auto", "share_alpha": True}
         fields["claims"]["rankings"] = True
     return {
-        name: {key: fields[name][key] for key in value} if name in ("inference", "claims") else fields[name]
+        name: {key: fields[name][key] for key in value} if name in ("inference", "claims", "calendar") else fields[name]
         for name, value in shape.items()
     }
 
@@ -123,7 +123,7 @@ def back_to_1(folder: Path, kind: str, text: str, fields: Mapping[str, Any] | No
     lock["software"] = "assaymark 0.1.0"
     if kind == "season":
         lock["inputs"]["market"] = lock["inputs"]["market"].replace(__version__, "0.1.0")
-        texts = season_texts(parse_season(SEASON))
+        texts = texts_of_1(parse_season(SEASON))
         hashed: Mapping[str, Any] = {"season": fields or FIELDS[kind], "texts": texts, "inputs": lock["inputs"]}
     elif kind == "benchmark":
         hashed = {"plan": FIELDS[kind], "texts": texts_of_stages(), "inputs": lock["inputs"]}
