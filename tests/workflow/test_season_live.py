@@ -91,7 +91,7 @@ def played(request, tmp_path_factory) -> Played:
                 arrive(source, LATE, request.param)
                 said["then"] = stepped(folder, evening(day, hour=23))
         assert main(["season", "judge", str(folder)]) == 0
-        assert main(["season", "publish", str(folder), "--out", str(path / "site")]) == 0
+        assert main(["season", "publish", str(folder), "--out", str(path / "site"), "--language", "en"]) == 0
     return Played(RunFolder(folder), path / "site", said, buyer)
 
 

@@ -350,7 +350,7 @@ class Desk:
         }
         self.baselines = {name: Baseline.from_json(raw) for name, raw in record["baselines"].items()}
         self.marks = {name: (float(price), str(of)) for name, (price, of) in record["marks"].items()}
-        self.acted = frozenset(map(str, record["acted"]))
+        self.acted = frozenset(map(str, record.get("acted", ())))
 
 
 def _lines(locked: LockedSeason, clock: Clock, journal: Journal, found: Arrivals) -> tuple[str, ...]:
