@@ -40,7 +40,9 @@ from assaymark.engine import Ledger
 from assaymark.importers.recorded import EQUAL_WEIGHT
 from assaymark.records import Context
 from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.season_judging import judge_season
 from assaymark.workflow.season_material import season_material
+from assaymark.workflow.season_publishing import publish_season
 from assaymark.workflow.season_records import CHECKS, FILLS, GRADES, NAVS, REJECTIONS
 from assaymark.workflow.season_running import run_season, step_season
 from assaymark.workflow.tables import DECISIONS, MEASUREMENTS, Store
@@ -266,6 +268,14 @@ def test_a_move_that_no_action_explains_is_a_failing_check_with_its_day_and_inst
     said += "explained by no action"
     assert bought.mismatches[0].endswith(said)
     assert checks["position"].passed == checks["position"].checks
+    judge_season(folder, who)
+    publish_season(folder, tmp_path / "site")
+    first = html.unescape((tmp_path / "site" / "index.html").read_text(encoding="utf-8"))
+    assert f"1 move of a price is explained by no split or dividend of the market data (SPLIT on {SPLIT_DAY})." in first
+    agent = html.unescape((tmp_path / "site" / "agents" / "buyer.html").read_text(encoding="utf-8"))
+    assert f"The price of SPLIT went from {before.close:.10g} on {SEASON[6]}" in agent
+    german = html.unescape((tmp_path / "site" / "de" / "agents" / "buyer.html").read_text(encoding="utf-8"))
+    assert "Der Kurs von SPLIT ging von" in german
 
 
 def test_a_replay_of_the_whole_market_has_the_books_of_the_live_season(played, tmp_path):
