@@ -165,3 +165,14 @@ def test_shown_prices_are_close_and_stay_when_shown_again(price):
     assert abs(shown[0] - price) <= max(price * 5.1e-6, 0.0)
     assert shown_prices(shown)[0] == shown[0]
     assert len(repr(float(shown[0])).replace(".", "").replace("e-0", "").strip("0")) <= 11
+
+
+def test_a_volume_of_nothing_is_a_volume():
+    history = small()
+    bars = {name: values.copy() for name, values in history.bars.items()}
+    row = int(np.flatnonzero(history.days == np.datetime64("2024-03-13"))[0])
+    bars["volume"][row, 0], bars["volume"][row, 1] = 0.0, np.nan
+    day = Clock(dataclasses.replace(history, bars=bars), IDS, FIRST, LAST).day(date(2024, 3, 14))
+    assert day.bars["volume"][-2, 0] == 0.0
+    assert np.isnan(day.bars["volume"][-2, 1])
+    assert shown_prices(day.bars["volume"][-2:-1, :1]).tolist() == [[0.0]]

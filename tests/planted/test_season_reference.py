@@ -29,8 +29,12 @@ JUDGES = {
     "kin": ("north", f'noise = 0.0, slope = 0.0, preference = {PREFERENCE}, kin = "alder"', 1),
     "shaky": ("south", f"noise = {NOISE}, slope = 0.0", TRIALS),
     "knowing": ("middle", f'noise = 0.0, slope = 0.0, knows = "{KNOWS}"', 1),
+    "calm": ("centre", "noise = 0.0, slope = 0.0, pivot = 50.0", 1),
 }
-"""Name to family, planted properties and trials. All five have the opinions of one and the same judge."""
+"""Name to family, planted properties and trials. All six have the opinions of one and the same judge.
+
+Nothing is planted in plain, knowing and calm, so that the median of the others is theirs whoever is measured.
+"""
 
 
 def _season(market_folder: str) -> str:

@@ -288,3 +288,11 @@ def test_lots_are_kept(book, wishes, rule):
         lots = one.quantity / whole.lot
         closed = day.book.positions.get(one.symbol, 0.0) == 0
         assert closed or wishes[one.order].side in ("close", "target", "sell") or abs(lots - round(lots)) < 1e-6
+
+
+def test_a_corporate_action_changes_units_and_cash_and_a_short_position_pays():
+    long = Book(10.0, {"A": 6.0, "B": 1.0}).acted("A", split=1.5, dividend=2.0)
+    assert (long.cash, dict(long.positions)) == (28.0, {"A": 9.0, "B": 1.0})
+    assert Book(10.0, {"A": -6.0}).acted("A", dividend=2.0).cash == -2.0
+    assert Book(10.0, {"A": 10.0}).acted("A", split=0.1) == Book(10.0, {"A": 1.0})
+    assert Book(10.0, {"B": 1.0}).acted("A", split=10.0, dividend=2.0) == Book(10.0, {"B": 1.0})

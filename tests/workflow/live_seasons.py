@@ -165,5 +165,7 @@ def as_they_are(name: str, bars: Mapping[date, Bar]) -> Iterator[Row]:
 def scripted(cast: Mapping[str, Model]) -> Iterator[None]:
     known = app.info.context_settings["obj"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(app.info.context_settings, "obj", replace(known, models=lambda: Models({**models(), **cast}, providers())))
+        patch.setitem(
+            app.info.context_settings, "obj", replace(known, models=lambda: Models({**models(), **cast}, providers()))
+        )
         yield

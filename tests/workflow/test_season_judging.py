@@ -183,7 +183,7 @@ def test_months_replicates_trials_and_no_probe(tmp_path):
 
 def test_a_long_record_is_graded_in_parts(tmp_path):
     folder = played(
-        tmp_path, judges=panel("reader"), more="\n[judging]\ntoken_budget = 3000\n", model="reference/steward"
+        tmp_path, judges=panel("reader"), more="\n[judging]\ntoken_budget = 4000\n", model="reference/steward"
     )
     told = expect_season_judging(folder, load_prices()).lines
     assert any("later parts show a judge's notes" in line for line in told)

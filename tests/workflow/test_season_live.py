@@ -36,11 +36,14 @@ from live_seasons import (
 from season_runs import Scripted, begun, orders
 
 from assaymark.cli import main, models
+from assaymark.engine import Ledger
 from assaymark.importers.recorded import EQUAL_WEIGHT
 from assaymark.records import Context
 from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.season_judging import judge_season
 from assaymark.workflow.season_material import season_material
-from assaymark.workflow.season_records import CHECKS, FILLS, NAVS, REJECTIONS
+from assaymark.workflow.season_publishing import publish_season
+from assaymark.workflow.season_records import CHECKS, FILLS, GRADES, NAVS, REJECTIONS
 from assaymark.workflow.season_running import run_season, step_season
 from assaymark.workflow.tables import DECISIONS, MEASUREMENTS, Store
 
@@ -90,7 +93,7 @@ def played(request, tmp_path_factory) -> Played:
                 arrive(source, LATE, request.param)
                 said["then"] = stepped(folder, evening(day, hour=23))
         assert main(["season", "judge", str(folder)]) == 0
-        assert main(["season", "publish", str(folder), "--out", str(path / "site")]) == 0
+        assert main(["season", "publish", str(folder), "--out", str(path / "site"), "--language", "en"]) == 0
     return Played(RunFolder(folder), path / "site", said, buyer)
 
 
@@ -198,6 +201,24 @@ def test_agents_are_shown_bars_on_todays_level_and_told_of_actions(played):
     assert "250.00 was paid into its cash" in shown(played, DIVIDEND_DAY).prompt
 
 
+def test_parts_that_the_season_has_no_data_for_are_not_applicable(played):
+    scores = [one.score for one in Store(played.folder).read(GRADES) if one.agent == "buyer"]
+    parts = {"claim_support", "momentum_use", "no_unsupported_claims", "no_contradiction"}
+    assert all(set(one.grades.evidence) == parts for one in scores)
+    plan = season_material(played.folder).scoring
+    assert [part.name for part in plan.not_applicable] == ["valuation_use", "analyst_use", "sector_use"]
+    assert {part.name: round(part.weight, 3) for part in plan.evidence}["claim_support"] == round(25 / 65 * 100, 3)
+    with Ledger.open(played.folder.ledger) as ledger:
+        (system, *_) = [message.text for message in ledger.call(scores[0].grades.parts[0].call_key).messages]
+    assert "Not applicable in this season, whose material has no such field: Correct use of valuation" in system
+    assert "analyst_use" not in system
+    agent = html.unescape((played.site / "agents" / "buyer.html").read_text(encoding="utf-8"))
+    assert "Not applicable, as the season has no such data: " in agent
+    assert agent.count("Analyst") == 1
+    rules = html.unescape((played.site / "rules.html").read_text(encoding="utf-8")).replace("\xa0", " ")
+    assert "not applicable: the season has no such data, and the 10 % of this part went to the others" in rules
+
+
 def test_pages_say_what_came_into_force(played):
     first = html.unescape((played.site / "index.html").read_text(encoding="utf-8"))
     assert "Splits or dividends of DIVI and SPLIT came into force while they were held." in first
@@ -247,6 +268,14 @@ def test_a_move_that_no_action_explains_is_a_failing_check_with_its_day_and_inst
     said += "explained by no action"
     assert bought.mismatches[0].endswith(said)
     assert checks["position"].passed == checks["position"].checks
+    judge_season(folder, who)
+    publish_season(folder, tmp_path / "site")
+    first = html.unescape((tmp_path / "site" / "index.html").read_text(encoding="utf-8"))
+    assert f"1 move of a price is explained by no split or dividend of the market data (SPLIT on {SPLIT_DAY})." in first
+    agent = html.unescape((tmp_path / "site" / "agents" / "buyer.html").read_text(encoding="utf-8"))
+    assert f"The price of SPLIT went from {before.close:.10g} on {SEASON[6]}" in agent
+    german = html.unescape((tmp_path / "site" / "de" / "agents" / "buyer.html").read_text(encoding="utf-8"))
+    assert "Der Kurs von SPLIT ging von" in german
 
 
 def test_a_replay_of_the_whole_market_has_the_books_of_the_live_season(played, tmp_path):

@@ -23,6 +23,7 @@ from assaymark.claims.messages import english
 from assaymark.cli import main, models
 from assaymark.engine.models.python_agent import PythonAgent
 from assaymark.errors import InputError, LedgerError, ModelError, PlanError
+from assaymark.market import synthetic_history
 from assaymark.portfolio.broker import Bar, Book, StatedFill, StatedStep, reconcile
 from assaymark.prompting.fences import fence
 from assaymark.prompting.material import material_blocks
@@ -194,6 +195,30 @@ def test_times_stand_apart(whole):
     store = Store(whole)
     assert all(one.call.seconds is None for one in store.read(DECISIONS))
     assert all(one.seconds is not None and one.seconds >= 0 for one in store.read(TIMES))
+
+
+def test_contexts_hold_bars_sectors_and_filings_as_they_were_known(whole):
+    history = synthetic_history(0)
+    contexts = list(Store(whole).contexts().values())
+    assert len(contexts) > 10
+    for context in contexts:
+        view = history.as_of(context.cutoff)
+        listed = {one.id: one for one in view.instruments}
+        facts = {}
+        for one in context.facts:
+            facts.setdefault((one.instrument, one.source), []).append(one)
+        for series in context.series:
+            assert {len(series.open), len(series.high), len(series.low), len(series.volume)} == {len(series.close)}
+            assert [one.value for one in facts[series.instrument, "close"]] == [series.close[-1]]
+            assert [one.value for one in facts[series.instrument, "listing"]] == [listed[series.instrument].sub]
+            known = [one for one in view.fundamentals(series.instrument) if one.filed_at <= context.cutoff]
+            shown = {(one.field, one.id.rsplit(".", 1)[1]): one for one in facts.get((series.instrument, "filing"), [])}
+            assert len(shown) == min(len(known), 8)
+            for filed in known[-8:]:
+                fact = shown[filed.field, filed.period]
+                assert (fact.value, fact.available_at, fact.unit) == (filed.value, filed.filed_at, "per share")
+                assert fact.as_of < fact.available_at <= context.cutoff
+    assert any(one.source == "filing" for context in contexts for one in context.facts)
 
 
 # --- orders and rules -------------------------------------------------------------------------------------------------

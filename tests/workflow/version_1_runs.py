@@ -20,14 +20,10 @@ from assaymark.workflow.bench_plan import texts_of_stages
 from assaymark.workflow.folder import json_text
 from assaymark.workflow.locking import texts_of
 from assaymark.workflow.season_file import parse_season
-from assaymark.workflow.season_plan import texts_of as season_texts
+from assaymark.workflow.version_1 import texts_of_1
 
 FIELDS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("version_1_plans.json").read_text())
 """The canonical plans of the files below, as 0.1 hashed them."""
-
-
-SCORING_1 = "af4da23fbed872fd1d8a4418b9c6bbc89ef4d426ab9a5436b51de231e754a2ad"
-"""The digest of 0.1's scoring plan v0.4, whose efficiency had no scale."""
 
 
 def version_1(text: str) -> str:
@@ -115,7 +111,7 @@ def without_new(plan: Frozen) -> dict[str, Any]:
         fields["inference"] |= {"gating_test": "auto", "share_alpha": True}
         fields["claims"]["rankings"] = True
     return {
-        name: {key: fields[name][key] for key in value} if name in ("inference", "claims") else fields[name]
+        name: {key: fields[name][key] for key in value} if name in ("inference", "claims", "calendar") else fields[name]
         for name, value in shape.items()
     }
 
@@ -130,7 +126,7 @@ def back_to_1(folder: Path, kind: str, text: str, fields: Mapping[str, Any] | No
     lock["software"] = "assaymark 0.1.0"
     if kind == "season":
         lock["inputs"]["market"] = lock["inputs"]["market"].replace(__version__, "0.1.0")
-        texts = {**season_texts(parse_season(SEASON)), "scoring": SCORING_1}
+        texts = texts_of_1(parse_season(SEASON))
         hashed: Mapping[str, Any] = {"season": fields or FIELDS[kind], "texts": texts, "inputs": lock["inputs"]}
     elif kind == "benchmark":
         hashed = {"plan": FIELDS[kind], "texts": texts_of_stages(), "inputs": lock["inputs"]}

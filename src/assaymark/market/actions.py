@@ -66,7 +66,7 @@ def implied_action(instrument: str, ex_date: date, ratio: float, before: float) 
     split = _split_in(ratio)
     rest = ratio / split
     dividend = before / split * (1.0 - 1.0 / rest) if rest > 1.0 + _NEAR or (split == 1.0 and rest > 1.0) else 0.0
-    return CorporateAction(instrument, ex_date, split, dividend)
+    return CorporateAction(instrument, ex_date, split, float(f"{dividend:.12g}"))  # the amount, without float noise
 
 
 def _split_in(ratio: float) -> float:

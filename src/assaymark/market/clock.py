@@ -202,7 +202,7 @@ class Clock:
         closes = whole["close"]
         places = {name: place for place, name in enumerate(closes.ids)}
         columns = np.array([places.get(name, -1) for name in self.universe])
-        bars = {name: _of(one.values, columns) for name, one in whole.items()}
+        bars = {name: _of(one.values, columns, zero=name == "volume") for name, one in whole.items()}
         factors = bars.pop(FACTOR, None)
         there = closes.days.size and closes.days[-1] == np.datetime64(day)
         quotes = self._quotes(bars, factors) if there else {}
@@ -249,10 +249,10 @@ def _as_of_now(
     return found
 
 
-def _of(table: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Some columns of a table of bars, -1 for what is not listed yet; prices that nobody can trade at are missing."""
+def _of(table: np.ndarray, columns: np.ndarray, *, zero: bool = False) -> np.ndarray:
+    """Some columns of a table of bars, -1 for what is not listed yet; what cannot be is missing, as is a price of 0."""
     padded = np.hstack([table, np.full((table.shape[0], 1), np.nan)])[:, columns]
-    found: np.ndarray = np.where(np.isfinite(padded) & (padded > 0), padded, np.nan)
+    found: np.ndarray = np.where(np.isfinite(padded) & ((padded > 0) | (zero & (padded == 0))), padded, np.nan)
     return found
 
 

@@ -269,6 +269,8 @@ def _written(folder: Path, snapshot: Snapshot) -> str:
     nouns = {"bars": "bars", "instruments": "instruments", "macro": "macro values", "news": "news items",
              "fundamentals": "filed values"}  # fmt: skip
     parts = [f"{snapshot.tables[name].num_rows:,} {noun}" for name, noun in nouns.items()]
+    acted = snapshot.tables["actions"].num_rows
+    parts += [f"{acted:,} splits and dividends"] if acted else []
     return f"{snapshot.id} in {folder}: {', '.join(parts)}"
 
 

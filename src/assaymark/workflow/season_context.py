@@ -18,6 +18,7 @@ import numpy as np
 
 from assaymark.agents.season_prompts import fenced
 from assaymark.engine.calls import Text
+from assaymark.judging.season.market_lines import ACTION
 from assaymark.market import Filing, Listing, MacroReading
 from assaymark.market.clock import Day, shown_prices
 from assaymark.market.history import FIELDS
@@ -224,7 +225,7 @@ def _about(day: Day, listing: Listing, series: Series) -> Iterator[Fact]:
         for field, value, unit in (*said, *paid):
             yield Fact(
                 id=f"{name}.{field}.{one.ex_date}", instrument=name, field=field, value=value, unit=unit,
-                available_at=min(closed, day.moment), as_of=closed - _CLOSE, source="action",
+                available_at=min(closed, day.moment), as_of=closed - _CLOSE, source=ACTION,
             )  # fmt: skip
     filed: dict[str, list[Filing]] = {}
     for filing in day.view.fundamentals(name):  # by period

@@ -66,8 +66,6 @@ class SeasonMaterial:
     rejections : mapping of agent to rejections
     partial : bool
         Whether some context does not hold all that its agent could see; then nothing can be called contradicted.
-    scoring : ScoringPlan
-        That of the season, without the parts for which its contexts have no field.
     """
 
     season: Season
@@ -84,7 +82,11 @@ class SeasonMaterial:
     seconds: Mapping[str, float | None]
     rejections: Mapping[str, tuple[SeasonRejection, ...]]
     partial: bool
-    scoring: ScoringPlan
+
+    @property
+    def scoring(self) -> ScoringPlan:
+        """The scoring plan of the season, without the parts for which its contexts have no field."""
+        return applicable(self.season.scoring_plan, self.contexts.values())
 
 
 def season_material(folder: RunFolder) -> SeasonMaterial:
@@ -129,7 +131,6 @@ def material_of(store: Store, stored: StoredSeason) -> SeasonMaterial:
         seconds={name: one.seconds for name, one in times.items()},
         rejections={name: tuple(one for one in rejections if one.agent == name) for name in names},
         partial=any(one.completeness != "complete" for one in contexts.values()),
-        scoring=applicable(season.scoring_plan, contexts.values()),
     )
 
 

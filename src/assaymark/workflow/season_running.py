@@ -421,7 +421,7 @@ class Desk:
         }
         self.baselines = {name: Baseline.from_json(raw) for name, raw in record["baselines"].items()}
         self.marks = {name: (float(price), str(of)) for name, (price, of) in record["marks"].items()}
-        self.acted = frozenset(map(str, record["acted"]))
+        self.acted = frozenset(map(str, record.get("acted", ())))
 
 
 def _asked(season: Season, shared: DayMaterial, spec: AgentSpec, settled: Settlement) -> Asked:

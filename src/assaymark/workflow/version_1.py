@@ -17,10 +17,9 @@ from typing import Any, Final
 from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan
 from assaymark.errors import LedgerError, PlanError
 from assaymark.judging import load_rubric
-from assaymark.judging.season.plans import EfficiencyScale
 from assaymark.plan import REPLACED, BiasRules, Frozen, Missing, OrderRules, read_toml
 from assaymark.protocol import Study, parse_study
-from assaymark.records import canonical_json, content_id, sha256_text
+from assaymark.records import content_id, sha256_text
 from assaymark.workflow.amending import asking_begun
 from assaymark.workflow.amendments import Amendment, changed_fields, read_amendments, record_amendment, undo_unfinished
 from assaymark.workflow.bench_plan import bench_lock, texts_of_stages
@@ -50,6 +49,19 @@ _NEW: Final[Mapping[str, tuple[str, ...]]] = {
     "human": ("grades", "sample", "pass", "double"),
 }
 """The fields of a study that version 1 did not have. Seasons and benchmarks had none of these tables."""
+
+_NEW_IN: Final[Mapping[str, tuple[str, ...]]] = {"calendar": ("late_after_h",)}
+"""The fields of a season's other tables that version 1 did not have."""
+
+_PROMPTS: Final[Mapping[str, str]] = {
+    "season-v1.txt": "4dc1ac823a4a6a1d2f7df582b9676401d1c4f8bfb4d4299fd49bb352ea28b858",
+    "horizon-v1.txt": "6f8d39a1baec2feb0b66a5af4baec90e48f18d4b406393fa653a9c4e10ec49d1",
+}
+_SCORING: Final[Mapping[str, str]] = {
+    "v0.3": "3a7e59d481b67e9fe74fd176f74459666ae64bb675963218667f42e5265516e4",
+    "v0.4": "af4da23fbed872fd1d8a4418b9c6bbc89ef4d426ab9a5436b51de231e754a2ad",
+}
+"""Digests of the prompts and scoring plans of a season as version 1 had them, for those that were changed since."""
 
 _OLD: Final[Mapping[str, Any]] = {
     "inference.gating_test": "auto",
@@ -241,8 +253,7 @@ def _season(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str
     season = season_of(renewed, stored, source=source)
     found = find_season(folder, read_recorded(renewed, source=source), source=source) if season.recorded else None
     before, texts, inputs = _without_new(season), season_texts(season), dict(stored["inputs"])
-    texts_1 = {**texts, "scoring": _scoring_1(season)}
-    hash_before = content_id({"season": _hashed(before), "texts": texts_1, "inputs": inputs})
+    hash_before = content_id({"season": _hashed(before), "texts": texts_of_1(season), "inputs": inputs})
     if season.market.source == "synthetic":
         inputs["market"] = synthetic_digest(season.market)  # which names the program that makes it, and not its prices
     if found is not None and found.digest != inputs["market"]:
@@ -250,13 +261,6 @@ def _season(folder: RunFolder, stored: Mapping[str, Any], text: str, source: str
     made = season_hash(season, texts, inputs)
     lock = season_lock(season, made, stored["locked_at"], inputs, stored["universe"], found)
     return _Renewed(before, season, renewed, hash_before, lock)
-
-
-def _scoring_1(season: Season) -> str:
-    """The digest of a season's scoring plan as version 1 had it, without a scale of efficiency."""
-    plan = season.scoring_plan.model_dump(mode="json")
-    kept = {name: value for name, value in plan["efficiency"].items() if name not in EfficiencyScale.model_fields}
-    return sha256_text(canonical_json({**plan, "efficiency": kept}))
 
 
 def _benchmark(stored: Mapping[str, Any], plan: BenchPlan, renewed: str) -> _Renewed:
@@ -268,8 +272,17 @@ def _benchmark(stored: Mapping[str, Any], plan: BenchPlan, renewed: str) -> _Ren
 
 def _without_new(plan: Season | BenchPlan) -> dict[str, Any]:
     """The fields of a season or a benchmark as version 1 had them."""
-    new = (*_NEW, "efficiency")
-    return {name: value for name, value in plan.model_dump(mode="json").items() if name not in new} | {"version": "1"}
+    fields = {name: value for name, value in plan.model_dump(mode="json").items() if name not in (*_NEW, "efficiency")}
+    for table, names in _NEW_IN.items():
+        if table in fields:
+            fields[table] = {name: value for name, value in fields[table].items() if name not in names}
+    return fields | {"version": "1"}
+
+
+def texts_of_1(season: Season) -> dict[str, str]:
+    """The digests of every text of a season, and of its scoring plan, as version 1 had them."""
+    scoring = _SCORING[season.scoring]
+    return {**season_texts(season), **_PROMPTS, "scoring": scoring, f"scoring {season.scoring}": scoring}
 
 
 def _hashed(fields: Mapping[str, Any]) -> dict[str, Any]:

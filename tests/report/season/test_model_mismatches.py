@@ -56,3 +56,13 @@ def test_every_kind_has_a_word_in_every_language(language):
     words = ModelWords(made_catalogue(language))
     assert all(words.has(f"model.mismatch.{kind.replace('-', '_')}") for kind in KINDS)
     assert all(words.has(f"model.mismatch.where.{where.replace(' ', '_')}") for where in PLACES if where)
+
+
+def test_a_move_that_no_action_explains_is_said_in_every_language():
+    moved = "price of A on 2024-03-12: 101.5 after 1000 on 2024-03-11, "
+    english, german = (ModelWords(made_catalogue(language)) for language in ("en", "de"))
+    said = "The price of A went from 1000 on 2024-03-11 to 101.5 on 2024-03-12, which no split or dividend"
+    assert mismatch_words(english, f"{moved}explained by no action").startswith(said)
+    assert "was kein Split" in mismatch_words(german, f"{moved}explained by no action")
+    acted = mismatch_words(english, f"{moved}not explained by A: split of 10 for 1, ex-date 2024-03-12")
+    assert acted.endswith("does not explain (A: split of 10 for 1, ex-date 2024-03-12).")

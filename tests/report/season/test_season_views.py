@@ -182,7 +182,7 @@ def test_the_board_names_whose_totals_lack_a_part():
     assert "No time was measured for Cedar" in notes
     assert "The outcome of Fir could not be resolved" in notes
     assert "no usable grade for Gorse" in notes
-    assert "Returns are after costs" in notes
+    assert "Returns are total returns after costs" in notes
     run = made.made_season(4, 3)
     elsewhere = board_view(SeasonLookup.of(replace(run, source="a log")), ENGLISH).notes
     assert "after costs" not in " ".join(elsewhere)

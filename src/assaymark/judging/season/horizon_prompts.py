@@ -258,7 +258,7 @@ def rubric_text(parts: Iterable[SubComponent], axis: str) -> str:
     """
     words = dict(line.split(": ", 1) for line in season_template(HORIZON_TEMPLATE).part("words").split("\n"))
     return "\n".join(
-        f"- {part.name} ({part.title}, {part.weight:g} % of {axis})"
+        f"- {part.name} ({part.title}, {part.weight:.4g} % of {axis})"
         + (f": {words[part.name]}" if part.name in words else "")
         for part in parts
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 from assaymark.prompting.fences import row
 from assaymark.prompting.material import number_text
@@ -12,6 +13,9 @@ from assaymark.records import Context, Fact
 
 _LAST = {"open": "price", "high": "price", "low": "price", "close": "price", "volume": "count"}
 """The fields of a last bar that stand beside the facts, with their units."""
+
+ACTION: Final = "action"
+"""The source of facts on splits and dividends; ``as_of`` is their ex-date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +60,8 @@ def market_lines(context: Context, symbols: Iterable[str]) -> MarketLines:
     """The facts of a context about some symbols, as a table with a row for each symbol that has any.
 
     ``symbols`` are ids or symbols of instruments. Of a field that a symbol has twice the one of the latest period is
-    shown, or the one that became available last. The last bar of a price series stands beside the facts. Facts about no
-    instrument are left out, and so
-    are sources and notes.
+    shown, or the one that became available last; a split or dividend stands on its ex-date alone. The last bar of a
+    price series stands beside the facts. Facts about no instrument are left out, and so are sources and notes.
 
     >>> from datetime import UTC, datetime
     >>> now = datetime(2026, 3, 2, tzinfo=UTC)
@@ -72,7 +75,7 @@ def market_lines(context: Context, symbols: Iterable[str]) -> MarketLines:
     wanted |= {item.id for item in context.instruments if item.symbol in wanted}
     grid: dict[str, dict[str, Fact]] = {}
     for fact in context.facts:
-        if fact.instrument in wanted:
+        if fact.instrument in wanted and not _gone_by(fact, context):
             known = grid.setdefault(fact.instrument, {})
             column = f"{fact.field} [{fact.unit}]"
             if column not in known or _later(fact, known[column]):
@@ -91,6 +94,11 @@ def market_lines(context: Context, symbols: Iterable[str]) -> MarketLines:
 
 def _cell(fact: Fact) -> str:
     return fact.value if isinstance(fact.value, str) else number_text(fact.value)
+
+
+def _gone_by(fact: Fact, context: Context) -> bool:
+    """Whether it is a corporate action of an earlier day: a table of one day cannot say which."""
+    return fact.source == ACTION and fact.as_of is not None and fact.as_of.date() < context.cutoff.date()
 
 
 def _later(one: Fact, other: Fact) -> bool:

@@ -62,7 +62,7 @@ def rules_view(book: SeasonLookup, words: Words) -> RulesView:
         ),
         plan_hash=clean(run.plan_hash, 80),
         groups=tuple(RuleGroup(words.term("rules.group", name), tuple(rows)) for name, rows in groups.items()),
-        formulas=formulas(plan, words),
+        formulas=(*formulas(plan, words), *(() if run.source else (words("formula.returns"),))),
         weights=weight_tables(plan, words),
         bands=band_rows(plan, words),
         prompts=_prompts(book),
@@ -98,8 +98,7 @@ def formulas(plan: ScoringPlan, words: Words) -> tuple[str, ...]:
     ]
     if plan.efficiency.weight:
         lines.append(_quick(plan, words))
-    lines.append(words("formula.ties", level=words.percent(plan.ties.level, 0)))
-    return (*lines, words("formula.returns"), words("formula.reliability"))
+    return (*lines, words("formula.ties", level=words.percent(plan.ties.level, 0)), words("formula.reliability"))
 
 
 def _quick(plan: ScoringPlan, words: Words) -> str:
