@@ -135,16 +135,21 @@ def test_too_little_agreement_names_the_format_that_decides():
 def test_every_pair_has_its_sign_and_its_p_values_in_every_drop():
     view = stability_view(Book.of(runs.realistic()))
     assert view.answer == (
-        "4 of 7 significant differences on the overall score hold without any one judge family; some turn without quay."
+        "4 of 7 significant differences on the overall score hold without any one judge family; some turn without "
+        "judge family quay."
     )
     assert view.scores.rows[0] == ("Overall score", "10", "7", "4", "0", "3")
-    assert view.pairs.heads == ("Pair", "without north", "without quay", "without strand", "Result")
+    assert view.pairs.heads == (
+        "Pair",
+        *(f"without judge family {name}" for name in ("north", "quay", "strand")),
+        "Result",
+    )
     found = {row[0]: row[1:] for row in view.pairs.rows}
     held = "p < .001, adjusted p = .002"
     assert found["Marten and Otter"] == (held, held, held, "holds without any one of three judge families")
     assert found["Badger and Stoat"] == (held, "turns", held, "turns without judge family quay")
     assert "Badger and Otter" not in found
-    assert dict(zip(view.rho.heads, view.rho.rows[0], strict=True))["without quay"] == "0.30"
+    assert dict(zip(view.rho.heads, view.rho.rows[0], strict=True))["without judge family quay"] == "0.30"
 
 
 def test_orders_that_all_hold_are_said_to():
