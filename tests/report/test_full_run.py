@@ -328,9 +328,9 @@ def test_a_card_has_the_checks_the_rules_and_the_certificate():
         "Dimension": ("told apart from the overall impression", ""),
         "Clusters": ("5, taken as independent", ""),
         "Control texts": (
-            ("depends on the judges: Cell B inconclusive without judge family quay; Cell A −2.61 (−2.73 to −2.49), passed;"
-            " Cell B −0.22 (−0.34 to −0.10), substance; Paraphrase −0.04 (−0.16 to 0.08), invariant; Fact flip −0.59"
-            " (−0.71 to −0.47), noticed"),
+            ("depends on the judges: Cell B inconclusive without judge family quay; Cell A −2.61 (−2.73 to −2.49),"
+            " passed; Cell B −0.22 (−0.34 to −0.10), substance; Paraphrase −0.04 (−0.16 to 0.08), invariant; Fact flip"
+            " −0.59 (−0.71 to −0.47), noticed"),
             "",
         ),
         "Judges’ own tests": ("no limit missed", ""),

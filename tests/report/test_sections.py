@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import assay_runs as runs
+import full_runs
 import pytest
 
 from assaymark.claims import Rules, index
@@ -360,6 +361,38 @@ def test_fragility_takes_whatever_rules_a_verdict_was_tried_under():
     ]
     assert [row.holds for row in view.rows] == ["1 of 2 other rules", "1 of 1 other rule"]
     assert view.counts == ("all hold", "1 lower", "all hold")
+
+
+def test_no_claim_says_that_every_check_passed_where_some_were_not_made():
+    run = full_runs.full()
+    claim = next(v for v in run.verdicts if v.publication_level == "headline" and len(v.claim.subjects) == 2)
+    view = claim_view(Book.of(run), claim)
+    unmade = [one.name for one in view.checked.checks if one.text.startswith(("not tested", "not graded"))]
+    assert "People" in unmade
+    assert view.limits.startswith("Every check that was made passed; not made: ")
+    assert all(name.lower() in view.limits.lower() for name in unmade)
+
+
+def test_a_rule_that_cannot_reject_is_not_counted_and_says_why():
+    """With five clusters a sign flip has a p of .0625 or more: it would change every verdict and says nothing."""
+    run = runs.realistic()
+
+    def flipped(clusters):
+        found = tuple(
+            replace(m, detail=m.detail | {"p_sign_flip": 2.0 ** (1 - clusters), "clusters": clusters})
+            if m.name == "contrast"
+            else m
+            for m in run.measurements
+        )
+        return fragility_view(Book.of(replace(run, measurements=found))).note
+
+    assert flipped(5) == (
+        "Not counted: ValueBlindBench’s sign flip with Holm. Over five clusters its p = .062 at least, with Holm over "
+        "ten pairs p = .625; .05 needed. It cannot reject anything in this design, so that it says nothing about a "
+        "verdict."
+    )
+    claims = tuple(replace(v, fragility=v.fragility | {"source: sign flip": v.publication_level}) for v in run.verdicts)
+    assert fragility_view(Book.of(replace(run, verdicts=claims))).note == ""
 
 
 # --- board ----------------------------------------------------------------------------------------------------------

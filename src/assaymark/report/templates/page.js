@@ -52,6 +52,9 @@ for (const tools of all("[data-tools]")) {
   }
   box.oninput = show;
   show();
+  const land = () => buttons.find(one => "#" + one.id == location.hash)?.click();
+  land();
+  addEventListener("hashchange", land);
 }
 
 addEventListener("beforeprint", () => {
