@@ -44,7 +44,7 @@ _RULES: Final = {
     "source: sign flip": "ValueBlindBench’s sign flip with Holm",
 }
 _UNMADE: Final = ("not tested", "not graded", "not judged", "not measur")
-_MORE: Final = 8
+_MORE: Final = 5
 # Heights in CSS pixels on a wide screen: two levels and the third's heading must start above the 900th.
 _ROOM, _HEADLINE_HEIGHT, _QUALIFIED_HEIGHT = 440, 76, 102
 
@@ -99,7 +99,7 @@ class LevelView:
 def level_views(book: Book) -> tuple[LevelView, ...]:
     """The three levels in order, each with the claims that fit its part of the first screen."""
     by_level = {level: _sorted(book, level) for level in LEVELS}
-    headlines, qualified = _room(*([_height(v) for v in by_level[level]] for level in LEVELS[:2]))
+    headlines, qualified = _room(*([_height(book, v) for v in by_level[level]] for level in LEVELS[:2]))
     return (
         _supported_level(book, "headline", by_level["headline"], headlines),
         _supported_level(book, "qualified", by_level["qualified"], qualified),
@@ -248,10 +248,11 @@ def _fitting(heights: Sequence[int], room: int) -> int:
     return max(sum(height <= room for height in sums), min(1, len(heights)))
 
 
-def _height(verdict: Verdict) -> int:
+def _height(book: Book, verdict: Verdict) -> int:
     """About how tall a claim is on the page: its lines at some 70 characters, and its condition."""
-    lines = len(verdict.claim.statement) // 70 + len(verdict.condition or "") // 95
-    return (_QUALIFIED_HEIGHT if verdict.condition else _HEADLINE_HEIGHT) + 24 * lines
+    condition = f"{built_in_words(book, verdict)} {verdict.condition or ''}".strip()
+    lines = len(verdict.claim.statement) // 70 + len(condition) // 95
+    return (_QUALIFIED_HEIGHT if condition else _HEADLINE_HEIGHT) + 24 * lines
 
 
 def _supported_level(book: Book, level: Level, verdicts: Sequence[Verdict], room: int) -> LevelView:
