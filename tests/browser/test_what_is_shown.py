@@ -37,7 +37,6 @@ Pairs = set[tuple[str, frozenset[str]]]
 """Scores with two names each."""
 
 LEVELS = ("score.effect", "lofo.effect", "rank.first", "bench.level", "season.total", "season.without")
-UNTESTED = "claim.reason.untested_first"
 WITHOUT_A_POINT = ("season.axis", "season.outcome", "season.efficiency", "season.composite")
 
 
@@ -88,7 +87,9 @@ def donors(verdicts: list[Verdict]) -> dict[str, Verdict]:
     """For each unsupported first rank that of another agent on the same score, by the id of its claim."""
     firsts: dict[str, list[Verdict]] = {}
     for one in verdicts:
-        if kind_of(one.claim) == "first" and one.publication_level == "no-claim":
+        # That one cannot be compared, for want of periods or of a score, names it and says nothing of an order.
+        tested = one.stability_status != "not tested"
+        if kind_of(one.claim) == "first" and one.publication_level == "no-claim" and tested:
             firsts.setdefault(one.claim.dimension, []).append(one)
     pairs = [pair for mine in firsts.values() for pair in zip(mine, mine[1:] + mine[:1], strict=True)]
     return {one.claim.id: donor for one, donor in pairs}
@@ -201,9 +202,7 @@ def season_turned(run: SeasonRun) -> SeasonRun:
     for one, verdict in zip(run.decided.verdicts, claims_turned(every, pairs, names), strict=True):
         made = replace(one, verdict=verdict)
         if one.verdict.claim.id in donor:
-            reasons = by_id[donor[one.verdict.claim.id].claim.id].reasons
-            own = (why for why in one.reasons if why.key == UNTESTED)  # it names agents, and says nothing of an order
-            made = replace(made, reasons=(*(why for why in reasons if why.key != UNTESTED), *own))
+            made = replace(made, reasons=by_id[donor[one.verdict.claim.id].claim.id].reasons)
         elif verdict.claim.id != one.verdict.claim.id:
             made = replace(made, statement=said("claim.says.above", high="Y", low="X", scope=""))
         decided.append(made)

@@ -17,6 +17,7 @@ from assaymark.report import render_pages
 from assaymark.report.board import board
 from assaymark.report.book import Book
 from assaymark.report.cards import cards
+from assaymark.report.claim_checks import checked
 from assaymark.report.claim_map import claim_map, supported_words
 from assaymark.report.controls import controls_view
 from assaymark.report.explanations import explanations_view
@@ -70,7 +71,11 @@ def rows_of(book):
         ("Overall κ gate", "κ 0.64 (0.56 to 0.71), bootstrap 0.60 to 0.68", "Enough for claims on the overall score."),
         ("Per-dimension gate", "limits κ 0.23 (0.15 to 0.30), bootstrap 0.19 to 0.27", "No headline on limits."),
         ("Order procedure", "7 of 10 pairs significant at .04", "Pairs: 4 ordered and 6 not resolved."),
-        ("Leave-one-family-out", "without quay ρ 0.30", "4 of 7 significant pairs hold and 3 turn without one."),
+        (
+            "Leave-one-family-out",
+            "judge family quay ρ 0.30",
+            "4 of 7 significant pairs hold and 3 turn without one.",
+        ),
         ("Own-family judges", "north-1 0.31 (0.21 to 0.41)", "0 of 7 significant pairs rest on it."),
         ("Equal length", "0.04 points a doubling", "7 of 7 significant pairs remain at equal length."),
         ("Dimensions told apart", "risk fit 0.97, sizing 0.77", "1 of 2 dimensions told apart."),
@@ -81,7 +86,11 @@ def rows_of(book):
         ("Cell A", "Panel mean 1.44 against honest 4.19", "does not simply reward length and confidence"),
         ("Cell B", "Panel mean 3.97", "No claim about this cell is supported."),
         ("Other cells", "Fact flip: −0.59 (−0.71 to −0.47), noticed", "A changed number is noticed."),
-        ("Self-preference on control texts", "Cell A +0.04 points (family auditor)", "No cell moves by 0.3 or more"),
+        (
+            "Self-preference on control texts",
+            "A +0.04 points (judge family auditor)",
+            "No cell moves by 0.3 or more",
+        ),
         ("Rubric wording", "Limits −0.42 (−0.51 to −0.33) points", "Limits: the score depends on how its anchors"),
         ("Held-out judge", "3 pairs judged", "None of 3 claims is supported."),
         ("Repetition stability", "strand-2 0.987", "Averaging trials clears the gate of 0.90."),
@@ -157,7 +166,7 @@ def test_a_halo_names_the_cell_that_is_scored_without_its_family():
     )
     book = Book.of(replace(run, measurements=found))
     assert "the score without that family is primary" in rows_of(book)["Self-preference on control texts"].conclusion
-    assert "north left out" in words(str(controls_view(book).table))
+    assert "from judge family north, left out" in words(str(controls_view(book).table))
 
 
 # --- nothing unsupported --------------------------------------------------------------------------------------------
@@ -172,18 +181,52 @@ def test_shares_of_agents_that_share_a_tier_are_nowhere():
     assert not re.search(r"\d %", words(section("halted", "index.html", "ranks")))
 
 
-def test_numbers_of_a_cell_without_a_supported_claim_are_shown_without_its_outcome():
+def test_what_a_control_shows_is_never_withheld():
+    """It is about the judges: number and outcome stand also where no claim about the cell is supported."""
     text = words(section("full", "index.html", "controls"))
-    assert "−0.22 (−0.34 to −0.10) adjusted p = .160 not supported 0.55" in text
-    assert "No claim about Cell B is supported." in text
-    assert "substance" not in text.split("Number of the rule")[1]
+    outcome = "inconclusive without judge family quay; with all judges substance"
+    assert f"−0.22 (−0.34 to −0.10) adjusted p = .160 {outcome} 0.55" in text
+    assert f"Cell B depends on the judges: {outcome}. No claim about Cell B is supported." in text
+    drops = text.split("Number of the rule and outcome without each judge family")[1]
+    assert (
+        "Control All judges without judge family north without judge family quay without judge family strand" in drops
+    )
+    assert re.search(r"Cell B: terse and correct −0\.22 \(−0\.34 to −0\.10\), substance .* inconclusive ", drops)
+
+
+@pytest.mark.parametrize(
+    ("with_all", "without", "said"),
+    [
+        ("passed", "passed", "Cell A and "),
+        ("passed", "failed", "Cell A depends on the judges: failed without judge family quay; with all judges passed."),
+        ("failed", "passed", "Cell A depends on the judges: failed; passed without judge family quay."),
+    ],
+)
+def test_nothing_reads_passed_where_one_judge_family_makes_it_pass(with_all, without, said):
+    run = full_runs.full()
+
+    def other(m):
+        outcome = with_all if m.name == "cell.gate" else without if m.labels.get("dropped") == "quay" else with_all
+        mine = m.name in ("cell.gate", "cell.drop") and m.labels["cell"] == "cell_a"
+        kept = m.name not in ("cell.gate", "cell.drop", "cell.score") or m.labels["cell"] in ("cell_a", "fact_flip")
+        return (replace(m, detail={**m.detail, "outcome": outcome}) if mine else m) if kept else None
+
+    book = Book.of(replace(run, measurements=tuple(filter(None, map(other, run.measurements)))))
+    assert said in controls_view(book).answer
+    claim = next(v for v in run.verdicts if v.publication_level == "headline" and len(v.claim.subjects) == 2)
+    checks = {one.name: one.text for one in checked(book, claim).checks}
+    assert claim.adversarial_status == "passed"
+    assert checks["Control texts"].startswith("passed; ") == (with_all == without)
+    number = next(m for m in book.run.measurements if m.id == "cell.gate[cell=cell_a]").value
+    assert f"Cell A {number:+.2f}".replace("-", "−") in checks["Control texts"], "the number stands with the status"
 
 
 def test_the_held_out_judge_is_quoted_without_a_side_or_a_size():
     text = words(section("full", "index.html", "outside"))
     assert not re.search(r"[+−]\d|0\.19", text)
-    assert "Stoat and Weasel not shown excludes zero" in text
-    assert "contains zero for 2 of them" in text
+    assert "Stoat and Weasel not shown a difference, p = .300" in text
+    assert "finds no difference in 2 of them (.05 needed)" in text
+    assert "excludes" not in text, "that needs the interval, which is not shown"
 
 
 def test_the_held_out_judge_on_a_supported_pair_has_its_side():
@@ -191,7 +234,7 @@ def test_the_held_out_judge_on_a_supported_pair_has_its_side():
     labels = {"dimension": AGGREGATE, "high": "Badger", "low": "Marten"}
     item = runs.measured("probe.contrast", labels, -0.2, low=-0.3, high=-0.1, n=240)
     (row,) = outside_view(Book.of(replace(run, measurements=(item,)))).table.rows
-    assert row[1:4] == ("Badger and Marten", "+0.20 points (0.10 to 0.30)", "excludes zero")
+    assert row[1:4] == ("Badger and Marten", "+0.20 points (0.10 to 0.30)", "a difference")
     assert row[-1] == "Marten above Badger"
 
 
@@ -284,7 +327,12 @@ def test_a_card_has_the_checks_the_rules_and_the_certificate():
         ),
         "Dimension": ("told apart from the overall impression", ""),
         "Clusters": ("5, taken as independent", ""),
-        "Control texts": ("passed", ""),
+        "Control texts": (
+            ("depends on the judges: Cell B inconclusive without judge family quay; Cell A −2.61 (−2.73 to −2.49),"
+            " passed; Cell B −0.22 (−0.34 to −0.10), substance; Paraphrase −0.04 (−0.16 to 0.08), invariant; Fact flip"
+            " −0.59 (−0.71 to −0.47), noticed"),
+            "",
+        ),
         "Judges’ own tests": ("no limit missed", ""),
         "People": ("not graded by people", ""),
         "Preregistered": ("yes", ""),
@@ -497,9 +545,9 @@ def test_details_may_be_absent(name):
 
 def test_controls_that_turn_or_cannot_be_told_apart_are_noted():
     run = full_runs.full()
-    notes = controls_view(Book.of(run)).notes
-    assert notes[0] == "Cell B has another outcome without quay."
-    assert notes[1].startswith("Cell B minus cell A: 2.53 (2.40 to 2.66) points.")
+    view = controls_view(Book.of(run))
+    assert "inconclusive without judge family quay" in view.answer
+    assert view.notes[0].startswith("Cell B minus cell A: 2.53 (2.40 to 2.66) points.")
 
 
 def test_the_held_out_judge_that_was_not_needed_says_so():
@@ -507,7 +555,7 @@ def test_the_held_out_judge_that_was_not_needed_says_so():
     kept = tuple(m for m in run.measurements if not m.name.startswith("probe."))
     state = runs.measured("probe.state", {}, None, n=0, state="not needed: no drop turns a pair")
     view = outside_view(Book.of(replace(run, measurements=(*kept, state))))
-    assert view.answer == "The held-out judge, tarn-1 (tarn): not needed: no drop turns a pair."
+    assert view.answer == "The held-out judge, tarn-1 (judge family tarn): not needed: no drop turns a pair."
     assert view.table is None
     assert rows_of(Book.of(replace(run, measurements=(*kept, state))))["Held-out judge"].conclusion == (
         "No drop turned a pair."
@@ -516,7 +564,7 @@ def test_the_held_out_judge_that_was_not_needed_says_so():
 
 def test_the_aside_knows_the_held_out_judge_and_what_the_panel_is_worth():
     text = words(pages("full")["index.html"].split("<aside")[1].split("</aside>")[0])
-    assert "Held-out judge tarn-1 (tarn) asked about three pairs" in text
+    assert "Held-out judge tarn-1 (judge family tarn) asked about three pairs" in text
     assert "Worth 2.1 independent judges their errors correlate at 0.21" in text
     assert "0.21 points for a leader, 0.33 for a single pair" in text
 

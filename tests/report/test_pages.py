@@ -184,7 +184,7 @@ def test_a_page_without_supported_claims_does_not_know_which_agent_leads():
 def test_what_each_drop_does_is_said_of_pairs_in_alphabetical_order():
     section = words(pages("realistic")["index.html"].split('id="stability"')[1].split("</section>")[0])
     assert "4 of 7 significant differences on the overall score hold without any one judge family" in section
-    assert "some turn without quay" in section
+    assert "some turn without judge family quay" in section
     held = "p < .001, adjusted p = .002"
     assert f"Otter and Stoat {held} turns {held} turns without judge family quay" in section
     assert "p of at most .033 and, after correction over all pairs, .1" in section
@@ -195,7 +195,10 @@ def test_the_measurements_of_unsupported_pairs_have_neither_number_nor_direction
     supported = f"dimension Overall score; high Marten; low Otter {4.313 - 4.067:.3f} rubric points"
     assert supported in text
     assert "dimension Overall score; agents Badger and Otter not shown: no supported order" in text
-    assert "dimension Overall score; dropped quay; agents Otter and Stoat not shown: no supported order" in text
+    assert (
+        "dimension Overall score; without judge family quay; agents Otter and Stoat not shown: no supported order"
+        in text
+    )
     assert "agent Otter; dimension Overall score not shown: the agent shares its tier" in text
     assert "agent Marten; dimension Overall score 4.313" in text
     assert "high Otter; low Stoat" not in text

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import assay_runs as runs
+import full_runs
 import pytest
 
 from assaymark.claims import Rules, index
@@ -135,16 +136,21 @@ def test_too_little_agreement_names_the_format_that_decides():
 def test_every_pair_has_its_sign_and_its_p_values_in_every_drop():
     view = stability_view(Book.of(runs.realistic()))
     assert view.answer == (
-        "4 of 7 significant differences on the overall score hold without any one judge family; some turn without quay."
+        "4 of 7 significant differences on the overall score hold without any one judge family; some turn without "
+        "judge family quay."
     )
     assert view.scores.rows[0] == ("Overall score", "10", "7", "4", "0", "3")
-    assert view.pairs.heads == ("Pair", "without north", "without quay", "without strand", "Result")
+    assert view.pairs.heads == (
+        "Pair",
+        *(f"without judge family {name}" for name in ("north", "quay", "strand")),
+        "Result",
+    )
     found = {row[0]: row[1:] for row in view.pairs.rows}
     held = "p < .001, adjusted p = .002"
     assert found["Marten and Otter"] == (held, held, held, "holds without any one of three judge families")
     assert found["Badger and Stoat"] == (held, "turns", held, "turns without judge family quay")
     assert "Badger and Otter" not in found
-    assert dict(zip(view.rho.heads, view.rho.rows[0], strict=True))["without quay"] == "0.30"
+    assert dict(zip(view.rho.heads, view.rho.rows[0], strict=True))["without judge family quay"] == "0.30"
 
 
 def test_orders_that_all_hold_are_said_to():
@@ -355,6 +361,38 @@ def test_fragility_takes_whatever_rules_a_verdict_was_tried_under():
     ]
     assert [row.holds for row in view.rows] == ["1 of 2 other rules", "1 of 1 other rule"]
     assert view.counts == ("all hold", "1 lower", "all hold")
+
+
+def test_no_claim_says_that_every_check_passed_where_some_were_not_made():
+    run = full_runs.full()
+    claim = next(v for v in run.verdicts if v.publication_level == "headline" and len(v.claim.subjects) == 2)
+    view = claim_view(Book.of(run), claim)
+    unmade = [one.name for one in view.checked.checks if one.text.startswith(("not tested", "not graded"))]
+    assert "People" in unmade
+    assert view.limits.startswith("Every check that was made passed; not made: ")
+    assert all(name.lower() in view.limits.lower() for name in unmade)
+
+
+def test_a_rule_that_cannot_reject_is_not_counted_and_says_why():
+    """With five clusters a sign flip has a p of .0625 or more: it would change every verdict and says nothing."""
+    run = runs.realistic()
+
+    def flipped(clusters):
+        found = tuple(
+            replace(m, detail=m.detail | {"p_sign_flip": 2.0 ** (1 - clusters), "clusters": clusters})
+            if m.name == "contrast"
+            else m
+            for m in run.measurements
+        )
+        return fragility_view(Book.of(replace(run, measurements=found))).note
+
+    assert flipped(5) == (
+        "Not counted: ValueBlindBench’s sign flip with Holm. Over five clusters its p = .062 at least, with Holm over "
+        "ten pairs p = .625; .05 needed. It cannot reject anything in this design, so that it says nothing about a "
+        "verdict."
+    )
+    claims = tuple(replace(v, fragility=v.fragility | {"source: sign flip": v.publication_level}) for v in run.verdicts)
+    assert fragility_view(Book.of(replace(run, verdicts=claims))).note == ""
 
 
 # --- board ----------------------------------------------------------------------------------------------------------

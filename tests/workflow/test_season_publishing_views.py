@@ -277,6 +277,14 @@ def grade(
     )  # type: ignore[arg-type]  # fmt: skip
 
 
+def test_a_judge_that_is_built_in_has_checked_nothing_for_knowledge_of_the_future():
+    """It answers the question because its reply has to, and reads no tenses: a page may have no tick for that."""
+    (asked,), (built_in,) = (grade_views([grade(60.0)], names) for names in ((), {grade(60.0).judge}))
+    assert asked.lookahead == "pass"
+    assert (built_in.lookahead, built_in.lookahead_reason) == (None, "")
+    assert replace(asked, lookahead=None, lookahead_reason="") == built_in
+
+
 def test_trials_are_averaged_and_a_failed_look_ahead_is_not_lost():
     rows = [grade(60.0), grade(80.0, trial=2, lookahead="fail"), grade(0.0, trial=3, state="invalid")]
     (found,) = grade_views([*rows, grade(1.0, scope="period")])

@@ -221,7 +221,11 @@ def probe_words(probe: Directed) -> str:
     """What the held-out judge said of a pair, without the direction that is not supported."""
     judge = probe.measurement.detail.get("judge")
     who = f"The held-out judge {judge}" if judge else "The held-out judge"
-    return f"{who} was asked; its interval {'contains' if contains_zero(probe) else 'excludes'} 0"
+    if contains_zero(probe):
+        return f"{who} was asked; its interval contains 0"
+    p = probe.measurement.detail.get("p")
+    tested = f" ({p_words(float(p))})" if isinstance(p, (int, float)) else ""
+    return f"{who} was asked; it finds a difference{tested}"
 
 
 def _rests(pairs: Sequence[Standing], dimension: str, known: Index) -> tuple[str, ...]:

@@ -170,7 +170,7 @@ def _about(book: Book, item: Measurement, dimension: str) -> str:
     labels = item.labels
     pair = sorted(clean(labels[key], 60) for key in ("high", "low") if key in labels)
     words = [" and ".join(pair)] if pair else []
-    words += [f"without {clean(labels[key], 60)}" for key in ("dropped",) if key in labels]
+    words += [f"without judge family {clean(labels[key], 60)}" for key in ("dropped",) if key in labels]
     words += [clean(labels[key], 60) for key in _NAMED if key in labels]
     about = labels.get("dimension", dimension)
     if about != dimension or not words:

@@ -14,6 +14,7 @@ from assaymark.claims import kind_of
 from assaymark.metrology.multiplicity import LEVEL_SLACK
 from assaymark.records import AGGREGATE, AnchorState, Measurement, Verdict
 from assaymark.report.book import Book
+from assaymark.report.controls import Control, against, controls, gate_words
 from assaymark.report.formats import (
     alpha,
     clean,
@@ -140,14 +141,14 @@ def _rows(book: Book, verdict: Verdict) -> list[Row]:
         if verdict.claim.dimension != AGGREGATE:
             rows.append(("Dimension", "distinct", _distinct(book, verdict)))
         rows.append(("Clusters", "clusters", _clusters(book, verdict)))
-    rows += _further(verdict)
+    rows += _further(book, verdict)
     if verdict.claim.asserts_order and tested:
         rows.append(("Other judges", "other_judges", _other_judges(book, verdict)))
     return rows
 
 
-def _further(verdict: Verdict) -> Iterator[Row]:
-    yield "Control texts", "adversarial", _CONTROLS[verdict.adversarial_status]
+def _further(book: Book, verdict: Verdict) -> Iterator[Row]:
+    yield "Control texts", "adversarial", _control_words(book, verdict)
     failing = any(cap.field == "datasheets" for cap in verdict.caps)
     yield "Judges’ own tests", "datasheets", "a judge misses a limit of the plan" if failing else "no limit missed"
     yield "People", "human_anchor", _ANCHORS[verdict.human_anchor]
@@ -165,14 +166,34 @@ def _cell(book: Book, verdict: Verdict) -> list[Row]:
         "publish": "every judge family sees the difference",
         "methodology": "every panel without one family sees the difference, but not every family alone",
     }.get(verdict.agreement_status, "not every panel without one judge family sees the difference, or κ is too low")
+    control = next((one for one in controls(book) if one.cell == verdict.claim.subjects[0]), None)
+    result = "not measured"
+    if control is not None:
+        result = book.to(control.gate, f"{gate_words(control)} against {against(control.cell)}: {control.said}")
     kappa = f"; κ with the honest records {number(item.value)}" if item is not None and item.value is not None else ""
     stable = {"stable": "holds without any one judge family"}
     return [
+        ("Number of the rule", "", result),
         ("Agreement", "agreement", book.to(item, words + kappa)),
         ("Without any one judge family", "stability", stable.get(verdict.stability_status, "depends on one of them")),
         ("Judges of the writer’s family", "adversarial", _CONTROLS[verdict.adversarial_status]),
-        *list(_further(verdict))[1:],
+        *list(_further(book, verdict))[1:],
     ]
+
+
+def _control_words(book: Book, verdict: Verdict) -> str:
+    """What the control texts say of a claim, with their numbers; not "passed" where one judge family makes it so."""
+    found = [control for control in controls(book) if control.gate is not None and control.gate.value is not None]
+    turned = [f"{_short(control)} {control.without}" for control in found if control.turned]
+    said = _CONTROLS[verdict.adversarial_status]
+    if turned and verdict.adversarial_status == "passed":
+        said = f"depends on the judges: {'; '.join(turned)}"
+    numbers = "; ".join(f"{_short(control)} {gate_words(control)}, {control.outcome}" for control in found)
+    return f"{said}; {numbers}" if numbers else said
+
+
+def _short(control: Control) -> str:
+    return control.title.partition(":")[0]
 
 
 # --- the words of each check ------------------------------------------------------------------------------------------

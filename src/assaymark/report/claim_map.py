@@ -40,7 +40,7 @@ from assaymark.report.levels import LEVELS, TAGS
 from assaymark.report.map_controls import cell_row, halo_row, other_cells_row
 from assaymark.report.map_explanations import distinct_row, length_row, others_row, own_family_row, time_row
 from assaymark.report.map_rows import NOT_RUN, MapRow
-from assaymark.report.outside import outside_state
+from assaymark.report.outside import finds, outside_state
 from assaymark.report.probes import (
     anchor_answer,
     changed_anchors,
@@ -233,7 +233,7 @@ def _lofo(book: Book) -> MapRow:
     why = "An order that one judge family makes is that family’s order, not the panel’s."
     if not measured:
         return row.run(state_words(found[0]), f"{NOT_RUN}: {why}", ran=False) if found else row.not_run(why)
-    said = [f"without {clean(m.labels['dropped'], 60)} ρ {shown(m)}" for m in measured]
+    said = [f"without judge family {clean(m.labels['dropped'], 60)} ρ {shown(m)}" for m in measured]
     result = f"{sentence('; '.join(said)).rstrip('.')}; n = {count_of(measured[0].n, measured[0].n_of)}"
     return row.run(result, _drop_words(book), *(m.id for m in measured))
 
@@ -302,15 +302,15 @@ def _outside(book: Book) -> MapRow:
     if not judged:
         why = "What turns with a judge family is not supported."
         return row.run(f"{NOT_RUN}: no contested pair has common cycles", why, *ids, ran=False)
-    ends = [(m.low, m.high) for m in judged if m.low is not None and m.high is not None]
-    zero = sum(low <= 0 <= high for low, high in ends)
+    ends = [m for m in judged if m.low is not None and m.high is not None]
+    different = sum(finds(m) for m in ends)
     sizes = sorted({m.n for m in judged})
     n = count(sizes[0]) if len(sizes) == 1 else f"{count(sizes[0])} to {count(sizes[-1])}"
     rest = [f"{count(len(judged) - len(ends))} without an interval"] if len(judged) > len(ends) else []
     rest += [f"{counted(len(pairs) - len(judged), 'pair')} never compared"] if len(pairs) > len(judged) else []
     result = (
-        f"{counted(len(judged), 'pair')} judged; the interval contains zero for {count(zero)} and excludes it for "
-        f"{count(len(ends) - zero)}; n = {n} {clean(judged[0].n_of, 40)} a pair"
+        f"{counted(len(judged), 'pair')} judged; a difference in {count(different)} and none in "
+        f"{count(len(ends) - different)}; n = {n} {clean(judged[0].n_of, 40)} a pair"
     )
     return row.run("; ".join([result, *rest]), _settled(book, pairs), *ids)
 

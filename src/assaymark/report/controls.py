@@ -47,7 +47,8 @@ _MARKS: Final[Mapping[Level, Mark]] = {"headline": "mh", "qualified": "mq", "no-
 class Control:
     """One control cell. ``gate`` is None where it has no rule or was not graded.
 
-    Its numbers describe the judges and are always shown; its outcome is a claim, and only where it is supported.
+    What it shows describes the judges: number and outcome are always shown, whether or not they are claimed. ``turned``
+    has the outcomes without a judge family where that changes them, as (outcome, families).
     """
 
     cell: str
@@ -56,6 +57,7 @@ class Control:
     score: Measurement | None
     outcome: str
     level: Level | None
+    turned: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     def supported(self) -> bool:
@@ -64,8 +66,16 @@ class Control:
 
     @property
     def said(self) -> str:
-        """The outcome as a page prints it."""
-        return (self.outcome or "no rule") if self.supported else "not supported"
+        """The outcome as a page prints it; a good one comes after those that it has without a judge family."""
+        if not self.turned:
+            return self.outcome or "no rule"
+        good = self.outcome in _GOOD
+        return f"{self.without}; with all judges {self.outcome}" if good else f"{self.outcome}; {self.without}"
+
+    @property
+    def without(self) -> str:
+        """What it comes to without some judge family; empty where no family changes it."""
+        return "; ".join(f"{other} without judge family {listing(names, last='or')}" for other, names in self.turned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +86,7 @@ class ControlsView:
     gates: Figure | None
     spread: Figure | None
     table: Table | None
+    drops: Table | None
     terse: Table | None
     terse_note: str
     notes: tuple[str, ...]
@@ -100,7 +111,17 @@ def _control(book: Book, cell: str, verdict: Verdict | None) -> Control:
         score=book.one("cell.score", cell=cell, dimension=AGGREGATE),
         outcome=outcome,
         level=None if verdict is None else verdict.publication_level,
+        turned=_turned(book, cell, outcome),
     )
+
+
+def _turned(book: Book, cell: str, outcome: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    found: dict[str, list[str]] = {}
+    for item in book.every("cell.drop", cell=cell):
+        other = clean(str(item.detail.get("outcome") or outcome), 40)
+        if outcome and other != outcome:
+            found.setdefault(other, []).append(clean(item.labels.get("dropped", ""), 60))
+    return tuple((other, tuple(sorted(names))) for other, names in sorted(found.items()))
 
 
 def controls_view(book: Book) -> ControlsView:
@@ -112,6 +133,7 @@ def controls_view(book: Book) -> ControlsView:
         gates=_gates(book, [c for c in found if c.gate is not None]),
         spread=_spread(book, [c for c in found if c.score is not None]),
         table=_table(book, found) if found else None,
+        drops=_drops(book, found),
         terse=terse,
         terse_note=_terse_note(book) if terse else "",
         notes=tuple(_notes(book, found)),
@@ -123,10 +145,11 @@ def _answer(found: Sequence[Control]) -> str:
         return "No control texts were graded, so nothing shows that the panel rewards substance over style."
     said = []
     for words, outcomes in (("held", _GOOD), ("did not hold", _BAD)):
-        names = [_name(c) for c in found if c.outcome in outcomes and c.supported]
+        names = [_name(c) for c in found if c.outcome in outcomes and not c.turned]
         if names:
             said.append(f"{listing(names)} {words}.")
-    open_ = [_name(c) for c in found if c.gate is not None and c.supported and c.outcome not in _GOOD | _BAD]
+    said += [f"{_name(c)} depends on the judges: {c.said}." for c in found if c.turned]
+    open_ = [_name(c) for c in found if c.gate is not None and not c.turned and c.outcome not in _GOOD | _BAD]
     if open_:
         said.append(f"{listing(open_)} left it open.")
     kept = [_name(c) for c in found if not c.supported]
@@ -145,10 +168,12 @@ def _name(control: Control) -> str:
 def gate_words(control: Control) -> str:
     """The number of a cell's rule with its interval, or why there is none."""
     gate = control.gate
-    if gate is None or gate.value is None:
-        return shown(gate)
-    bounds = "" if gate.low is None or gate.high is None else f" ({span(gate.low, gate.high)})"
-    return f"{signed(gate.value)}{bounds}"
+    return shown(gate) if gate is None or gate.value is None else _gap(gate)
+
+
+def _gap(item: Measurement) -> str:
+    bounds = "" if item.low is None or item.high is None else f" ({span(item.low, item.high)})"
+    return f"{signed(item.value or 0.0)}{bounds}"
 
 
 def tested_words(gate: Measurement | None) -> str:
@@ -285,6 +310,26 @@ def _row(book: Book, control: Control) -> tuple[str, ...]:
     )
 
 
+def _drops(book: Book, found: Sequence[Control]) -> Table | None:
+    """The number of each rule and its outcome without each judge family; None where no family was left out."""
+    families = sorted({m.labels["dropped"] for m in book.every("cell.drop")})
+    rows = []
+    for control in found:
+        every = [book.one("cell.drop", cell=control.cell, dropped=family) for family in families]
+        if control.gate is not None and any(every):
+            rows.append((control.title, _drop(book, control.gate), *(_drop(book, item) for item in every)))
+    heads = ("Control", "All judges", *(f"without judge family {clean(family, 60)}" for family in families))
+    return (
+        Table(heads, tuple(rows), summary="Number of the rule and outcome without each judge family") if rows else None
+    )
+
+
+def _drop(book: Book, item: Measurement | None) -> str:
+    if item is None or item.value is None:
+        return shown(item)
+    return book.to(item, f"{_gap(item)}, {clean(str(item.detail.get('outcome', 'no outcome')), 40)}")
+
+
 def _mean(book: Book, item: Measurement | None) -> str:
     if item is None or item.value is None:
         return shown(item)
@@ -304,19 +349,11 @@ def halo_words(book: Book, control: Control) -> str:
     family = item.detail.get("family")
     if not family:
         return "no judge shares its family"
-    out = f"; {clean(str(family), 40)} left out" if item.detail.get("triggered") else ""
-    return book.to(item, f"{signed(item.value)} from {clean(str(family), 40)}{out}")
+    out = ", left out" if item.detail.get("triggered") else ""
+    return book.to(item, f"{signed(item.value)} from judge family {clean(str(family), 40)}{out}")
 
 
 def _notes(book: Book, found: Sequence[Control]) -> Iterator[str]:
-    for control in found:
-        turned = sorted(
-            clean(m.labels.get("dropped", ""), 60)
-            for m in book.every("cell.drop", cell=control.cell)
-            if m.detail.get("outcome") not in (None, control.outcome)
-        )
-        if turned:
-            yield f"{_name(control)} has another outcome without {listing(turned, last='or')}."
     separation = book.one("cell.separation", dimension=AGGREGATE)
     pair = [c for c in found if c.cell in ("cell_a", "cell_b")]
     if separation is not None and len(pair) == 2:

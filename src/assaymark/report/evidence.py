@@ -12,7 +12,7 @@ from assaymark.records import Decision, Evidence, EvidenceState, Measurement
 from assaymark.report.book import Book
 from assaymark.report.figures import BarCell, BarRow, bar_table
 from assaymark.report.formats import clean, count, counted, percent, signed, state_words
-from assaymark.report.paging import paged, row_bytes
+from assaymark.report.paging import only, paged, row_bytes
 from assaymark.report.tables import Figure, Table
 
 STATES: Final[tuple[EvidenceState, ...]] = (
@@ -78,6 +78,11 @@ class Filter:
     key: str
     word: str
     count: str
+
+    @property
+    def anchor(self) -> str:
+        """The id of its button: a link to it shows these rows and no others."""
+        return only(self.key)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from assaymark.records import Level, Verdict
+from assaymark.records import AGGREGATE, Level, Verdict
 from assaymark.report.book import Book
-from assaymark.report.formats import count, counted, plural, prose, words
+from assaymark.report.formats import alpha, count, counted, p_value, plural, prose, words
 from assaymark.report.levels import LEVELS, TAGS, rule_words, supported_verdicts
 
 _RANK = {"no-claim": 0, "qualified": 1, "headline": 2}
 _ROWS = 6
+_FLIP = "source: sign flip"
 _UNTRIED = "not tried"
 
 
@@ -42,7 +43,10 @@ class FragilityRow:
 
 @dataclass(frozen=True, slots=True)
 class FragilityView:
-    """The table. ``rules`` is empty when the verdicts were decided under one rule only."""
+    """The table. ``rules`` is empty when the verdicts were decided under one rule only.
+
+    ``note`` names a rule that was measured and is not counted, because it could not reject in this design.
+    """
 
     answer: str
     rules: tuple[str, ...]
@@ -50,6 +54,7 @@ class FragilityView:
     total: str
     locked: str
     counts: tuple[str, ...]
+    note: str = ""
 
 
 def fragility_view(book: Book) -> FragilityView:
@@ -69,6 +74,21 @@ def fragility_view(book: Book) -> FragilityView:
         total=f"All {count(len(verdicts))} claims",
         locked=_levels(verdicts),
         counts=tuple(_moves(verdicts, rule) for rule in rules),
+        note="" if _FLIP in rules or not rules else _flip_words(book),
+    )
+
+
+def _flip_words(book: Book) -> str:
+    """Why the sign flip is no rule here, where it was measured: over so few clusters its p cannot be small enough."""
+    found = [item for item in book.by_name.get("contrast", ()) if item.detail.get("p_sign_flip") is not None]
+    most = max((int(item.detail.get("clusters", 0)) for item in found), default=0)
+    if not most:
+        return ""
+    pairs, least, level = len(book.on(AGGREGATE, "pair")), 2.0 ** (1 - most), book.run.study.inference.alpha
+    return (
+        f"Not counted: {rule_words(_FLIP)}. Over {plural(most, 'cluster')} its {p_value(least)} at least, with Holm "
+        f"over {plural(pairs, 'pair')} {p_value(min(1.0, least * pairs))}; {alpha(level)} needed. "
+        "It cannot reject anything in this design, so that it says nothing about a verdict."
     )
 
 

@@ -24,6 +24,7 @@ NO_SCRIPT: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'non
 
 _WORDS: Final = (
     "skip", "pages", "languages", "copy", "copied", "not_copied", "say_also", "open", "close", "covers", "search",
+    "in_part",
     "shown", "withheld", "plan", "footer", "runs", "contents", "brush", "brush_from", "brush_to", "brush_said",
     "brush_line", "judges", "data",
 )  # fmt: skip

@@ -43,7 +43,8 @@ _RULES: Final = {
     "source: percentile bootstrap": "ValueBlindBench’s percentile bootstrap with Holm",
     "source: sign flip": "ValueBlindBench’s sign flip with Holm",
 }
-_MORE: Final = 8
+_UNMADE: Final = ("not tested", "not graded", "not judged", "not measur")
+_MORE: Final = 5
 # Heights in CSS pixels on a wide screen: two levels and the third's heading must start above the 900th.
 _ROOM, _HEADLINE_HEIGHT, _QUALIFIED_HEIGHT = 440, 76, 102
 
@@ -98,7 +99,7 @@ class LevelView:
 def level_views(book: Book) -> tuple[LevelView, ...]:
     """The three levels in order, each with the claims that fit its part of the first screen."""
     by_level = {level: _sorted(book, level) for level in LEVELS}
-    headlines, qualified = _room(*([_height(v) for v in by_level[level]] for level in LEVELS[:2]))
+    headlines, qualified = _room(*([_height(book, v) for v in by_level[level]] for level in LEVELS[:2]))
     return (
         _supported_level(book, "headline", by_level["headline"], headlines),
         _supported_level(book, "qualified", by_level["qualified"], qualified),
@@ -112,6 +113,7 @@ def claim_view(book: Book, verdict: Verdict) -> ClaimView:
     said = level != "no-claim"
     statement, amended = prose(verdict.claim.statement, 400), amended_words(verdict.amended)
     condition = " ".join(filter(None, (built_in_words(book, verdict), prose(verdict.condition or "", 1200))))
+    found = checked(book, verdict)
     study, source = book.run.study, (book.run.locked_at, verdict.plan_hash)
     return ClaimView(
         level=level,
@@ -120,8 +122,8 @@ def claim_view(book: Book, verdict: Verdict) -> ClaimView:
         quote=statement if said else None,
         text="" if said else prose(suppressed_phrase(verdict.claim), 400),
         condition=condition or None if said else None,
-        limits=_limits(verdict) if said else "",
-        checked=checked(book, verdict),
+        limits=_limits(verdict, found) if said else "",
+        checked=found,
         chip=_chip(verdict) if said else None,
         copy=copied(statement, f"{condition} {amended}".strip(), study.title or study.name, *source) if said else None,
         amended=amended,
@@ -138,10 +140,13 @@ def built_in_words(book: Book, verdict: Verdict) -> str:
     return stand_ins(english(), judges, agents, verdict.claim.subjects)
 
 
-def _limits(verdict: Verdict) -> str:
-    """What keeps a supported claim below a headline."""
+def _limits(verdict: Verdict, found: Checked) -> str:
+    """What keeps a supported claim below a headline; without such a limit, which checks were not made."""
     fields = dict.fromkeys(cap.field for cap in verdict.caps if not cap.lifted)
-    return f"Limited by {listing([cap_words(name) for name in fields])}" if fields else "Every check passed"
+    if fields:
+        return f"Limited by {listing([cap_words(name) for name in fields])}"
+    open_ = [f"{one.name[:1].lower()}{one.name[1:]}" for one in found.checks if one.text.startswith(_UNMADE)]
+    return f"Every check that was made passed; not made: {listing(open_)}" if open_ else "Every check passed"
 
 
 def stand_ins(
@@ -243,10 +248,11 @@ def _fitting(heights: Sequence[int], room: int) -> int:
     return max(sum(height <= room for height in sums), min(1, len(heights)))
 
 
-def _height(verdict: Verdict) -> int:
+def _height(book: Book, verdict: Verdict) -> int:
     """About how tall a claim is on the page: its lines at some 70 characters, and its condition."""
-    lines = len(verdict.claim.statement) // 70 + len(verdict.condition or "") // 95
-    return (_QUALIFIED_HEIGHT if verdict.condition else _HEADLINE_HEIGHT) + 24 * lines
+    condition = f"{built_in_words(book, verdict)} {verdict.condition or ''}".strip()
+    lines = len(verdict.claim.statement) // 70 + len(condition) // 95
+    return (_QUALIFIED_HEIGHT if condition else _HEADLINE_HEIGHT) + 24 * lines
 
 
 def _supported_level(book: Book, level: Level, verdicts: Sequence[Verdict], room: int) -> LevelView:

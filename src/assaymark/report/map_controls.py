@@ -61,9 +61,12 @@ def _result(book: Book, control: Control) -> str:
 
 
 def _conclusion(control: Control) -> str:
-    if not control.supported:
-        return "No claim about this cell is supported."
     said = _CONCLUSIONS.get(control.outcome, "Its rule came to no outcome; claims stay qualified.")
+    if control.turned:
+        whole = f"{said} " if control.said.startswith(control.outcome) else ""
+        said = f"{whole}It depends on the judges: {control.said}."
+    if not control.supported:
+        return f"{said} No claim about this cell is supported."
     return said if control.level is None else f"{said} Verdict: {TAGS[control.level].lower()}."
 
 
@@ -123,4 +126,4 @@ def _cell(cell: str) -> str:
 
 def _family(detail: Mapping[str, object]) -> str:
     family = detail.get("family")
-    return f"family {clean(str(family), 40)}" if family else "no judge shares its family"
+    return f"judge family {clean(str(family), 40)}" if family else "no judge shares its family"

@@ -99,6 +99,9 @@ _GROUPS: Final = {
 _OF_AGENTS: Final = frozenset(("score.effect", "lofo.effect", "single.level", "rank.first"))
 """Scores and ranks of single agents."""
 
+_KEYS: Final = {"dropped": "without judge family", "family": "judge family"}
+"""Labels that name a judge family: agents may be called the same."""
+
 _SHARE: Final = "rank.first"
 """It is no score, so that no range of judges can stand for it."""
 
@@ -196,7 +199,11 @@ def rows_of(
         seen[anchor] += 1
         why = hidden(item)
         pair = ("high", "low") if why else ()
-        words = [f"{clean(key, 30)} {shown(key, item.labels[key])}" for key in sorted(item.labels) if key not in pair]
+        words = [
+            f"{_KEYS.get(key) or clean(key, 30)} {shown(key, item.labels[key])}"
+            for key in sorted(item.labels)
+            if key not in pair
+        ]
         names = sorted(clean(item.labels[key], _LABEL_CHARS) for key in pair if key in item.labels)
         about = "; ".join((*words, *([f"agents {listing(names)}"] if names else [])))
         title = titles.get(item.name, clean(item.name, 60))

@@ -8,7 +8,18 @@ from dataclasses import dataclass
 from assaymark.records import Measurement
 from assaymark.report.book import Book
 from assaymark.report.claim_checks import gap_words
-from assaymark.report.formats import NOT_SHOWN, clean, count, count_of, listing, number, plural, state_words
+from assaymark.report.formats import (
+    NOT_SHOWN,
+    alpha,
+    clean,
+    count,
+    count_of,
+    listing,
+    number,
+    p_value,
+    plural,
+    state_words,
+)
 from assaymark.report.licence import supported_orders
 from assaymark.report.tables import Table
 
@@ -30,7 +41,7 @@ def outside_view(book: Book) -> OutsideView:
 def outside_name(book: Book) -> str:
     """The held-out judge of the plan with its family; empty where none was committed."""
     probe = book.run.study.stability.probe
-    return "" if probe is None else f"{clean(probe.name, 60)} ({clean(probe.family, 60)})"
+    return "" if probe is None else f"{clean(probe.name, 60)} (judge family {clean(probe.family, 60)})"
 
 
 def outside_state(book: Book) -> str:
@@ -59,7 +70,7 @@ def contested_pairs(book: Book) -> int:
 
 
 def outside_answer(book: Book) -> str:
-    """The held-out judge and what its intervals say, in sentences."""
+    """The held-out judge and where it finds a difference, in sentences."""
     name, state = outside_name(book), outside_state(book)
     if not name:
         return (
@@ -70,12 +81,11 @@ def outside_answer(book: Book) -> str:
     pairs = compared_pairs(book)
     if not pairs:
         return f"The held-out judge, {name}: {state}."
-    zero = sum(_holds_zero(m) for m in pairs)
-    settled = "none" if not zero else "all" if zero == len(pairs) else count(zero)
-    rho = _failing(book)
+    alike = sum(not finds(m) for m in pairs)
+    settled = "none" if not alike else "all" if alike == len(pairs) else count(alike)
     return (
-        f"The held-out judge, {name}, was {state}{rho}. Its interval contains zero for {settled} of them: "
-        "there no order is supported."
+        f"The held-out judge, {name}, was {state}{_failing(book)}. It finds no difference in {settled} of them "
+        f"({alpha(book.run.study.inference.alpha)} needed): there no order is supported."
     )
 
 
@@ -84,18 +94,32 @@ def _failing(book: Book) -> str:
     found = {} if item is None else item.detail.get("rho", {})
     cut = book.run.study.stability.rho
     low = sorted(clean(str(f), 40) for f, value in found.items() if isinstance(value, (int, float)) and value < cut)
-    return f", because without {listing(low, last='or')} ρ falls below {number(cut, 1)}" if low else ""
+    return f", because without judge family {listing(low, last='or')} ρ falls below {number(cut, 1)}" if low else ""
 
 
-def _holds_zero(item: Measurement) -> bool:
-    return item.low is not None and item.high is not None and item.low <= 0 <= item.high
+def finds(item: Measurement) -> bool:
+    """Whether the held-out judge finds a difference: its interval does not hold zero."""
+    return item.low is None or item.high is None or not item.low <= 0 <= item.high
+
+
+def found_words(item: Measurement) -> str:
+    """Whether it finds a difference, with its p-value; of no pair the side.
+
+    >>> item = Measurement(name="probe.contrast", labels={}, value=0.1, low=-0.1, high=0.3, n=9, n_of="", method="",
+    ...                    detail={"p": 0.3})
+    >>> found_words(item)
+    'no difference, p = .300'
+    """
+    p = item.detail.get("p")
+    said = "a difference" if finds(item) else "no difference"
+    return f"{said}, {p_value(float(p))}" if isinstance(p, (int, float)) else said
 
 
 def _table(book: Book, pairs: Sequence[Measurement]) -> Table:
     order = {name: at for at, name in enumerate(book.dimensions)}
     place = {name: order.get(name, len(order)) for name in {m.labels.get("dimension", "") for m in pairs}}
     rows = sorted((place[m.labels.get("dimension", "")], _row(book, m)) for m in pairs)
-    heads = ("Score", "Pair", "Difference", "Interval", "n", "Supported")
+    heads = ("Score", "Pair", "Difference", "The judge finds", "n", "Supported")
     return Table(heads, tuple(row for _, row in rows), frozenset({4}))
 
 
@@ -107,10 +131,10 @@ def _row(book: Book, item: Measurement) -> tuple[str, ...]:
     n = count_of(item.n, item.n_of)
     if item.value is None:
         return book.title(dimension), names, state_words(item), "none", n, "no order"
-    zero = "contains zero" if _holds_zero(item) else "excludes zero"
+    found = found_words(item)
     for pair, sign in (((high, low), 1), ((low, high), -1)):
         if pair in allowed:
             said = f"{clean(pair[0], 60)} above {clean(pair[1], 60)}"
-            return book.title(dimension), names, book.to(item, gap_words(item, sign)), zero, n, said
+            return book.title(dimension), names, book.to(item, gap_words(item, sign)), found, n, said
     # Its size and sign are parts of what is not supported.
-    return book.title(dimension), names, NOT_SHOWN, zero, n, "no order"
+    return book.title(dimension), names, NOT_SHOWN, found, n, "no order"

@@ -101,6 +101,15 @@ def file_stems(folder: str, keys: Sequence[Sequence[str]]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def only(key: str) -> str:
+    """The id of the button that shows the rows of one key.
+
+    >>> only("alder")
+    'only-c556cf7e13'
+    """
+    return f"only-{content_id([key])[:10]}"
+
+
 def beside(
     pages: Iterable[tuple[str, T]], *, part: str = "Part", parts: str = "Parts"
 ) -> Iterator[tuple[str, T, Markup]]:

@@ -305,7 +305,7 @@ def _conflict(book: Book) -> Fact:
     if not shared:
         return Fact("Conflict", "none", "no judge shares a family with an agent")
     of = counted(len(book.run.study.families), "judge family", "judge families")
-    names = ", ".join(clean(family, 60) for family in shared)
+    names = f"judge {'family' if len(shared) == 1 else 'families'} {listing([clean(family, 60) for family in shared])}"
     return Fact("Conflict", f"{len(shared)} of {of} also made agents", names)
 
 

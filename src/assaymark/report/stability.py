@@ -51,8 +51,8 @@ def _answer(book: Book, found: Sequence[Verdict]) -> str:
         sorted({clean(name, 60) for one in findings if one.state == state for name in one.families})
         for state in ("rests-on", "reversed-without")
     )
-    parts = [f"some need {listing(needing, last='or')} to be seen"] if needing else []
-    parts += [f"some turn without {listing(turning, last='or')}"] if turning else []
+    parts = [f"some need judge family {listing(needing, last='or')} to be seen"] if needing else []
+    parts += [f"some turn without judge family {listing(turning, last='or')}"] if turning else []
     return f"{said}{'; ' if parts else ''}{listing(parts)}."
 
 
@@ -92,7 +92,7 @@ def _pairs(book: Book, found: Sequence[Verdict]) -> Table | None:
         )
         for v in found
     )
-    heads = ("Pair", *(f"without {clean(family, 60)}" for family in families), "Result")
+    heads = ("Pair", *(f"without judge family {clean(family, 60)}" for family in families), "Result")
     return Table(heads, tuple(rows), summary="Every pair of the overall score without each judge family")
 
 
@@ -117,6 +117,6 @@ def _rho(book: Book) -> Table | None:
         for d in book.dimensions
         if any(True for _ in book.every("lofo.rho", dimension=d))
     ]
-    heads = ("Score", *(f"without {clean(family, 60)}" for family in families))
+    heads = ("Score", *(f"without judge family {clean(family, 60)}" for family in families))
     summary = "Rank correlation ρ of the agents’ scores with and without each judge family"
     return Table(heads, tuple(rows), frozenset(range(1, len(heads))), summary) if rows else None

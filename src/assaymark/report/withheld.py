@@ -11,6 +11,7 @@ from assaymark.records import AGGREGATE, Verdict
 from assaymark.report.book import Book, score_words
 from assaymark.report.claim_checks import ONE_FAMILY, agreement_words, checked, is_significant, stopping
 from assaymark.report.formats import alpha, clean, listing, p_value, plural, prose, state_words, words
+from assaymark.report.outside import finds, found_words
 
 Segments = tuple[tuple[str, bool], ...]
 _NAMES: Final = 6
@@ -177,20 +178,20 @@ def _own_family(book: Book, pairs: Sequence[Verdict], only: bool) -> list[tuple[
 
 
 def outside_words(book: Book, pairs: Iterable[Verdict]) -> list[tuple[str, bool]]:
-    """What the held-out judge settled about some pairs: whether its intervals hold zero, never on which side they lie.
+    """What the held-out judge settled about some pairs: whether it finds a difference, never on which side.
 
     Empty where it was not asked about any of them.
     """
     asked = [found for v in pairs if (found := book.pair("probe.contrast", v)) is not None]
-    bounds = [(m.low, m.high) for m in asked if m.low is not None and m.high is not None]
-    if not bounds:
+    known = [m for m in asked if m.low is not None and m.high is not None]
+    if not known:
         return []
-    holds = sum(low <= 0 <= high for low, high in bounds)
-    if len(bounds) == 1:
-        return [(f"The held-out judge’s interval {'contains' if holds else 'excludes'} zero. ", False)]
-    which = "all" if holds == len(bounds) else words(holds) if holds else "none"
-    about = f"The held-out judge was asked about {words(len(bounds))} of them"
-    return [(f"{about}; its interval contains zero for {which}. ", False)]
+    if len(known) == 1:
+        return [(f"The held-out judge finds {found_words(known[0])}. ", False)]
+    alike = sum(not finds(m) for m in known)
+    which = "all" if alike == len(known) else words(alike) if alike else "none"
+    about = f"The held-out judge was asked about {words(len(known))} of them"
+    return [(f"{about} and finds no difference in {which}. ", False)]
 
 
 def _counted(size: int, only: bool) -> str:

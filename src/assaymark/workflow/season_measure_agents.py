@@ -33,9 +33,11 @@ SAMPLED: Final = 60
 def agent_measurements(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> Iterator[Measurement]:
     """``season.reliability``, ``.lookahead``, ``.thrash`` and ``.decisions`` of every agent."""
     days = sorted({one.day for steps in material.steps.values() for one in steps})
+    built_in = {one.name for one in material.season.panel if one.model.startswith("reference/")}
+    looked = [one for one in grades if one.scope == "whole" and one.judge not in built_in]  # those read no tenses
     for agent, steps in material.steps.items():
         yield _reliability(agent, [one for one in material.checks if one.agent == agent])
-        yield _lookahead(agent, [one for one in grades if one.agent == agent and one.scope == "whole"])
+        yield _lookahead(agent, [one for one in looked if one.agent == agent])
         yield _thrash(agent, steps, days if material.season.has_books else None)
         yield _decisions(agent, steps, len(material.rejections.get(agent, ())))
 

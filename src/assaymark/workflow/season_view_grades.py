@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 
 from assaymark.judging.season.horizon_types import AuditLine, AuditState
@@ -12,18 +13,20 @@ from assaymark.report.season.inputs import SeasonGradeView
 from assaymark.workflow.season_records import SeasonGrade, SeasonReplaced
 
 
-def grade_views(grades: Iterable[SeasonGrade]) -> tuple[SeasonGradeView, ...]:
+def grade_views(grades: Iterable[SeasonGrade], built_in: Collection[str] = ()) -> tuple[SeasonGradeView, ...]:
     """The grades of whole records, by agent and then judge.
 
     Points of several trials are their means. Words are those of the first trial that has any; look-ahead fails where it
     fails in any. An agent and judge without a usable trial keep the state and reason of the first. Data reliability is
-    the judge's own figure: what is computed is a measurement.
+    the judge's own figure: what is computed is a measurement. Judges that are ``built_in`` do not look for knowledge of
+    the future, so that they have no check of it whatever their replies hold.
     """
     found: dict[tuple[str, str], list[SeasonGrade]] = defaultdict(list)
     for one in sorted(grades, key=lambda one: (one.agent, one.judge, one.trial)):
         if one.scope == "whole":
             found[one.agent, one.judge].append(one)
-    return tuple(map(_view, found.values()))
+    views = map(_view, found.values())
+    return tuple(replace(one, lookahead=None, lookahead_reason="") if one.judge in built_in else one for one in views)
 
 
 def blinding_of(rows: Iterable[SeasonReplaced]) -> dict[str, tuple[AuditLine, ...]]:

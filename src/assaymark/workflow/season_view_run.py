@@ -84,7 +84,7 @@ def season_run(
         paths=season_paths(material),
         steps=season_steps(material),
         ledger=claim_ledgers(material, judged),
-        grades=grade_views(judged.grades),
+        grades=grade_views(judged.grades, {one.name for one in season.panel if one.model.startswith("reference/")}),
         table=found.table,
         decided=found.decided,
         measurements=found.measurements,

@@ -140,23 +140,47 @@ def test_a_measurement_leads_to_the_judgments_that_it_rests_on():
     overview = "judgments/index.html"
     otter = f"{overview}#{Subject(False, 'Otter').anchor}"
     stoat = f"{overview}#{Subject(False, 'Stoat').anchor}"
-    assert rests("score.effect", dimension="aggregate", agent="Otter") == [(f"{4 * n['Otter']} judgments", otter)]
-    assert rests("contrast", dimension="aggregate", high="Stoat", low="Otter") == [
-        (f"{4 * n['Otter']} judgments on Otter", otter), (f"{4 * n['Stoat'] - 1} judgments on Stoat", stoat),
-    ]  # fmt: skip
-    assert rests("kappa.fleiss", dimension="aggregate") == [(f"{4 * every - 2:,} judgments", overview)]
-    assert rests("judge.invalid_share", judge="north-1") == [(f"{2 * every:,} judgments", "judgments/north-1.html")]
-    assert rests("single.rho", a="strand-1", b="quay-1") == [
-        (f"{every:,} judgments by quay-1", "judgments/quay-1.html"),
-        (f"{every:,} judgments by strand-1", "judgments/strand-1.html"),
+    assert rests("score.effect", dimension="aggregate", agent="Otter") == [
+        (f"{4 * n['Otter']} among the judgments", otter)
     ]
-    assert rests("lofo.rho", dropped="north") == [(f"{2 * every:,} judgments", overview)]
+    assert rests("contrast", dimension="aggregate", high="Stoat", low="Otter") == [
+        (f"{4 * n['Otter']} among the judgments on Otter", otter),
+        (f"{4 * n['Stoat'] - 1} among the judgments on Stoat", stoat),
+    ]  # fmt: skip
+    assert rests("kappa.fleiss", dimension="aggregate") == [(f"{4 * every - 2:,} among the judgments", overview)]
+    assert rests("judge.invalid_share", judge="north-1") == [
+        (f"{2 * every:,} among the judgments", "judgments/north-1.html")
+    ]
+    assert rests("single.rho", a="strand-1", b="quay-1") == [
+        (f"{every:,} among the judgments by quay-1", "judgments/quay-1.html"),
+        (f"{every:,} among the judgments by strand-1", "judgments/strand-1.html"),
+    ]
+    assert rests("lofo.rho", dropped="north") == [(f"{2 * every:,} among the judgments", overview)]
     assert rests("probe.state") == [(f"{every:,} judgments", "judgments/outside-tarn-1.html")]
     assert rests("anchor.shift", dimension="sizing") == [("10 judgments", "judgments/anchors-north-1.html")]
     assert rests("cell.score", cell="cell_b")[0][0] == "16 judgments"
     assert rests("terse.share", agent="Otter")[0][0] == f"{n['Otter']} decisions"
     assert rests("evidence.share", state="supported") == [(f"{len(run().evidence):,} numbers", "ledger/page-001.html")]
     assert rests("something.new") == [("judgments", overview)]
+
+
+def test_a_link_labelled_n_leads_to_exactly_those_n():
+    """Its button shows them and no others; a row of the overview counts each judge's."""
+    found = 0
+    for path in ("measurements.html", "judgments/index.html"):
+        for href, n in re.findall(
+            r'<a href="([^"]+#only-[^"]+)">([\d,]+)(?: judgments?| decisions?)?[^<]*</a>', pages()[path]
+        ):
+            target, _, name = href.partition("#")
+            page = pages()[target.removeprefix("../") if "/" in target else f"judgments/{target}"]
+            key, shown = re.search(
+                rf'<button type="button" id="{name}" data-f="([^"]+)"[^>]*>.*? ([\d,]+)</button>', page
+            ).groups()
+            assert shown == n, (path, href)
+            assert page.count(f'<tr data-k="{key}"') == int(n.replace(",", "")), (path, href)
+            found += 1
+    assert found > 20
+    assert "#only-" not in pages()["index.html"]
 
 
 def test_a_pair_tells_no_order():

@@ -222,8 +222,10 @@ def _rest(book: SeasonLookup, one: SeasonVerdict, item: Measurement, words: Word
     subjects = sorted(
         baseline_words(value, words) if key == "baseline" else clean(value, 60)
         for key, value in item.labels.items()
-        if key not in ("axis", "dimension")
+        if key not in ("axis", "dimension", "dropped")
     )
+    if "dropped" in item.labels:  # a family of judges, which may be called as an agent is
+        subjects.append(f"{words('measured.label.dropped')} {clean(item.labels['dropped'], 60)}")
     what = words.term("measure", item.name.removeprefix("season."))
     named = f"{what} ({words.catalogue.names(subjects)})" if subjects else what
     value = measured(item, words) if _tellable(book, one, item) else words("frame.withheld")

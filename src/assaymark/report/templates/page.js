@@ -28,9 +28,9 @@ for (const button of all("[data-copy]")) {
   button.onclick = () => copy(text).then(() => say(0), () => say(1));
 }
 
-for (const tools of all("[data-tools]")) {
-  const id = "#" + tools.dataset.tools, rows = all(["tbody>tr", "li", "section"].map(row => id + ">" + row).join());
-  const buttons = all("button", tools), [box] = all("input", tools), [out] = all("output", tools);
+for (const bar of all("[data-tools]")) {
+  const id = bar.dataset.tools, rows = all(`#${id}>tbody>tr,#${id}>li,#${id}>section`);
+  const buttons = all("button", bar), [box, out] = all("input,output", bar);
   let key, texts;
   const show = () => {
     const want = box.value.trim().toLowerCase();
@@ -49,6 +49,7 @@ for (const tools of all("[data-tools]")) {
       for (const other of buttons) other.ariaPressed = other == button;
       show();
     };
+    if ("#" + button.id == location.hash) button.click();
   }
   box.oninput = show;
   show();

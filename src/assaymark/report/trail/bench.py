@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from assaymark.records import Measurement, content_id
-from assaymark.report.formats import clean, counted, number
+from assaymark.report.formats import clean, count, counted, number
 from assaymark.report.frame import Frame
-from assaymark.report.paging import file_stems, paged
+from assaymark.report.paging import file_stems, only, paged
 from assaymark.report.portbench.inputs import AskedQuestion, EpisodeTrace
 from assaymark.report.trail.answers import AnswerRow, each_answer_page
 from assaymark.report.trail.judged import PAGE, page_paths
@@ -72,8 +72,11 @@ class BenchTrail:
         ]
         if not found or "model" not in item.labels:
             return ()
-        place = found[0][0].partition("#")[0] if len(found) == 1 and found[0] else "episodes.html"
-        return (Ref(counted(len(found), "episode"), place),)
+        if len(found) == 1 and found[0]:
+            return (Ref("1 episode", found[0][0].partition("#")[0]),)
+        if len(found) == sum(episode.model == item.labels["model"] for episode, _ in self.episodes):
+            return (Ref(counted(len(found), "episode"), f"episodes.html#{only(clean(item.labels['model'], 60))}"),)
+        return (Ref(f"{count(len(found))} among the episodes", "episodes.html"),)
 
     def _answers(self, item: Measurement) -> tuple[Ref, ...]:
         wanted = {key: item.labels[key] for key in _BY if key in item.labels}
@@ -86,7 +89,15 @@ class BenchTrail:
         ]
         if not found:
             return ()
-        return (Ref(counted(len(found), "answer"), self.places[found[0].model, found[0].condition, found[0].question]),)
+        first, pages = found[0], self.pages[found[0].model]
+        mine = [one for one in self.asked if one.model == first.model]
+        if len(found) == len(mine):
+            return (Ref(counted(len(found), "answer"), pages[0][0]),)
+        if len(pages) == 1 and found == [one for one in mine if one.template == first.template]:
+            return (Ref(counted(len(found), "answer"), f"{pages[0][0]}#{only(clean(first.template, 12))}"),)
+        return (
+            Ref(f"{count(len(found))} among the answers", self.places[first.model, first.condition, first.question]),
+        )
 
     def answer_pages(self, frame: Frame, calls: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         """The pages of answers, one at a time, as path and HTML."""

@@ -11,7 +11,7 @@ from assaymark.records import Decision, content_id
 from assaymark.report.filters import key_filters
 from assaymark.report.formats import clean, count, counted
 from assaymark.report.frame import Frame
-from assaymark.report.paging import beside, paged_by, row_bytes
+from assaymark.report.paging import beside, only, paged_by, row_bytes
 from assaymark.report.trail.judged import PAGE, Shelf, Subject, subject_of
 from assaymark.report.trail.refs import BELOW, Ref
 
@@ -54,13 +54,16 @@ def decision_places(pages: Sequence[tuple[str, Sequence[Decision]]]) -> dict[str
 
 
 def decisions_by(pages: Sequence[tuple[str, Sequence[Decision]]]) -> dict[Subject, Ref]:
-    """How many decisions there are of each agent, or kind of control text, with the place of the first."""
+    """How many decisions there are of each agent, or kind of control text, and where: these alone, else the first."""
     seen = Counter(subject_of(one) for _, rows in pages for one in rows)
     first: dict[Subject, str] = {}
+    on: defaultdict[Subject, set[str]] = defaultdict(set)
     for path, rows in pages:
         for one in rows:
             first.setdefault(subject_of(one), f"{path}#{anchor(one)}")
-    return {about: Ref(count(seen[about]), place) for about, place in first.items()}
+            on[subject_of(one)].add(path)
+    exact = {about: f"{min(paths)}#{only(about.words)}" for about, paths in on.items() if len(paths) == 1}
+    return {about: Ref(count(seen[about]), exact.get(about, place)) for about, place in first.items()}
 
 
 def decision_pages(

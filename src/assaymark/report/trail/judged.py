@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple, TypeVar
 from assaymark.records import Decision, Judgment, content_id
 from assaymark.report.formats import clean
 from assaymark.report.kinds import cell_title
-from assaymark.report.paging import file_stems, paged_by, row_bytes
+from assaymark.report.paging import file_stems, only, paged_by, row_bytes
 
 FOLDER: Final = "judgments"
 OVERVIEW: Final = f"{FOLDER}/index.html"
@@ -134,6 +134,13 @@ class Shelf:
                     first.setdefault((*key, subject(one, decisions)), f"{path}#{anchor(one)}")
             groups.append(Group(*key, rows[0].family, pages))
         return cls(judged, decisions, tuple(groups), first)
+
+    def exactly(self, key: tuple[Part, str, Subject]) -> str:
+        """Where the judgments of a judge, in a part, on a subject are shown alone; the first, if on several pages."""
+        group = next((one for one in self.groups if (one.part, one.judge) == key[:2]), None)
+        pages = () if group is None else group.pages
+        found = [path for path, rows in pages if any(subject(one, self.decisions) == key[2] for one in rows)]
+        return f"{found[0]}#{only(key[2].words)}" if len(found) == 1 else self.first.get(key, "")
 
     def places(self) -> Iterator[tuple[Group, Judgment, str]]:
         """Every judgment with the place where it stands, in the order of the pages."""

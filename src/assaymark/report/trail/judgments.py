@@ -205,7 +205,7 @@ def _subject(
     for group in shelf.groups:
         key = (group.part, group.judge, about)
         total = tally[*key, True] + tally[*key, False]
-        cells.append(Ref(count(total) if total else "none", _here(shelf.first.get(key, ""))))
+        cells.append(Ref(count(total) if total else "none", _here(shelf.exactly(key))))
     return SubjectLine(about.anchor, about.words, made.get(about, Ref("0")), tuple(cells))
 
 

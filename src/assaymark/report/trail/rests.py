@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from assaymark.records import Evidence, Measurement
-from assaymark.report.formats import clean, counted
+from assaymark.report.formats import clean, count, counted
 from assaymark.report.trail.judged import OVERVIEW, Group, Part, Shelf, Subject, subject, subject_of
 from assaymark.report.trail.refs import DECISIONS, Ref
 
@@ -60,8 +60,9 @@ class Rests:
         """What a measurement rests on; without a count where its name does not tell which records those are."""
         name, agent = item.name, item.labels.get("agent")
         if name.startswith(_NUMBERS):
-            total = self.numbers.total() if agent is None else self.numbers[agent]
-            return (Ref(counted(total, "number"), LEDGER),)
+            total = self.numbers.total()
+            mine = counted(total, "number") if agent is None else f"{count(self.numbers[agent])} among all numbers"
+            return (Ref(mine, LEDGER),)
         if name.startswith(_DECIDED):
             return (self._decided(agent),)
         part = next((part for start, part in _PARTS.items() if name.startswith(start)), "panel")
@@ -74,10 +75,10 @@ class Rests:
     def _decided(self, agent: str | None) -> Ref:
         if agent is None:
             total = sum(n for about, n in self.decided.items() if not about.control)
-            return Ref(counted(total, "decision"), DECISIONS)
+            return Ref(f"{count(total)} among all decisions", DECISIONS)
         about = Subject(False, agent)
-        place = self.decisions.get(about, Ref("", DECISIONS)).href
-        return Ref(counted(self.decided[about], "decision"), place)
+        place, n = self.decisions.get(about, Ref("", DECISIONS)).href, self.decided[about]
+        return Ref(counted(n, "decision") if "#only-" in place else f"{count(n)} among all decisions", place)
 
     def _subjects(self, item: Measurement) -> list[Subject] | None:
         """Whom it is about: named ones, else every agent; None where its name does not tell."""
@@ -96,31 +97,42 @@ class Rests:
         """One link where that says all; one for each judge of two, or for each agent of a pair."""
         if len(groups) == 2 and "a" in item.labels:
             for group in groups:
-                yield Ref(f"{self._n(item, [group], subjects)} by {clean(group.judge, 60)}", group.path)
+                yield self._ref(item, [group], subjects, f" by {clean(group.judge, 60)}")
         elif len(subjects) == 2 and "high" in item.labels:
             for about in subjects:
-                yield Ref(f"{self._n(item, groups, [about])} on {about.words}", self._place(groups, [about]))
+                yield self._ref(item, groups, [about], f" on {about.words}")
         else:
-            yield Ref(self._n(item, groups, subjects), self._place(groups, subjects))
+            yield self._ref(item, groups, subjects)
 
-    def _place(self, groups: Sequence[Group], subjects: Sequence[Subject]) -> str:
-        one = len(groups) == 1
-        if len(subjects) == 1:
-            (about,) = subjects
-            here = f"{OVERVIEW}#{about.anchor}"
-            return self.shelf.first.get((groups[0].part, groups[0].judge, about), here) if one else here
-        return groups[0].path if one else OVERVIEW
+    def _ref(self, item: Measurement, groups: Sequence[Group], subjects: Sequence[Subject], of: str = "") -> Ref:
+        """A link whose number is that of the rows it leads to; where these are more, it says that it is among them."""
+        n, place = self._n(item, groups, subjects), OVERVIEW
+        keys = {(one.part, one.judge) for one in groups}
+        alone = len(groups) == 1
+        if alone and len(subjects) == 1:
+            place = self.shelf.exactly((groups[0].part, groups[0].judge, subjects[0]))
+        elif alone:
+            place = groups[0].path
+        elif len(subjects) == 1:
+            place = f"{OVERVIEW}#{subjects[0].anchor}"
+        there = sum(
+            counts
+            for (part, judge, about, _), counts in self.asked.items()
+            if (not alone or (part, judge) in keys) and (len(subjects) > 1 or about in subjects)
+        )
+        several = alone and len(subjects) == 1 and "#only-" not in place
+        words = counted(n, "judgment") if n == there and not several else f"{count(n)} among the judgments"
+        return Ref(words + of, place)
 
-    def _n(self, item: Measurement, groups: Sequence[Group], subjects: Sequence[Subject]) -> str:
+    def _n(self, item: Measurement, groups: Sequence[Group], subjects: Sequence[Subject]) -> int:
         counts = self.asked if item.name == _ASKED else self.given
         keys, wanted = {(one.part, one.judge) for one in groups}, set(subjects)
         form = item.labels.get("format")
-        total = sum(
+        return sum(
             n
             for (part, judge, about, written), n in counts.items()
             if (part, judge) in keys and about in wanted and form in (None, written)
         )
-        return counted(total, "judgment")
 
 
 def _is_of(group: Group, item: Measurement) -> bool:
