@@ -54,8 +54,8 @@ _YOUNG: Final = 100_000
 class Stepped(Told):
     """What a command did: the days that were done now, each agent's net asset value after, and lines to print.
 
-    ``overdue`` are lines on data that did not come in time; ``absent`` has the agents that could not be asked, and on how
-    many of these days.
+    ``overdue`` are lines on data that did not come in time; ``absent`` has the agents that could not be asked, and on
+    how many of these days.
     """
 
     days: tuple[date, ...]
