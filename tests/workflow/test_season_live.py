@@ -42,6 +42,7 @@ from assaymark.records import Context
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.season_judging import judge_season
 from assaymark.workflow.season_material import season_material
+from assaymark.workflow.season_plan import lock_season
 from assaymark.workflow.season_publishing import publish_season
 from assaymark.workflow.season_records import CHECKS, FILLS, GRADES, NAVS, REJECTIONS
 from assaymark.workflow.season_running import run_season, step_season
@@ -84,7 +85,8 @@ def played(request, tmp_path_factory) -> Played:
     buyer = Scripted(wishes)
     said = {}
     with scripted({"test/buyer": buyer, "test/babbler": Scripted(lambda _: "I would rather not use JSON.")}):
-        assert main(["season", "init", str(path / "season.toml"), "--out", str(folder)]) == 0
+        # Unasked: `season init` refuses an agent that writes no JSON on its first call.
+        lock_season(RunFolder(folder), file_of(source, AGENTS), "season.toml", now=datetime.now(UTC))
         for day in SEASON:
             if day != LATE:
                 arrive(source, day, request.param, without=LATE if day == NEXT else None)
