@@ -19,7 +19,6 @@ from assaymark.records import Context, Decision, Judgment, Outcome, sha256_text
 from assaymark.workflow.folder import RunFolder, missing, new_folder, read_lock, read_text, require_version_2
 from assaymark.workflow.locking import FORMAT as STUDY_LOCK
 from assaymark.workflow.progress import Progress, silent
-from assaymark.workflow.season_material import material_of
 from assaymark.workflow.season_periods import period_of
 from assaymark.workflow.season_plan import StoredSeason, is_season, stored_season
 from assaymark.workflow.season_records import TIMES
@@ -103,7 +102,7 @@ def _season_grades(stored: StoredSeason, store: Store, path: Path, data: bytes) 
         what = 'no judge of the panel is a person ([[panel]] with model = "human/table", family = "human")'
         raise InputError(str(path), [Problem("judge", f"{what}, so these grades would count nowhere")])
     rows = [(row["agent"], row["day"]) for row in store.columns(TIMES, "agent", "day")] if store.rows(TIMES) else []
-    plan = material_of(store, stored).scoring if rows else season.scoring_plan
+    plan = season.scoring_plan
     return import_human(
         path.name,
         data,
