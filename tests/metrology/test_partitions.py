@@ -127,9 +127,9 @@ def test_shared_ids_are_those_of_the_slow_way(sets):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda data: data[: len(data) // 2], "cannot be read as a Parquet table"),
-        (lambda _: b"no table", "cannot be read as a Parquet table"),
-        (lambda _: b"", "cannot be read as a Parquet table"),
+        (lambda data: data[: len(data) // 2], "is no Parquet file, or it is damaged"),
+        (lambda _: b"no table", "is no Parquet file, or it is damaged"),
+        (lambda _: b"", "is no Parquet file, or it is damaged"),
     ],
 )
 def test_damage_is_an_error_with_the_name_of_the_file(tmp_path, damage, message):

@@ -161,7 +161,7 @@ def test_records_changed_after_the_lock(run, capsys):
     entries = json.loads(manifest.read_text())
     entries["decisions"]["content"] = "0" * 64
     manifest.write_text(json.dumps(entries))
-    assert "decisions changed after the lock" in refused(["judge", run], capsys)
+    assert "manifest.json is damaged" in refused(["judge", run], capsys)
 
 
 def test_a_verb_before_its_turn(imported, capsys):

@@ -211,7 +211,7 @@ def read_only(begun):
 def test_a_disk_that_can_only_be_read(read_only, capsys):
     for command in commands(read_only):
         assert main(command) == 1
-        assert "check that the folder exists and may be written" in one_line(capsys)
+        assert "check the permissions of the file and of its folder" in one_line(capsys)
     for command in (["demo", "--out", str(read_only / "new")], ["run", str(OWN), "--out", str(read_only / "new")]):
         assert main(command) == 1
         assert "Read-only file system" in one_line(capsys)
