@@ -392,7 +392,7 @@ def test_no_names_are_no_dimensions():
         (b'{"a": 1}\n{"a": \n[1]\n', r"2 problem.*\n.*line 2: not JSON"),
         (b"trajectory,agent\nt1,ash,3\nt2,elm\nt3\n", r"line 2: 3 values for 2 columns"),
         (b"PAR1 is no parquet", "is no Parquet file, or it is damaged"),
-        (b"ARROW1 is no arrow", "is no Parquet file, or it is damaged"),
+        (b"ARROW1 is no arrow", "cannot be read as a table"),
         (b"trajectory,agent\n\xff\xfe,1\n", "(cannot be read|UTF-8)"),
         (b"tr\xff,agent\nt,1\n", "UTF-8"),
     ],

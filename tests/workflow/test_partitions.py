@@ -156,8 +156,8 @@ def test_everything_wrong_is_told_at_once(tmp_path):
     assert set(told) == {f"part={k:04}" for k in range(1, 7)}
     for k, what in enumerate(
         (
-            "cannot be read",
-            "cannot be read",
+            "is no Parquet file, or it is damaged",
+            "is no Parquet file, or it is damaged",
             "risk: the table has no",
             "cycle 0 is in part=0000",
             "not here: reader of south",
