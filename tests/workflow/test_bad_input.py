@@ -162,6 +162,9 @@ def test_records_changed_after_the_lock(run, capsys):
     entries["decisions"]["content"] = "0" * 64
     manifest.write_text(json.dumps(entries))
     assert "manifest.json is damaged" in refused(["judge", run], capsys)
+    del entries["decisions"]["seal"]  # as in manifests of earlier versions
+    manifest.write_text(json.dumps(entries))
+    assert "decisions changed after the lock" in refused(["judge", run], capsys)
 
 
 def test_a_verb_before_its_turn(imported, capsys):

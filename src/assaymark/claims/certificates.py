@@ -111,21 +111,23 @@ def certificate(verdict: Verdict, known: Index, study: Study) -> Mapping[str, JS
     return _certificate(verdict, known, study, {})
 
 
+def stated_in(verdict: Verdict, form: str) -> dict[str, JSON]:
+    """What a certificate of the format ``form`` says of its verdict, whatever that was decided from."""
+    stated = to_json(verdict)
+    rests_on = stated.pop("measurements")
+    five = {place: stated.pop(name) for name, place in PLACES.items()}
+    head = {"format": form, "software": f"assaymark {__version__}"}
+    return {**head, **stated, "tuple": {"claim_scope": verdict.claim.scope, **five}, "rests_on": rests_on}
+
+
 def _certificate(
     verdict: Verdict, known: Index, study: Study, made: dict[tuple[str, bool], Mapping[str, JSON]]
 ) -> Mapping[str, JSON]:
     rules = Rules.of(study, preregistered=verdict.preregistered)
     kept = {item.id: (item, False) for item in _needed(verdict, known)}
     kept |= {item.id: (item, True) for item in _other_drops(verdict.claim, known) if item.id not in kept}
-    stated = to_json(verdict)
-    rests_on = stated.pop("measurements")
-    five = {place: stated.pop(name) for name, place in PLACES.items()}
     return {
-        "format": FORMAT,
-        "software": f"assaymark {__version__}",
-        **stated,
-        "tuple": {"claim_scope": verdict.claim.scope, **five},
-        "rests_on": rests_on,
+        **stated_in(verdict, FORMAT),
         "rules": {
             **{name: getattr(rules, name) for name in Rules.__dataclass_fields__},
             "scales": None if rules.scales is None else sorted(rules.scales),

@@ -12,8 +12,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from assaymark import __version__
-from assaymark.claims.certificates import PARTS, PLACES, about
+from assaymark.claims.certificates import PARTS, about, stated_in
 from assaymark.claims.differences import Findings, Verification, compare_verdicts
 from assaymark.claims.messages import Said
 from assaymark.claims.reading import SOURCE, Certificate, Read, StatedStudy, arranged
@@ -102,21 +101,13 @@ def season_certificates(
         one for one in measurements if one.name in _PARTS and not (one.name in _ONLY_ABSENT and one.value is not None)
     ]
     for one in verdicts:
-        verdict = one.verdict
-        stated = to_json(verdict)
-        rests_on = stated.pop("measurements")
-        five = {place: stated.pop(name) for name, place in PLACES.items()}
         yield {
-            "format": FORMAT,
-            "software": f"assaymark {__version__}",
+            **stated_in(one.verdict, FORMAT),
             "kind": one.kind,
-            **stated,
-            "tuple": {"claim_scope": verdict.claim.scope, **five},
-            "rests_on": rests_on,
             "rules": _rules(gates),
             "level": level,
             "judges": dict(judges),
-            "tables": [_entry(item, verdict.claim) for item in kept if _needed(item, verdict.claim)],
+            "tables": [_entry(item, one.verdict.claim) for item in kept if _needed(item, one.verdict.claim)],
         }
 
 

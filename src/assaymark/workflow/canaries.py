@@ -14,7 +14,7 @@ from assaymark.engine.breaker import door_of
 from assaymark.engine.models import check_ready, is_outside
 from assaymark.errors import ModelError
 from assaymark.judging import eligible, load_rubric, plan_calls, user_messages
-from assaymark.prompting.strict_json import Rejected, strict_json
+from assaymark.prompting.strict_json import NotJson, Rejected, strict_reply
 from assaymark.protocol import AgentSpec, EngineChoice, JudgeSpec, Study
 from assaymark.records import Decision, Rationale, sha256_text
 from assaymark.workflow.asking import manner, purse_of, require_not_stopped
@@ -189,13 +189,10 @@ def _form_missed(call: CallSpec, reply: Reply) -> bool:
     """Whether a reply is no JSON where some was asked for; one code fence around it is no matter."""
     if call.schema is None or reply.finish != "stop":
         return False
-    text = reply.text.strip()
-    if text.startswith("```") and text.endswith("```"):
-        text = text.partition("\n")[2].removesuffix("```")
     try:
-        return not isinstance(strict_json(text), dict)
+        return not isinstance(strict_reply(reply.text), dict)
     except Rejected as exc:
-        return str(exc).startswith("not one JSON object")
+        return isinstance(exc, NotJson)
 
 
 def _without(reason: str, model: str) -> str:
