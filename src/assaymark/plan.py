@@ -185,7 +185,7 @@ def read_model(kind: type[M], text: str, *, source: str) -> M:
     Traceback (most recent call last):
         ...
     assaymark.errors.InputError: missing.toml: 2 problems
-      per_judge: must be at most 1.0 (got 2)
+      per_judge: must be at most 1 (got 2)
       per_agents: unknown key; did you mean 'per_agent'?
 
     Raises

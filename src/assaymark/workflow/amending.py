@@ -15,7 +15,7 @@ from assaymark.protocol import parse_study
 from assaymark.records import JSON
 from assaymark.workflow.amendments import Amendment, changed_fields, record_amendment, undo_unfinished
 from assaymark.workflow.date_probes import probe_keys
-from assaymark.workflow.folder import RunFolder, read_text, write_json
+from assaymark.workflow.folder import RunFolder, read_text, write_lock
 from assaymark.workflow.grading import Desk, parsed
 from assaymark.workflow.judging_calls import of_people
 from assaymark.workflow.locking import Locked, check_plan, open_locked, stored_lock, write_plan
@@ -132,7 +132,7 @@ def reparse(folder: RunFolder, *, now: datetime, progress: Progress = silent) ->
         before=locked.plan_hash,
         after=(locked.plan_hash, read_text(folder.plan, "plan")),
     )
-    write_json(folder.lock, {**stored_lock(folder), "amendments": list(digests), "parser": PARSER})
+    write_lock(folder, {**stored_lock(folder), "amendments": list(digests), "parser": PARSER})
     locked = open_locked(folder)
     store.write(JUDGMENTS, [*found, *of_people(desk)], locked.reading)
     changed = [

@@ -84,8 +84,8 @@ def load_tasks(text: str, source: str = "tasks.toml") -> tuple[Task, ...]:
     Traceback (most recent call last):
         ...
     assaymark.errors.InputError: tasks.toml: 2 problems
-      task.0.question: field required (got {'name': 'a'})
-      task.0.requirement: field required (got {'name': 'a'})
+      task.0.question: is missing
+      task.0.requirement: is missing
     """
     tasks = read_model(_Tasks, text, source=source).tasks
     if problems := task_problems(tasks):
