@@ -131,7 +131,7 @@ def of_measure(scratch):
 
 # --- the examples ----------------------------------------------------------------------------------------------------
 
-FINISHED = ("judge", "measure", "claim", "report", "plan-calls", "worker", "export", "serve")
+FINISHED = ("judge", "measure", "claim", "report", "plan-calls", "worker", "export", "serve", "verify")
 
 
 @pytest.mark.parametrize("words", [one for one in COMMANDS_IN_FULL if one[0] not in ("season", "bench")], ids=" ".join)
@@ -244,7 +244,7 @@ def test_the_examples_of_seasons_run(words, scratch, seasons, capsys):
         shutil.rmtree(scratch / "seasons")
     if words[-1] == "step":
         live = f"universe = 4\nmarket = {{source = '{stored(scratch / 'market', market())}', live = true}}"
-        (scratch / "live.toml").write_text(season_text(head=live, first="2024-03-14", last="2024-03-20"))
+        (scratch / "live.toml").write_text(season_text(head=live, first="2024-03-14", last="2024-03-15"))
         assert main(["season", "init", "live.toml", "--out", "seasons/live"]) == 0
     for line in [] if words == ("season",) else examples(words, capsys):
         typed(line, scratch, capsys)

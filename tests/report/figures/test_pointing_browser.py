@@ -33,7 +33,7 @@ def folder(tmp_path_factory) -> Path:
     write_pages(root / "study", {"index.html": render_pages(assay_runs.realistic())["index.html"]})
     sheets = [judged_sheets.quay(), judged_sheets.north(), judged_sheets.strand()]
     write_pages(root / "sheets", {**render_datasheet(sheets[0], sheets[1:]), **render_comparison(sheets)})
-    season = made_season(2, 5)
+    season = made_season()  # marks name their judge where an agent can be ranked
     write_pages(root / "season", dict(site_pages(season, [made_catalogue("en")])))
     return root
 

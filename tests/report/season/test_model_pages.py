@@ -257,7 +257,7 @@ def test_a_total_is_printed_only_where_it_may_be():
             assert "Total" not in head
         else:
             assert re.search(
-                r"Total by the judges: \d+ to \d+ of 100\. It cannot be ranked; its tier spans 36 to 77", head
+                r"Total by the judges: \d+ to \d+ of 100\. It cannot be ranked; its tier spans 37 to 77", head
             )
             assert f"{row.total:.1f}" not in head
 
