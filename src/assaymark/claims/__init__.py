@@ -25,7 +25,7 @@ from assaymark.claims.evidence import Index, index
 from assaymark.claims.gates import agreement_status, publication_level
 from assaymark.claims.rules import Rules
 from assaymark.claims.season import decide_season
-from assaymark.claims.season_certificates import season_certificates
+from assaymark.claims.season_certificate import season_certificates
 from assaymark.claims.season_index import SeasonGates
 from assaymark.claims.season_types import Place, SeasonVerdict, SeasonVerdicts
 from assaymark.claims.verdicts import decide, decide_claims, summary_of

@@ -12,8 +12,8 @@ from assaymark.claims.evidence import Index, index
 from assaymark.claims.orders import Row, row_of
 from assaymark.claims.reading import SOURCE, Read, read_certificate
 from assaymark.claims.recompute import cells_again, drops_again, halos_again, recompute
-from assaymark.claims.season_certificates import FORMAT as SEASON
-from assaymark.claims.season_certificates import verify_season
+from assaymark.claims.season_certificate import FORMAT as SEASON
+from assaymark.claims.season_certificate import verify_season
 from assaymark.claims.verdicts import decide
 from assaymark.errors import AssayError, InputError, Problem
 from assaymark.records import AGGREGATE, JSON, Claim
