@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 import sqlite3
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Set
 from contextlib import closing
 from pathlib import Path
@@ -32,8 +32,8 @@ TIMED: Final = frozenset(("agent.seconds",))
 """Measurements of measured seconds."""
 
 SENTENCES: Final = frozenset((
-    "assumptions", "basis", "condition", "method", "n_of", "non_claims", "notes", "reasons", "sketch", "statement",
-    "title", "warnings", "why", "words",
+    "assumptions", "basis", "condition", "cutoff", "hides", "method", "n_of", "non_claims", "notes", "reason",
+    "reasons", "sketch", "statement", "title", "warnings", "why", "words",
 ))  # fmt: skip
 """Fields of results (verdicts, certificates, datasheets, measurements, locks, reports) that hold words for readers."""
 
@@ -104,8 +104,8 @@ def _plain(value: Any, dropped: Set[str]) -> Any:
     if dropped >= SENTENCES:
         if kept.keys() == {"id", "text"}:  # a condition, by its id
             del kept["text"]
-        if isinstance(kept.get("state"), str):  # why there is no number: its class stands before the colon
-            kept["state"] = kept["state"].partition(":")[0]
+        if " " in str(kept.get("state", "")):  # why there is no number; other states are codes
+            kept["state"] = "not ok"
         for key in WORDED & kept.keys():
             if isinstance(kept[key], dict):
                 kept[key] = sorted(_line(_plain(one, dropped)) for one in kept[key].values())
@@ -185,16 +185,20 @@ def _ledger(name: str, path: Path) -> dict[str, Lines]:
 
 _CARD: Final = re.compile(r'data-k="(headline|qualified|no-claim)"|certificates/([\w.-]+)\.json')
 _ANCHOR: Final = re.compile(r'\bid="(m[0-9a-f]{10})"')
+_TALLY: Final = re.compile(r'href="#g-(headline|qualified|no-claim)"/></svg><span><b>(\d+)</b>')
 
 
 def _page(path: Path) -> Iterator[str]:
-    """What a page states: the level at each certificate, the measurements it shows, how many rows and links."""
+    """What a page states: the level at each certificate, of its cards and in its tally, the measurements it shows, and
+    how many rows and links it has.
+    """
     text, level = path.read_text(encoding="utf-8"), ""
     for found in _CARD.finditer(text):
         level = found[1] or level
         if found[2]:
             yield f"{path.name}: {found[2]} {level}"
-    yield f"{path.name}: {' '.join(sorted(_ANCHOR.findall(text)))}"
+    levels = Counter(one[1] for one in _CARD.finditer(text) if one[1])
+    yield f"{path.name}: {_line(levels)} {_line(_TALLY.findall(text))} {' '.join(sorted(_ANCHOR.findall(text)))}"
     yield f"{path.name}: {len(re.findall('<tr[ >]', text))} rows, {len(re.findall('<a [^>]*href=', text))} links"
 
 
