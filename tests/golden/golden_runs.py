@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -233,19 +232,34 @@ def study() -> None:
     call("verify", "run")
 
 
+def _aitrader() -> dict[str, bytes]:
+    import made_aitrader
+
+    return made_aitrader.files(*made_aitrader.honest(), made_aitrader.crypto())
+
+
 def imports() -> None:
     """Each importer on a few records, and what it reports."""
-    sys.path.append(str(Path(__file__).resolve().parents[1] / "importers"))  # where pytest has it already
-    import made_aitrader
     import made_capitalbench
 
-    log = made_aitrader.files(*made_aitrader.honest(), made_aitrader.crypto())
     shapes = [made_capitalbench.record(shape, agent=f"acme-{shape}") for shape in made_capitalbench.SHAPES]
-    write("aitrader", log)
+    write("aitrader", _aitrader())
     write("capitalbench", made_capitalbench.packed([made_capitalbench.context()], shapes))
     write("generic", _records("jsonl", 4))
     for name in ("aitrader", "capitalbench", "generic"):
         call("import", name, name, "--out", f"{name}-run", "--json", said=f"{name}.json")
+
+
+def recorded() -> None:
+    """A season that somebody else ran, locked on imported records, judged and published."""
+    write("aitrader", _aitrader())
+    market = '[market]\nsource = "records"\nformat = "aitrader"\ntrack = "cn-hourly"\n'
+    panel = SEASON[SEASON.index("[[panel]]") :]
+    Path("season.toml").write_text(f'version = "2"\nname = "log"\n\n{market}\n{panel}')
+    call("import", "aitrader", "aitrader", "--out", "run")
+    call("season", "init", "season.toml", "--out", "run")
+    call("season", "judge", "run")
+    call("season", "publish", "run", "--out", "site")
 
 
 def calls() -> None:
@@ -394,7 +408,7 @@ def _season(text: str) -> None:
 
 RUNS: Final[Mapping[str, Callable[[], None]]] = {
     "demo": demo, "study": study, "imports": imports, "scores": scores, "datasheets": datasheets, "bench": bench,
-    "season": season, "quarter": quarter, "calls": calls,
+    "season": season, "quarter": quarter, "recorded": recorded, "calls": calls,
 }  # fmt: skip
 
 

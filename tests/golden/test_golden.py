@@ -84,6 +84,7 @@ def dump(folder: Path) -> None:
 
 
 if __name__ == "__main__":
+    sys.path.append(str(Path(__file__).resolve().parents[1] / "importers"))  # where pytest has it already
     match sys.argv[1:]:
         case ["--write", *names] if set(names) <= RUNS.keys():
             write(names or list(RUNS))
