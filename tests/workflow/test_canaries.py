@@ -108,7 +108,7 @@ def test_what_is_wrong_with_every_model_is_said_at_once_and_leaves_nothing(tmp_p
 
 
 def test_a_model_that_was_not_asked_to_the_end_says_so_and_why(tmp_path, provider, capsys):
-    """The key that is refused for one model stops what goes there with the same key, at that moment or a little later."""
+    """The key that is refused for one model stops what goes there with the same key, at once or a little later."""
     assert run(tmp_path, study(model("busy", provider.url), model("locked", provider.url))) == 1
     err = capsys.readouterr().err
     assert err.startswith(f"assaymark: 2 models cannot be asked; {NOTHING}\n")
