@@ -77,6 +77,11 @@ def test_a_list_of_tables_that_is_written_as_one_table_says_so(first):
             parse_study(one)
 
 
+def test_a_key_that_comes_twice_is_named():
+    with pytest.raises(InputError, match=r"not TOML: line 3: seed comes twice$"):
+        parse_study('name = "x"\nseed = 1\nseed = 2\n')
+
+
 def test_a_number_too_long_to_read_is_refused():
     with pytest.raises(InputError, match="a number with too many digits"):
         parse_study("seed = " + "9" * 5000)

@@ -172,14 +172,14 @@ def read_toml(text: str, *, source: str) -> dict[str, Any]:
 
 
 def _twice(text: str, said: str) -> str:
-    """That a header comes twice, where that is what the reader said; else nothing."""
+    """That a header or a key comes twice, where that is what the reader said; else nothing."""
     at = re.match(r"Cannot .*\(at line (\d+),", said)
-    header = re.match(r"\s*\[\[?\s*([\w.-]+)\s*\]", text.split("\n")[int(at[1]) - 1]) if at else None
-    if at is None or header is None:
+    found = re.match(r"\s*(\[?)\[?\s*([\w.-]+)\s*[]=]", text.split("\n")[int(at[1]) - 1]) if at else None
+    if at is None or found is None:
         return ""
-    return (
-        f"line {at[1]}: {header[1]} comes twice; of a list, write [[{header[1]}]] in place of [{header[1]}] each time"
-    )
+    name = found[2]
+    more = f"; of a list, write [[{name}]] in place of [{name}] each time" if found[1] else ""
+    return f"line {at[1]}: {name} comes twice{more}"
 
 
 def _other_form(text: str) -> str:
