@@ -67,6 +67,21 @@ def test_what_is_not_toml_is_refused():
         parse_study("name = ")
 
 
+@pytest.mark.parametrize("first", ["[judges]", "[[judges]]"])
+def test_a_list_of_tables_that_is_written_as_one_table_says_so(first):
+    """Beside the second header, not the first, because a reader of TOML takes no offence before."""
+    text = f'name = "x"\n{first}\nname = "a"\n{"[judges]" if first != "[judges]" else "[[judges]]"}\nname = "b"\n'
+    said = r"not TOML: line 4: judges comes twice; of a list, write \[\[judges\]\] in place of \[judges\] each time"
+    for one in (text, text.replace("[[judges]]", "[judges]")):
+        with pytest.raises(InputError, match=said):
+            parse_study(one)
+
+
+def test_a_key_that_comes_twice_is_named():
+    with pytest.raises(InputError, match=r"not TOML: line 3: seed comes twice$"):
+        parse_study('name = "x"\nseed = 1\nseed = 2\n')
+
+
 def test_a_number_too_long_to_read_is_refused():
     with pytest.raises(InputError, match="a number with too many digits"):
         parse_study("seed = " + "9" * 5000)

@@ -163,10 +163,23 @@ def read_toml(text: str, *, source: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
-        raise InputError(source, [Problem("", f"not TOML: {exc}{_other_form(text)}")]) from None
+        raise InputError(
+            source, [Problem("", f"not TOML: {_twice(text, str(exc)) or exc}{_other_form(text)}")]
+        ) from None
     except ValueError:
         # The one other thing the reader raises.
         raise InputError(source, [Problem("", "not TOML: a number with too many digits")]) from None
+
+
+def _twice(text: str, said: str) -> str:
+    """That a header or a key comes twice, where that is what the reader said; else nothing."""
+    at = re.match(r"Cannot .*\(at line (\d+),", said)
+    found = re.match(r"\s*(\[?)\[?\s*([\w.-]+)\s*[]=]", text.split("\n")[int(at[1]) - 1]) if at else None
+    if at is None or found is None:
+        return ""
+    name = found[2]
+    more = f"; of a list, write [[{name}]] in place of [{name}] each time" if found[1] else ""
+    return f"line {at[1]}: {name} comes twice{more}"
 
 
 def _other_form(text: str) -> str:

@@ -448,6 +448,7 @@ def test_a_name_that_cannot_be_one_is_refused(factory, name):
         ("openai/x", {"api_key_env": "sk-the key itself"}, "api_key_env must be the name of"),
         ("openai/x", {"base_url": "ftp://x"}, "base_url must be http://HOST:PORT/PATH"),
         ("openai/x", {"base_url": f"https://me:{CANARY}@x/v1"}, "not shown: it may hold a secret"),
+        ("openai/x", {"baseurl": "none"}, "'baseurl' of openai/x; did you mean 'base_url'? Allowed: api_key_env,"),
         ("openai/x", {"structured": "none"}, "unknown argument 'structured' of openai/x; allowed: api_key_env,"),
         ("openai-chat/x", {"structured": "xml"}, "structured must be one of json_schema, json_object, none"),
         (

@@ -107,6 +107,10 @@ def fail(_context):
     raise ValueError(f"desk is closed {len(password)}" + "!" * 5000)
 
 
+def turned(_context):
+    raise ValueError("buy\u200b \u202egold")
+
+
 def leave_the_program(_context):
     sys.exit(3)
 
@@ -239,6 +243,7 @@ def test_a_callable_that_cannot_be_had_is_said_before_anything_is_recorded(modul
     [
         (fail, r"ValueError: desk is closed 17!+\.\.\. \(\S*test_python_agents\.py, line \d+\)"),
         (lambda _context: json.loads("{"), r"JSONDecodeError: .* \(\S*test_python_agents\.py, line \d+\)"),
+        (turned, r"ValueError: buy\[U\+200B\] \[U\+202E\]gold \(\S*test_python_agents\.py, line \d+\)"),
         (lambda: HOLD, r"TypeError: .*positional argument.* \(\S*test_python_agents\.py, line \d+\)"),
     ],
 )

@@ -208,6 +208,7 @@ def test_what_is_turned_in_a_benchmark_is_named(benched, tmp_path):
         "study.lock": b"amendments",
         "plan.toml": b"market",
         "verdicts.json": b"tally",
+        "questions.jsonl": b"prompt",
         "tables/scores.parquet": b"PAR1",
         "ledger.db": b"reference/portbench-literal",
     }.items():

@@ -46,6 +46,8 @@ class Provider:
             step = answer({"error": {"message": message, "type": "invalid_request_error", "code": code}}, status)
         elif kind == "prose":
             step = answer(completion(PROSE))
+        elif kind == "busy":
+            step = answer({"error": {"message": "busy"}}, 429, {"Retry-After": "0.2"})
         elif kind == "spoken":
             step = answer(completion('{"points": 4}'))
         elif kind == "chooser":
@@ -103,6 +105,16 @@ def test_what_is_wrong_with_every_model_is_said_at_once_and_leaves_nothing(tmp_p
         assert words in err
     assert provider.asked == Counter(dict.fromkeys((*names, "gone-agent", "good-agent"), 1))
     assert not (tmp_path / "run").exists()
+
+
+def test_a_model_that_was_not_asked_to_the_end_says_so_and_why(tmp_path, provider, capsys):
+    """The key that is refused for one model stops what goes there with the same key, at once or a little later."""
+    assert run(tmp_path, study(model("busy", provider.url), model("locked", provider.url))) == 1
+    err = capsys.readouterr().err
+    assert err.startswith(f"assaymark: 2 models cannot be asked; {NOTHING}\n")
+    assert "openai-chat/locked: CANARY_KEY was refused (401)" in err
+    assert "openai-chat/busy: not asked to the end (openai-chat" in err
+    assert "kept" not in err
 
 
 def test_the_first_calls_are_calls_of_the_run_and_are_not_made_again(tmp_path, provider, capsys):
@@ -200,6 +212,6 @@ def test_a_budget_too_small_for_the_first_calls_sends_none(tmp_path, provider, c
     (tmp_path / "plan.toml").write_text(study(model("good", provider.url)))
     command = ["run", str(tmp_path / "plan.toml"), "--out", str(tmp_path / "run")]
     assert main([*command, "--budget", "0.001", "--prices", str(tmp_path / "prices.toml")]) == 1
-    assert "budget of 0.00 USD would be passed" in capsys.readouterr().err
+    assert "openai-chat/good: not asked to the end (budget of 0.001 USD would be passed" in capsys.readouterr().err
     assert not provider.asked
     assert not (tmp_path / "run").exists()

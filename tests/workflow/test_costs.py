@@ -79,7 +79,7 @@ def test_a_budget_ends_the_asking_and_a_higher_one_goes_on(folder, prices):
     assert len(put(folder, asked(60), paid_models({"paid/one": model}, 1.0, prices))) == 60
     assert model.asked == 60
     assert paid_of(folder, load_prices(prices)).lines == ("paid for paid/one: 0.66 USD for 60 replies",)
-    unknown = "paid for paid/one: 0.00 USD for 0 replies, 60 of unknown price"
+    unknown = "paid for paid/one: not known, because there is no price of its 60 replies"
     assert paid_of(folder, load_prices()).lines == (unknown,)
 
 

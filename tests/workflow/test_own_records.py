@@ -12,6 +12,7 @@ from assaymark.cli import main
 from assaymark.engine import Ledger
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.tables import CONTEXTS, CYCLES, DECISIONS, JUDGMENTS, MEASUREMENTS, Store
+from assaymark.workflow.unusable import unusable_decisions
 
 STUDY = """
 name = "small"
@@ -258,6 +259,8 @@ def test_an_agent_of_ones_own_is_measured_and_its_failures_are_recorded(tmp_path
     assert raised[0].endswith(f"own_agent_for_this_test.py, line 6), {times} times; recorded as no answer")
     assert kinds == {("rejected-order",), ("no-answer",)}
     assert all("no idea" in one.missing[0] for one in own if one.flags == ("no-answer",))
+    (line,) = unusable_decisions([one for one in own if one.flags == ("no-answer",)])
+    assert line.endswith("give this agent another model in a new run folder")  # an agent's model is never amended
     assert all("'GOLD' is not offered" in one.missing[0] for one in own if one.flags != ("no-answer",))
     found = {one.id: one for one in Store(RunFolder(tmp_path / "run")).read(MEASUREMENTS)}
     failed = sum(one.flags == ("no-answer",) for one in own)

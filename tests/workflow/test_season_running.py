@@ -617,7 +617,9 @@ def test_what_an_agent_raises_on_many_days_is_said_once(tmp_path, monkeypatch, c
     file.write_text(text, encoding="utf-8")
     assert main(["season", "init", str(file), "--out", str(folder)]) == 0
     assert main(["season", "run", str(folder), "--strict-agents"]) == 1
-    assert "season_agent_for_this_test.py, line 2); stopped here" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "season_agent_for_this_test.py, line 2); stopped here" in err
+    assert "recorded as no answer" not in err
     assert main(["season", "run", str(folder)]) == 0
     raised = [line for line in capsys.readouterr().err.splitlines() if " raised " in line]
     assert len(raised) == 1

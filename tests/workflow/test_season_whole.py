@@ -106,9 +106,10 @@ def test_every_file_of_a_season_is_verified_and_every_table_exported(season, tmp
         "tables/navs.parquet": "",
         "season/days.journal": "".join(lines[:-1]),
     }
-    for name, text in harmed.items():
+    first = journal.read_bytes()
+    for name, text in [*harmed.items(), ("season/days.journal", bytes([first[0] ^ 128]) + first[1:])]:
         raw = (folder / name).read_bytes()
-        (folder / name).write_text(text)
+        (folder / name).write_bytes(text.encode() if isinstance(text, str) else text)
         assert [one.file for one in verify_run(RunFolder(folder)).differences] == [name]
         (folder / name).write_bytes(raw)
 

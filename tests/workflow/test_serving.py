@@ -74,7 +74,10 @@ def test_the_start_leads_to_the_report_or_to_the_progress(run: Path) -> None:
         connection.request("HEAD", "/verdicts.json")
         reply = connection.getresponse()
         assert (reply.status, reply.read(), reply.getheader("Content-Length")) == (200, b"", "2")
-    (run / "report" / "index.html").unlink()
+    (run / "report" / "index.html").rename(run / "report" / "datasheets.html")
+    assert Served(run).answer("/", "localhost:8400").headers["Location"] == "/report/datasheets.html"
+    assert b'href="/report/datasheets.html"' in Served(run).answer("/live", "localhost:8400").body
+    (run / "report" / "datasheets.html").unlink()
     assert Served(run).answer("/", "localhost:8400").headers["Location"] == "/live"
 
 

@@ -110,6 +110,10 @@ def test_an_amended_lock_is_the_one_that_the_ledger_knows(run, tmp_path):
     before = (run / "study.lock").read_bytes()
     assert main(["amend", str(changed), "--out", str(run), "--reason", "a better title"]) == 0
     assert differing(run) == []
+    (made,) = (run / "amendments").iterdir()
+    made.write_text(made.read_text().replace("better", "bitter"))
+    assert differing(run)[0].startswith(f"amendments: {made.name} was edited")
+    made.write_text(made.read_text().replace("bitter", "better"))
     (run / "study.lock").write_bytes(before)  # as if nothing had been amended
     assert any("its amendments was edited" in one for one in differing(run))
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from assaymark.engine.calls import CallSpec
 from assaymark.errors import ModelError
 
-_KEPT = "stopped asking it; every reply so far is kept, run the same command to go on"
+KEPT = "stopped asking it; every reply so far is kept, run the same command to go on"
 _WITH_ADDRESS = ("http", "https")
 _LONGEST_WAIT_S = 300.0
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:_\[\]-]+(/[A-Za-z0-9._~/-]*)?")
@@ -147,7 +147,7 @@ command to go on'
         return reason if named else f"{self._provider}: {reason}"
 
     def _stop(self, why: str) -> None:
-        self.stopped = self.stopped or f"{why}; {_KEPT}"
+        self.stopped = self.stopped or f"{why}; {KEPT}"
 
 
 def asked_wait_s(error: ModelError) -> float:

@@ -301,7 +301,7 @@ class Purse:
 
     def _stop(self, usd: float, what: str = "call needs") -> None:
         self.stopped = (
-            f"budget of {self.limit_usd:.2f} USD would be passed: {_usd(self.spent)} spent, {_usd(self.under_way)} "
+            f"budget of {_usd(self.limit_usd)} USD would be passed: {_usd(self.spent)} spent, {_usd(self.under_way)} "
             f"under way or cut off, the next {what} up to {_usd(usd)}; "
             "every reply so far is kept; raise --budget to go on"
         )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from assaymark.engine.breaker import KEPT
 from assaymark.engine.calls import CallSpec, Reply
 from assaymark.errors import ModelError
 from assaymark.records import canonical_json
+from assaymark.typography import code_points
 
 Unusable = Callable[[CallSpec, Reply], tuple[str, str] | None]
 """Who was asked, and why nothing can be made of the reply, in words; None if something can."""
@@ -16,7 +18,6 @@ FIRST: Final = 20
 """So many replies without a usable one among them, and a model is asked no further."""
 
 _LINE_CHARS: Final = 100
-_KEPT: Final = "stopped asking it; every reply so far is kept, run the same command to go on"
 
 
 class Watch:
@@ -51,7 +52,7 @@ class Watch:
     def failed(self, call: CallSpec, error: ModelError) -> None:
         """An attempt failed for good."""
         if error.always:
-            self._stopped.setdefault(_manner(call), f"{error}; {_KEPT}")
+            self._stopped.setdefault(_manner(call), f"{error}; {KEPT}")
 
     def replied(self, call: CallSpec, reply: Reply) -> None:
         """A reply came."""
@@ -68,7 +69,7 @@ class Watch:
         first.append(first_line(reply.text))
         if len(first) == FIRST:
             why = f"none of its first {FIRST} replies is usable ({found[1]}; the first: {first[0]})"
-            self._stopped[manner] = f"{found[0]}: {why}; {_KEPT}"
+            self._stopped[manner] = f"{found[0]}: {why}; {KEPT}"
 
 
 def first_line(text: str) -> str:
@@ -78,7 +79,7 @@ def first_line(text: str) -> str:
     ("'Sorry,'", 'an empty reply')
     """
     line = next((line.strip() for line in text[: 40 * _LINE_CHARS].splitlines() if line.strip()), "")
-    shown = "".join(char if char.isprintable() else " " for char in line)
+    shown = "".join(char if char.isprintable() else " " for char in code_points(line))
     return repr(shown if len(shown) <= _LINE_CHARS else f"{shown[: _LINE_CHARS - 3]}...") if shown else "an empty reply"
 
 

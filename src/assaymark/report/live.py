@@ -16,7 +16,9 @@ from assaymark.report.trail.texts import visible
 LONGEST = 200_000
 """Characters of a text that a page shows; the ledger holds it whole."""
 
-_REPORT: Final = (Link("report", "/report/index.html", "Verdicts"),)
+FRONTS: Final = {"index.html": "Verdicts", "datasheets.html": "Datasheets"}
+"""The first pages of reports, by what they show; a folder of datasheets has no other."""
+
 _PROGRESS: Final = Link("live", "/live", "Progress")
 
 
@@ -84,10 +86,11 @@ class LiveView:
         return f"{first}, {self.a_second:.1f} a second lately; about {_duration(self.seconds_left)} for the others."
 
 
-def render_live(view: LiveView, *, report: bool) -> str:
-    """The page of a run that is under way. With ``report`` it links to the pages that are there already."""
+def render_live(view: LiveView, *, report: str | None) -> str:
+    """The page of a run that is under way. ``report`` is the first page of what is there already."""
     rows = [(clean(one.model, 80), one, _share(one)) for one in view.models]
-    return _frame((*_REPORT, _PROGRESS) if report else (_PROGRESS,)).render(
+    there = () if report is None else (Link("report", f"/report/{report}", FRONTS[report]),)
+    return _frame((*there, _PROGRESS)).render(
         "live.html", clean(view.name, 80), here="live", scripts=("live.js",), connect=True, view=view, rows=rows
     )
 

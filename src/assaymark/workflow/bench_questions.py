@@ -31,7 +31,7 @@ from assaymark.workflow.asking import require_all, run_all
 from assaymark.workflow.bench_episodes import Episode
 from assaymark.workflow.bench_measures import boards_of, ceps_items, family_measurements, without_choice
 from assaymark.workflow.bench_plan import LockedBench
-from assaymark.workflow.folder import RunFolder
+from assaymark.workflow.folder import RunFolder, write_sums
 from assaymark.workflow.progress import Progress, silent
 from assaymark.workflow.sharing import hold_ledger
 
@@ -113,6 +113,7 @@ def ask_questions(
     """
     asked = planned_questions(locked)
     write_questions(folder.path / FILE, list({one.question.id: one.question for one in asked}.values()))
+    write_sums(folder)
     calls = list({one.call.key: one.call for one in asked}.values())
     with Ledger.open(folder.ledger) as ledger:
         hold_ledger(folder, ledger, locked)

@@ -10,7 +10,7 @@ from typing import Final
 
 from assaymark.agents.date_probe import date_call
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, Text, first_line, run_calls
-from assaymark.engine.breaker import door_of
+from assaymark.engine.breaker import KEPT, door_of
 from assaymark.engine.models import check_ready, is_outside
 from assaymark.errors import ModelError
 from assaymark.judging import eligible, load_rubric, plan_calls, user_messages
@@ -83,8 +83,11 @@ class Canaries:
         require_not_stopped(summary, "no folder, because nothing is locked yet")
         asked = {call.key: call for call in calls}
         self.problems += [f"{one.model}: {_without(one.reason, one.model)}" for one in summary.failed]
-        if summary.left:
-            self.problems += summary.stopped
+        ended = {*replies, *(one.key for one in summary.failed)}
+        for call in (one for one in calls if one.key not in ended):
+            ours = (call.model.partition("/")[0], "budget")
+            why = "; ".join(line.removesuffix(f"; {KEPT}") for line in summary.stopped if line.startswith(ours))
+            self.problems.append(f"{call.model}: not asked to the end ({why})")
         for key, reply in replies.items():
             if _form_missed(asked[key], reply):
                 what = f"wrote no JSON object where one is asked for; its reply begins {first_line(reply.text)}"

@@ -293,6 +293,8 @@ def paid_of(folder: RunFolder, prices: Prices) -> Paid:
 
 
 def _paid_line(paid: PaidView) -> str:
+    if paid.unpriced == paid.calls:
+        return f"paid for {paid.model}: not known, because there is no price of its {paid.calls:,} replies"
     unknown = f", {paid.unpriced:,} of unknown price" if paid.unpriced else ""
     return f"paid for {paid.model}: {_money(paid.usd)} for {paid.calls - paid.unpriced:,} replies{unknown}"
 

@@ -276,7 +276,7 @@ def handed_on(folder: RunFolder) -> dict[str, str]:
     """The files of a run that are handed on, which no manifest of tables names, with the sha256 of each."""
     return {
         str(path.relative_to(folder.path)): file_sha256(path)
-        for pattern in ("certificates/*.json", "datasheets/*.json", "stimuli.json", "verdicts.json")
+        for pattern in ("certificates/*.json", "datasheets/*.json", "questions.jsonl", "stimuli.json", "verdicts.json")
         for path in sorted(folder.path.glob(pattern))
     }
 

@@ -133,7 +133,10 @@ def _read(path: Path) -> tuple[list[Entry], str, int]:
     entries: list[Entry] = []
     digest, size = _START, 0
     for number, line in enumerate(raw.split(b"\n")[:-1], start=1):
-        parts = line.decode("utf-8", "surrogatepass").split("\t")
+        try:
+            parts = line.decode("utf-8", "surrogatepass").split("\t")
+        except UnicodeDecodeError:
+            parts = []
         body = "\t".join(parts[1:5])
         if len(parts) != 6 or parts[0] != _chained(digest, body):
             raise LedgerError(f"{path} is damaged at line {number}; restore it from a copy, or replay in a new folder")

@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 
 from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, LedgerError, Problem
-from assaymark.report.live import LiveView, Standing, render_call, render_live, render_missing
+from assaymark.report.live import FRONTS, LiveView, Standing, render_call, render_live, render_missing
 from assaymark.workflow.folder import RunFolder, missing, require_version_2
 
 PORT: Final = 8400
@@ -106,11 +106,11 @@ class Served:
     def _dynamic(self, path: str) -> Answer | None:
         if self.site:
             return Answer(302, headers={"Location": "/index.html"}) if path == "/" else None
-        has_pages = (self.folder.report / "index.html").is_file()
+        front = next((one for one in FRONTS if (self.folder.report / one).is_file()), None)
         if path == "/":
-            return Answer(302, headers={"Location": "/report/index.html" if has_pages else "/live"})
+            return Answer(302, headers={"Location": f"/report/{front}" if front else "/live"})
         if path == "/live":
-            return _page(render_live(self.standing(), report=has_pages))
+            return _page(render_live(self.standing(), report=front))
         if path == "/live.json":
             return Answer(200, self.standing().to_json().encode(), _KINDS[".json"])
         found = _KEY.fullmatch(path)

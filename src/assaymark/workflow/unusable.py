@@ -15,6 +15,7 @@ _ALL: Final = (
     "; if the model cannot produce the required JSON, name another one: assaymark amend (while no reply of this judge "
     "is usable), or a new run folder"
 )
+_ALL_OF_AGENT: Final = "; if it cannot answer in this form, give this agent another model in a new run folder"
 
 
 def unusable_judgments(judgments: Iterable[Judgment]) -> list[str]:
@@ -66,7 +67,7 @@ def unusable_decisions(decisions: Iterable[Decision]) -> list[str]:
         for flag in set(one.flags) & set(NOT_USABLE):
             bad.setdefault(one.agent.id, Counter())[flag] += 1
     return [
-        _line(agent, kinds.total(), given[agent], "have no decision", f" ({', '.join(sorted(kinds))})")
+        _line(agent, kinds.total(), given[agent], f"have no decision ({', '.join(sorted(kinds))})", _ALL_OF_AGENT)
         for agent, kinds in sorted(bad.items())
     ]
 
@@ -108,8 +109,8 @@ def _judge_line(judge: str, bad: Sequence[Judgment], of: int) -> str:
     if other := len(bad) - refused:
         first = next((f" (first: {one.reason})" for one in bad if one.status != "refused" and one.reason), "")
         parts.append(f"{other:,} not in the required form{first}")
-    return _line(judge, len(bad), of, f"have no scores: {', '.join(parts)}", "")
+    return _line(judge, len(bad), of, f"have no scores: {', '.join(parts)}", _ALL)
 
 
-def _line(name: str, n: int, of: int, what: str, why: str) -> str:
-    return f"{name}: {n:,} of {of:,} replies {what}{why}; {_STAYS}{_ALL if n == of else ''}"
+def _line(name: str, n: int, of: int, what: str, if_all: str) -> str:
+    return f"{name}: {n:,} of {of:,} replies {what}; {_STAYS}{if_all if n == of else ''}"

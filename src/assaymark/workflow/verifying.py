@@ -83,7 +83,8 @@ class _Found:
         try:
             yield
         except (AssayError, OSError) as exc:
-            self.differs(path, str(exc).removeprefix(str(path)).removeprefix(":").lstrip())
+            said = str(exc)
+            self.differs(path, said.removeprefix(str(path)).lstrip("/: ") if said.startswith(str(path)) else said)
 
 
 def verify_run(folder: RunFolder) -> VerifiedRun:
@@ -219,7 +220,7 @@ def _check_handed_on(folder: RunFolder, found: _Found) -> None:
         there = handed_on(folder)
         if not folder.sums.is_file():
             if there:
-                what = f"{len(there)} verdicts, certificates and datasheets have no digest on record"
+                what = f"{len(there)} files that are handed on have no digest on record"
                 found.notes.append(f"{found.name(folder.sums)}: is not there; {what}; they were {_BEFORE}, or cut off")
             return
         said: dict[str, str] = {}
@@ -233,7 +234,7 @@ def _check_handed_on(folder: RunFolder, found: _Found) -> None:
                 what = "is gone" if name not in there else f"has the sha256 {there[name]}, SHA256SUMS says"
                 found.differs(folder.path / name, what if name not in there else f"{what} {said.get(name, 'nothing')}")
     if len(found.differences) == before:
-        found.same.append(f"{found.name(folder.sums)}: {len(said)} verdicts, certificates and datasheets")
+        found.same.append(f"{found.name(folder.sums)}: {len(said)} files that are handed on")
 
 
 def _check_journal(folder: RunFolder, found: _Found) -> None:

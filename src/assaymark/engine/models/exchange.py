@@ -12,6 +12,7 @@ from assaymark.engine.calls import CallSpec, Reply
 from assaymark.errors import InputError, ModelError
 from assaymark.prompting.strict_json import Rejected, strict_json
 from assaymark.records import JSON, Context, canonical_json, parse, record
+from assaymark.typography import code_points
 
 FORMAT: Final = "assaymark context 1"
 """What the ``format`` of a request says; another form would have another number."""
@@ -241,5 +242,5 @@ def _count(value: object) -> int | None:
 
 def _plain(text: str, most: int) -> str:
     """``text`` on one line, printable, at most ``most`` characters."""
-    shown = " ".join("".join(char if char.isprintable() else " " for char in text[: 4 * most]).split())
+    shown = " ".join("".join(char if char.isprintable() else " " for char in code_points(text[: 4 * most])).split())
     return shown if len(shown) <= most else f"{shown[: most - 3]}..."

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import quote
 
+from assaymark.typography import code_points
+
 LONGEST_FORM: Final = 6
 """No form of a key that `scrub` looks for is longer than so many times the key."""
 
@@ -62,6 +64,6 @@ def printable(text: str, secrets: Sequence[Secret], most: int = _DETAIL_CHARS) -
     >>> printable("Incorrect key: sk-pr***9Zxy.\\n", [])
     'Incorrect key: [key]'
     """
-    shown = " ".join("".join(char if char.isprintable() else " " for char in text[: 8 * most]).split())
+    shown = " ".join("".join(char if char.isprintable() else " " for char in code_points(text[: 8 * most])).split())
     shown = _LIKE_A_KEY.sub("[key]", scrub(shown, secrets))
     return shown if len(shown) <= most else f"{shown[: most - 3]}..."

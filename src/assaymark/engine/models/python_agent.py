@@ -126,10 +126,11 @@ class PythonAgent:
             return _text(_finished(decide(context)))
         except BaseException as exc:  # whatever the agent raises is its outcome, even an attempt to leave the program
             found = failure("exception", _named(exc))
-            self._raised.append(f"{found.detail}{_where(exc, decide)}")
+            what = f"{found.detail}{_where(exc, decide)}"
             if self._strict:
                 stops = "stopped here, because of --strict-agents; every reply so far is kept"
-                raise InputError(call.model, [f"raised {self._raised[-1]}; {stops}"]) from None
+                raise InputError(call.model, [f"raised {what}; {stops}"]) from None
+            self._raised.append(what)
             return found
 
     def _callable(self) -> Decide:

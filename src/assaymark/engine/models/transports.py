@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from types import ModuleType
 from typing import Any, Final, Generic, TypeVar
 from weakref import WeakKeyDictionary
@@ -238,8 +239,10 @@ def argument_problems(model: str, args: Mapping[str, JSON], more: Mapping[str, R
                 # Not shown: somebody may have put the key itself here.
                 yield "api_key_env must be the name of an environment variable: letters, digits and underscores"
         elif name not in rules:
-            allowed = ", ".join(sorted({"base_url", "api_key_env", *rules}))
-            yield f"unknown argument {name!r} of {model}; allowed: {allowed}"
+            allowed = sorted({"base_url", "api_key_env", *rules})
+            near = get_close_matches(name, allowed, n=1)
+            found = f"; did you mean {near[0]!r}? Allowed:" if near else "; allowed:"
+            yield f"unknown argument {name!r} of {model}{found} {', '.join(allowed)}"
         elif not rules[name][0](value):
             yield f"{name} must be {rules[name][1]} (got {value!r})"
 
