@@ -294,6 +294,18 @@ def test_without_cycles_the_words_say_so(tmp_path):
     assert not [m.id for m in found.measurements if "cycle" in m.n_of]
 
 
+def test_a_judge_that_leaves_out_weak_records_moves_nothing_without_cycles_either(tmp_path):
+    """Its severity is fitted record by record: a mean over its grades of a cluster is of the better records only."""
+    rows = [row for row in make_rows() if row["judge"] != "reader" or row["agent"] != "ash" or row["clarity"] > 3]
+    paired = index(measure_table(written(tmp_path, rows)))
+    bare = [{k: v for k, v in row.items() if k != "cycle"} for row in rows]
+    found = index(measure_table(written(tmp_path, bare, "bare.csv")))
+    assert found["panel.families[]"].detail["missing"] is True
+    for name in [name for name in paired if name.startswith(("contrast[", "lofo.contrast["))]:
+        assert found[name].value == pytest.approx(paired[name].value, abs=1e-9)
+        assert found[name].detail["p"] == pytest.approx(paired[name].detail["p"], rel=1e-7)
+
+
 # --- tables that fall short -------------------------------------------------------------------------------------------
 
 
