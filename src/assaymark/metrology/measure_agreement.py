@@ -102,11 +102,11 @@ class _Kappas:
             places = np.arange(f * clusters, (f + 1) * clusters)
             there = places[self.sums.columns[0, 0, places] > 0]
             halves = self.even.of_clusters(np.array([f])).points()
-            return Counted(self.sums.of_clusters(there), halves, self.tables[f])
+            return Counted(self.sums.of_clusters(there), halves, self.tables[f], there % clusters)
         shape = (*self.sums.columns.shape[:2], formats, clusters)
         pooled = replace(self.sums, columns=self.sums.columns.reshape(shape).sum(axis=2))
         there = np.flatnonzero(pooled.columns[0, 0] > 0)  # of some clusters no trajectory is complete
-        return Counted(pooled.of_clusters(there), self.even.points(), self.tables.sum(axis=0))
+        return Counted(pooled.of_clusters(there), self.even.points(), self.tables.sum(axis=0), there)
 
 
 def _on_scale(rounded: Floats) -> Ints:
