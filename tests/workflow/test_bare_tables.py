@@ -252,6 +252,30 @@ def test_weights_of_the_plan(tmp_path):
         bare_tables.measure_table(path, study_of(extra="[rubric.weights]\nclarity = 1\ntone = 1"))
 
 
+def test_who_ranks_first_is_the_top_set_where_pairs_are_not_claimed(tmp_path):
+    path = written(tmp_path, make_rows())
+    measure_table(path, study_of(extra="[claims]\npairs = false\n"), tmp_path / "out")
+    stored = json.loads((tmp_path / "out" / "verdicts.json").read_text())
+    said = {one["claim"]["id"]: one["publication_level"] for one in stored["verdicts"]}
+    assert said["first[agent=ash,dimension=aggregate]"] == "qualified"
+    assert stored["top_set"]["aggregate"] == ["ash"]
+    assert stored["ranks"]["aggregate"] == {"ash": [1, 1], "birch": [2, 3], "cedar": [2, 3]}
+    assert stored["tiers"]["aggregate"] == [["ash"], ["birch", "cedar"]]
+
+
+def test_a_single_dimension_is_tested_at_the_level_of_the_aggregate(tmp_path):
+    rows = [row for row in make_rows() if row["agent"] != "ash"]
+    found = bare_tables.measure_table(written(tmp_path, rows), dimensions=("risk",))
+    reasons = [reason for one in found.verdicts for reason in one.reasons if reason.endswith("needed.")]
+    assert any(one.claim.id == "first[agent=cedar,dimension=risk]" for one in found.verdicts)
+    assert all(".05 needed." in reason or ".05 needed)" in reason for reason in reasons)
+
+
+def test_a_cluster_may_be_called_by_a_superscript(tmp_path):
+    rows = [{**row, "cluster": "²" if row["cluster"] == "week2" else row["cluster"]} for row in make_rows()]
+    assert "contrast[dimension=aggregate,high=ash,low=cedar]" in index(measure_table(written(tmp_path, rows)))
+
+
 def test_a_choice_of_agents(tmp_path):
     found = measure_table(written(tmp_path, make_rows()), study_of(extra='[records]\nagents = ["ash", "cedar"]'))
     assert {name for verdict in found.verdicts for name in verdict.claim.subjects} <= {"ash", "cedar", "honest"}

@@ -294,7 +294,7 @@ def _covariates(
 
 def natural(name: str) -> list[tuple[int, int, str]]:
     """A key by which week 9 comes before week 10."""
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", name) if part]
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name) if part]
 
 
 def _mean(values: Floats) -> Floats:
