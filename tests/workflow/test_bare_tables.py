@@ -17,7 +17,7 @@ import pytest
 
 from assaymark.cli import main
 from assaymark.errors import AssayError, InputError, PlanError
-from assaymark.metrology import table_from_arrow
+from assaymark.metrology import alpha_report, icc, table_from_arrow
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import Measurement
 from assaymark.workflow import bare_tables
@@ -271,6 +271,32 @@ def test_a_single_dimension_is_tested_at_the_level_of_the_aggregate(tmp_path):
     assert all(".05 needed." in reason or ".05 needed)" in reason for reason in reasons)
 
 
+def test_alpha_names_the_judge_that_pulls_the_panel_down(tmp_path):
+    rng = np.random.default_rng(3)
+    rows = [{**row, "risk": int(rng.integers(1, 6))} if row["judge"] == "skeptic" else row for row in make_rows()]
+    rows = [row for row in rows if row["judge"] != "reader" or row["cycle"] % 7]  # a design that is not complete
+    item = index(measure_table(written(tmp_path, rows)))["panel.alpha[dimension=risk]"]
+    table = {(r["trajectory"], r["judge"]): r["risk"] for r in rows}
+    texts = sorted({key for key, _ in table})
+    grades = np.array([[table.get((key, judge), np.nan) for judge in PANEL] for key in texts], dtype=float)
+    expected = alpha_report(grades, [key // 30 for key in texts])
+    assert (item.value, item.low, item.high, item.n) == pytest.approx(
+        (expected.alpha.estimate, expected.alpha.low, expected.alpha.high, 180)
+    )
+    assert {name: rest["pulls_down"] for name, rest in item.detail["without"].items()} == {
+        "auditor": False, "reader": False, "skeptic": True,
+    }  # fmt: skip
+    assert item.detail["without"]["skeptic"]["alpha"] == pytest.approx(expected.without[2].alpha)
+    whole = grades[~np.isnan(grades).any(axis=1)]
+    assert item.detail["icc"]["icc_ak"] == pytest.approx(icc(whole).icc_ak)
+
+
+def test_judges_of_one_family_are_not_asked_whether_they_tell_dimensions_apart(tmp_path):
+    found = index(measure_table(written(tmp_path, make_rows(judges=dict.fromkeys(PANEL, "north")))))
+    for name in ("dimension.distinct[dimension=risk]", "panel.alpha[dimension=risk]"):
+        assert (found[name].value, found[name].state) == (None, "not measurable: one judge family, needs two")
+
+
 def test_a_cluster_may_be_called_by_a_superscript(tmp_path):
     rows = [{**row, "cluster": "²" if row["cluster"] == "week2" else row["cluster"]} for row in make_rows()]
     assert "contrast[dimension=aggregate,high=ash,low=cedar]" in index(measure_table(written(tmp_path, rows)))
@@ -479,7 +505,7 @@ def agree(one: MeasuredTable, other: MeasuredTable) -> None:
     summed = ours["panel.families[]"].detail["in_parts"]
     assert list(ours) == [name for name in theirs if not (summed and name.startswith("length.contrast"))]
     for name, item in ours.items():
-        if summed and item.name == "dimension.distinct":
+        if summed and item.name in ("dimension.distinct", "panel.alpha"):
             assert (item.value, item.state) == (None, IN_PARTS)
             continue
         assert (item.state, item.n) == (theirs[name].state, theirs[name].n)

@@ -208,6 +208,13 @@ class Comparisons:
         first, second = pairs_of(len(self.agents))
         return list(zip(first.tolist(), second.tolist(), strict=True))
 
+    def ratings(self, scale: int) -> tuple[Floats, Ints]:
+        """Every judge's score of every record on a scale [N, J], NaN where missing, and the cluster of each [N]."""
+        if self.records is not None:
+            return self.records.values[:, :, scale], self.cluster[self.records.cycle]
+        rows, agents = np.nonzero(~np.isnan(self.cells[..., scale]).all(axis=2))
+        return self.cells[rows, agents, :, scale], self.cluster[rows]
+
     @cached_property
     def own(self) -> Bools:
         """Which judges share a family with which agents [J, K]; none where families are not known."""
