@@ -315,9 +315,8 @@ def _notes(book: Book, found: Sequence[tuple[str, Measurement]]) -> tuple[str, .
         )
     alpha = book.one("panel.alpha", dimension=AGGREGATE)
     if alpha is not None and alpha.value is not None:
-        notes.append(
-            f"Krippendorff’s α on the overall score is {interval(alpha.value, alpha.low, alpha.high)}. {_pulling(alpha)}"
-        )
+        ends = interval(alpha.value, alpha.low, alpha.high)
+        notes.append(f"Krippendorff’s α on the overall score is {ends}. {_pulling(alpha)}")
     clusters = [m.detail["clusters"] for _, m in found if isinstance(m.detail.get("clusters"), int)]
     if clusters and min(clusters) < 20:
         notes.append(
