@@ -186,7 +186,7 @@ def alpha_measurements(found: Comparisons, level: float, make: Callable[..., Mea
         grades, clusters = found.ratings(s)
         parts: dict[str, Any] = {"n": len(grades), "n_of": "trajectories", "method": _ALPHA}
         if len(set(found.families)) < 2 or found.in_parts or not grades.size:
-            state = ONE_FAMILY if len(set(found.families)) < 2 else _IN_PARTS if found.in_parts else _NO_RECORD
+            state = _IN_PARTS if found.in_parts else ONE_FAMILY if len(set(found.families)) < 2 else _NO_RECORD
             yield make("panel.alpha", {"dimension": name}, value=None, state=state, **parts)
             continue
         line = np.argsort(clusters, kind="stable")
