@@ -441,6 +441,23 @@ def test_one_cluster_has_no_interval_and_no_significance(tmp_path):
     assert known[AGGREGATE_KAPPA].method.endswith("no interval: one cluster, needs two")
 
 
+@pytest.mark.parametrize(
+    ("clusters", "words"),
+    [
+        (2, "this study cannot order agents: 2 clusters"),
+        (5, "few clusters (5): this rests on normal errors; smallest detectable difference "),
+        (6, None),
+    ],
+)
+def test_the_lines_say_what_few_clusters_can_show(tmp_path, clusters, words):
+    found = measure_table(written(tmp_path, make_rows(clusters=clusters)))
+    said = [line for line in found.lines() if line.startswith(("this study cannot", "few clusters"))]
+    assert [line.startswith(words) for line in said] == ([] if words is None else [True])
+    if clusters == 5:
+        reach = index(found)["order.detectable[dimension=aggregate]"].detail
+        assert said[0].endswith(f"{reach['leader']:.2f} for a leader, {reach['pair']:.2f} for a pair")
+
+
 def test_missing_cells_are_left_out_and_counted(tmp_path):
     rows = make_rows()
     rows[0]["clarity"] = None
