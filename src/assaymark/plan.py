@@ -30,7 +30,8 @@ M = TypeVar("M", bound=BaseModel)
 
 _COVARIATES: Final[tuple[Covariate, ...]] = ("log2", "digits", "lists", "hedges")
 _MOST_COVARIATES: Final = 3
-_DATED: Final = re.compile(r"(?:^|[^0-9A-Za-z])[0-9]{4}-(?:[0-9]{2}(?:-[0-9]{2})?|W[0-9]{2}|Q[1-4])$")
+_TIME: Final = r"(?:[T ][0-9]{2}:?[0-9]{2}(?::?[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?)?"
+_DATED: Final = re.compile(rf"(?:^|[^0-9A-Za-z])[0-9]{{4}}-(?:[0-9]{{2}}(?:-[0-9]{{2}}{_TIME})?|W[0-9]{{2}}|Q[1-4])$")
 
 REPLACED: Final[Mapping[str, str]] = {
     "inference.gating_test": 'was replaced by inference.test = "moderated-t" or "own-variance"',
@@ -63,11 +64,13 @@ class OrderRules(Frozen):
     def order_of(self, clusters: Iterable[str]) -> ClusterOrder:
         """Whether clusters of these names count as following each other in time.
 
-        What the plan says; else ``consecutive`` where the name of every cluster ends in a date, an ISO week, a month or
-        a quarter.
+        What the plan says; else ``consecutive`` where the name of every cluster ends in a date (with or without a
+        time), an ISO week, a month or a quarter.
 
         >>> OrderRules().order_of(["2026-W20", "2026-W21"]), OrderRules().order_of(["pandemic", "recent"])
         ('consecutive', 'exchangeable')
+        >>> OrderRules().order_of(["2026-05-11 00:00:00", "2026-05-18T00:00:00+00:00"])
+        'consecutive'
         >>> OrderRules(cluster_order="exchangeable").order_of(["2026-W20", "2026-W21"])
         'exchangeable'
         """

@@ -69,6 +69,7 @@ def test_every_promised_measurement_is_there(plain):
         "kappa.mean_pairwise": d * 3,  # pooled, and two formats
         "kappa.fleiss": d,
         "redundancy": d,
+        "panel.alpha": d,
         "score.effect": d * a,
         "panel.families": 1,
         "contrast": d * pairs,

@@ -354,6 +354,24 @@ def test_agreement_about_a_cell_is_asked_about_its_difference(plan, kind, level,
     assert m.detail["status"] == expected.status
 
 
+def test_agreement_about_a_cell_over_time_leaves_out_blocks_of_neighbours(study):
+    """Weeks w0 to w10 make three blocks; the names are sorted as texts."""
+    rng = np.random.default_rng(41)
+    names = tuple(sorted(f"w{k}" for k in range(11)))
+    honest, table = (replace(one, clusters=names) for one in (honest_table(rng, clusters=11),
+                                                              graded(rng, 2.5, clusters=11, each=2)))  # fmt: skip
+    found = run(honest, [cell("cell_b", table)], study('inference = {cluster_order = "consecutive"}'))
+    weeks = [np.array([int(names[g][1:]) for g in one.cluster]) for one in (table, honest)]
+    line = np.argsort(weeks[1], kind="stable")
+    expected = cell_agreement(
+        table.stacked[:, :, 0], weeks[0], honest.stacked[line, :, 0], weeks[1][line], honest.families,
+        threshold=0.5, consecutive=True,
+    )  # fmt: skip
+    assert {one.df for one in expected.each.values()} == {2}
+    p = found["cell.agreement[cell=cell_b]"].detail["p"]
+    assert p == pytest.approx({family: one.p for family, one in expected.each.items()})
+
+
 def test_no_penalty_has_to_be_shown_from_both_sides(plan):
     """Substance is equivalence: every family rejects 0.3 below and 0.3 above."""
     rng = np.random.default_rng(32)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from slow_orders import NAMES, PAIRS, cell_means, get, named, pair_of, run, slow_contrasts
 
-from assaymark.metrology import analyse, autocorrelations, score_table, serial_contrasts, shaffer
+from assaymark.metrology import analyse, autocorrelations, jackknife_kappa, score_table, serial_contrasts, shaffer
 
 CONSECUTIVE = 'inference = {cluster_order = "consecutive"}'
 
@@ -101,6 +101,20 @@ def test_scores_that_do_not_vary(make, study):
     _, found = run((decisions, same), study())
     m = get(found, "contrast", dimension="aggregate", high="ash", low="birch")
     assert (m.value, m.detail["p"], m.detail["p_equivalence"], m.detail["resolved"]) == (0.0, 1.0, 2.0**-5, False)
+
+
+def test_kappa_over_time_leaves_out_blocks_of_neighbours(make, study):
+    """Weeks 0 to 10 make the blocks 0-2, 3-5 and 6-10, by number and not by name."""
+    table, found = run(make(clusters=11, cycles=4, week="{:d}"), study(CONSECUTIVE))
+    weeks = np.array([int(name) for name in table.clusters])[table.cluster]
+    ratings = np.clip(np.floor(table.scores @ table.weights + 0.5), 1, 5).astype(int)
+    expected = jackknife_kappa(ratings, np.minimum(weeks // 3, 2))
+    kappa = found["kappa.mean_pairwise[dimension=aggregate]"]
+    assert (kappa.low, kappa.high) == pytest.approx((expected.low, expected.high))
+    assert kappa.method.endswith("delete-one-block jackknife, t(2)")
+    line = np.argsort(weeks, kind="stable")
+    again = jackknife_kappa(ratings[line], weeks[line], consecutive=True)
+    assert (again.low, again.high) == pytest.approx((expected.low, expected.high))
 
 
 # --- grades that are missing ------------------------------------------------------------------------------------------

@@ -144,3 +144,17 @@ def test_a_rank_correlation_needs_three_models_in_both():
 def test_missing_scores_are_refused():
     with pytest.raises(InputError, match="finite"):
         level_measurements("bench.level", items([[0.1, np.nan]]), {}, level=0.95)
+
+
+def test_windows_that_follow_each_other_are_in_the_order_of_their_numbers():
+    """Window 9 comes before window 10, as it does where numbers are padded with zeros."""
+    rng = np.random.default_rng(5)
+    values = rng.normal(0.5, 0.1, (3, 14)) + 0.1 * np.sin(np.arange(14) / 2) * np.array([[1.0], [-1.0], [0.0]])
+
+    def contrasts(name):
+        names = tuple(name.format(k) for k in range(14))
+        items = ScoredItems(("a", "b", "c"), values, names, ("p",) * 14)
+        found = board_measurements({"all": items}, OrderPlan(OrderRules(), span=1.0), order="consecutive")
+        return [one.detail["p"] for one in found if one.name == "contrast"]
+
+    assert contrasts("window {}") == contrasts("window {:02d}")

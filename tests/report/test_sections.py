@@ -16,6 +16,7 @@ from assaymark.report.agreement import agreement_view
 from assaymark.report.board import board
 from assaymark.report.book import Book
 from assaymark.report.evidence import evidence_view, ledger_rows, written_number
+from assaymark.report.formats import interval
 from assaymark.report.fragility import fragility_view
 from assaymark.report.levels import claim_view, level_views
 from assaymark.report.paging import paged
@@ -70,6 +71,22 @@ def test_pairs_and_marks_come_from_the_contingency_tables():
     assert other.scale is None
     assert dict(other.pair_rows)["Limits"] == ("not defined",)
     assert not any("clusters" in note for note in other.notes)
+
+
+@pytest.mark.parametrize(
+    ("pulls", "words"),
+    [
+        ({"north-1": 0.35, "quay-1": 0.71}, "quay-1 (0.71 without it) pulls it down."),
+        ({"north-1": 0.35}, "No judge pulls it down beyond chance."),
+        ({}, "It takes three judges to leave one out."),
+    ],
+)
+def test_alpha_stands_beside_kappa_with_the_judges_that_pull_it_down(pulls, words):
+    run = runs.realistic()
+    without = {name: {"alpha": value, "pulls_down": value > 0.5} for name, value in pulls.items()}
+    alpha = runs.measured("panel.alpha", {"dimension": AGGREGATE}, 0.46, low=0.3, high=0.6, detail={"without": without})
+    view = agreement_view(Book.of(replace(run, measurements=(*run.measurements, alpha))))
+    assert f"Krippendorff’s α on the overall score is {interval(0.46, 0.3, 0.6)}. {words}" in view.notes
 
 
 def formats_of(values, dimension="sizing"):

@@ -17,7 +17,7 @@ import pytest
 
 from assaymark.cli import main
 from assaymark.errors import AssayError, InputError, PlanError
-from assaymark.metrology import table_from_arrow
+from assaymark.metrology import alpha_report, icc, table_from_arrow
 from assaymark.protocol import Study, parse_study, plan_hash
 from assaymark.records import Measurement
 from assaymark.workflow import bare_tables
@@ -252,6 +252,56 @@ def test_weights_of_the_plan(tmp_path):
         bare_tables.measure_table(path, study_of(extra="[rubric.weights]\nclarity = 1\ntone = 1"))
 
 
+def test_who_ranks_first_is_the_top_set_where_pairs_are_not_claimed(tmp_path):
+    path = written(tmp_path, make_rows())
+    measure_table(path, study_of(extra="[claims]\npairs = false\n"), tmp_path / "out")
+    stored = json.loads((tmp_path / "out" / "verdicts.json").read_text())
+    said = {one["claim"]["id"]: one["publication_level"] for one in stored["verdicts"]}
+    assert said["first[agent=ash,dimension=aggregate]"] == "qualified"
+    assert stored["top_set"]["aggregate"] == ["ash"]
+    assert stored["ranks"]["aggregate"] == {"ash": [1, 1], "birch": [2, 3], "cedar": [2, 3]}
+    assert stored["tiers"]["aggregate"] == [["ash"], ["birch", "cedar"]]
+
+
+def test_a_single_dimension_is_tested_at_the_level_of_the_aggregate(tmp_path):
+    rows = [row for row in make_rows() if row["agent"] != "ash"]
+    found = bare_tables.measure_table(written(tmp_path, rows), dimensions=("risk",))
+    reasons = [reason for one in found.verdicts for reason in one.reasons if reason.endswith("needed.")]
+    assert any(one.claim.id == "first[agent=cedar,dimension=risk]" for one in found.verdicts)
+    assert all(".05 needed." in reason or ".05 needed)" in reason for reason in reasons)
+
+
+def test_alpha_names_the_judge_that_pulls_the_panel_down(tmp_path):
+    rng = np.random.default_rng(3)
+    rows = [{**row, "risk": int(rng.integers(1, 6))} if row["judge"] == "skeptic" else row for row in make_rows()]
+    rows = [row for row in rows if row["judge"] != "reader" or row["cycle"] % 7]  # a design that is not complete
+    item = index(measure_table(written(tmp_path, rows)))["panel.alpha[dimension=risk]"]
+    table = {(r["trajectory"], r["judge"]): r["risk"] for r in rows}
+    texts = sorted({key for key, _ in table})
+    grades = np.array([[table.get((key, judge), np.nan) for judge in PANEL] for key in texts], dtype=float)
+    expected = alpha_report(grades, [key // 30 for key in texts])
+    assert (item.value, item.low, item.high, item.n) == pytest.approx(
+        (expected.alpha.estimate, expected.alpha.low, expected.alpha.high, 180)
+    )
+    assert {name: rest["pulls_down"] for name, rest in item.detail["without"].items()} == {
+        "auditor": False, "reader": False, "skeptic": True,
+    }  # fmt: skip
+    assert item.detail["without"]["skeptic"]["alpha"] == pytest.approx(expected.without[2].alpha)
+    whole = grades[~np.isnan(grades).any(axis=1)]
+    assert item.detail["icc"]["icc_ak"] == pytest.approx(icc(whole).icc_ak)
+
+
+def test_judges_of_one_family_are_not_asked_whether_they_tell_dimensions_apart(tmp_path):
+    found = index(measure_table(written(tmp_path, make_rows(judges=dict.fromkeys(PANEL, "north")))))
+    for name in ("dimension.distinct[dimension=risk]", "panel.alpha[dimension=risk]"):
+        assert (found[name].value, found[name].state) == (None, "not measurable: one judge family, needs two")
+
+
+def test_a_cluster_may_be_called_by_a_superscript(tmp_path):
+    rows = [{**row, "cluster": "²" if row["cluster"] == "week2" else row["cluster"]} for row in make_rows()]
+    assert "contrast[dimension=aggregate,high=ash,low=cedar]" in index(measure_table(written(tmp_path, rows)))
+
+
 def test_a_choice_of_agents(tmp_path):
     found = measure_table(written(tmp_path, make_rows()), study_of(extra='[records]\nagents = ["ash", "cedar"]'))
     assert {name for verdict in found.verdicts for name in verdict.claim.subjects} <= {"ash", "cedar", "honest"}
@@ -292,6 +342,18 @@ def test_without_cycles_the_words_say_so(tmp_path):
     assert "compared by their means in each cluster" in item.method
     assert "no column cycle: agents are compared by their means in each cluster" in found.lines()
     assert not [m.id for m in found.measurements if "cycle" in m.n_of]
+
+
+def test_a_judge_that_leaves_out_weak_records_moves_nothing_without_cycles_either(tmp_path):
+    """Its severity is fitted record by record: a mean over its grades of a cluster is of the better records only."""
+    rows = [row for row in make_rows() if row["judge"] != "reader" or row["agent"] != "ash" or row["clarity"] > 3]
+    paired = index(measure_table(written(tmp_path, rows)))
+    bare = [{k: v for k, v in row.items() if k != "cycle"} for row in rows]
+    found = index(measure_table(written(tmp_path, bare, "bare.csv")))
+    assert found["panel.families[]"].detail["missing"] is True
+    for name in [name for name in paired if name.startswith(("contrast[", "lofo.contrast["))]:
+        assert found[name].value == pytest.approx(paired[name].value, abs=1e-9)
+        assert found[name].detail["p"] == pytest.approx(paired[name].detail["p"], rel=1e-7)
 
 
 # --- tables that fall short -------------------------------------------------------------------------------------------
@@ -379,6 +441,23 @@ def test_one_cluster_has_no_interval_and_no_significance(tmp_path):
     assert known[AGGREGATE_KAPPA].method.endswith("no interval: one cluster, needs two")
 
 
+@pytest.mark.parametrize(
+    ("clusters", "words"),
+    [
+        (2, "this study cannot order agents: 2 clusters"),
+        (5, "few clusters (5): this rests on normal errors; smallest detectable difference "),
+        (6, None),
+    ],
+)
+def test_the_lines_say_what_few_clusters_can_show(tmp_path, clusters, words):
+    found = measure_table(written(tmp_path, make_rows(clusters=clusters)))
+    said = [line for line in found.lines() if line.startswith(("this study cannot", "few clusters"))]
+    assert [line.startswith(words) for line in said] == ([] if words is None else [True])
+    if clusters == 5:
+        reach = index(found)["order.detectable[dimension=aggregate]"].detail
+        assert said[0].endswith(f"{reach['leader']:.2f} for a leader, {reach['pair']:.2f} for a pair")
+
+
 def test_missing_cells_are_left_out_and_counted(tmp_path):
     rows = make_rows()
     rows[0]["clarity"] = None
@@ -443,7 +522,7 @@ def agree(one: MeasuredTable, other: MeasuredTable) -> None:
     summed = ours["panel.families[]"].detail["in_parts"]
     assert list(ours) == [name for name in theirs if not (summed and name.startswith("length.contrast"))]
     for name, item in ours.items():
-        if summed and item.name == "dimension.distinct":
+        if summed and item.name in ("dimension.distinct", "panel.alpha"):
             assert (item.value, item.state) == (None, IN_PARTS)
             continue
         assert (item.state, item.n) == (theirs[name].state, theirs[name].n)

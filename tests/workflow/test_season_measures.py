@@ -18,13 +18,17 @@ from assaymark.claims.season_index import SILENT, season_index
 from assaymark.claims.season_panel import MISSING, SINGLE
 from assaymark.cli import models
 from assaymark.errors import InputError, LedgerError
-from assaymark.plan import Missing
+from assaymark.judging import band
+from assaymark.metrology import jackknife_kappa
+from assaymark.plan import ClusterOrder, Missing
 from assaymark.protocol import DatasheetLimits
 from assaymark.records import Measurement, Rationale, measurement_id
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.season_file import parse_season
 from assaymark.workflow.season_judging import judge_season
 from assaymark.workflow.season_material import SeasonMaterial, season_material
+from assaymark.workflow.season_measure_orders import kappa_measurement
+from assaymark.workflow.season_measure_scores import SeasonScores
 from assaymark.workflow.season_measures import season_findings
 from assaymark.workflow.season_records import SeasonCheck, SeasonGrade, SeasonNav
 from assaymark.workflow.season_running import run_season
@@ -186,6 +190,32 @@ def test_the_published_noise_of_the_panel_is_that_of_a_mean(found: Found):
 
 def test_the_same_generator_makes_the_same_numbers(material: SeasonMaterial, judged: SeasonJudgments, found: Found):
     assert measured(material, judged) == found
+
+
+@pytest.mark.parametrize(("order", "units"), [("consecutive", "block"), ("exchangeable", "cluster")])
+def test_the_interval_of_kappa_is_a_jackknife_over_periods(material: SeasonMaterial, order: ClusterOrder, units: str):
+    """Twelve weeks that follow each other are four blocks; the bootstrap stays in the detail."""
+    rng = np.random.default_rng(2)
+    made = {f"w{k:02d}": {agent: 50 + rng.normal(0, 20) for agent in ("one", "two", "three")} for k in range(12)}
+    periods = {
+        week: {
+            agent: {judge: float(np.clip(true + rng.normal(0, 8), 0, 100)) for judge in JUDGES}
+            for agent, true in row.items()
+        }
+        for week, row in made.items()
+    }
+    scores = SeasonScores(("one", "two", "three"), {j: j for j in JUDGES}, {}, {}, periods, {}, {})
+    plan = material.scoring
+    kappa = kappa_measurement(scores, plan, level=0.95, rng=rng, order=order)
+    weeks = [week for week, row in periods.items() for _ in row]
+    ratings = np.array([
+        [("weak", "mixed", "strong").index(band(value, plan=plan)) + 1 for value in grades.values()]
+        for row in periods.values() for grades in row.values()
+    ])  # fmt: skip
+    expected = jackknife_kappa(ratings, weeks, categories=3, consecutive=order == "consecutive")
+    assert (kappa.low, kappa.high) == pytest.approx((expected.low, expected.high))
+    assert f"delete-one-{units} jackknife" in kappa.method
+    assert "cluster bootstrap" in kappa.detail["bootstrap"]["method"]
 
 
 # --- what is not there ------------------------------------------------------------------------------------------------

@@ -273,7 +273,7 @@ def _by_procedure(agents: Sequence[str], rows: Mapping[str, Sequence[Row]], rule
         adjusted[single] = adjusted[AGGREGATE]
         published[single] = published[AGGREGATE] & (ahead[single] == ahead[AGGREGATE])
         first[single] = first[AGGREGATE] if published[single].any() else None
-    return _Run(adjusted, published, first, found.alpha, found.rest)
+    return _Run(adjusted, published, first, found.alpha, found.rest if single is None else found.alpha)
 
 
 def _wins_all(agents: Sequence[str], rows: Sequence[Row], published: Bools) -> str | None:

@@ -151,7 +151,7 @@ def threshold(alpha: float) -> str:
     >>> threshold(0.04)
     '.04 needed'
     """
-    return f"{alpha:.3g} needed".removeprefix("0")
+    return f"{alpha:.3g} needed".replace("0.", ".", 1)
 
 
 __all__ = ["AGGREGATE", "RANGE", "Rules", "Test", "other_kappas", "other_margins", "other_tests", "threshold"]

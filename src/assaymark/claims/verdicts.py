@@ -166,7 +166,12 @@ def summary_of(verdicts: Sequence[Verdict], agents: Sequence[str]) -> Summary:
     claimed: dict[str, list[tuple[str, str]]] = {one.claim.dimension: [] for one in orders}
     within: dict[str, list[tuple[str, ...]]] = {one.claim.dimension: [] for one in close}
     for one in (*orders, *close):
-        if one.publication_level != "no-claim" and len(one.claim.subjects) == 2:
+        if one.publication_level == "no-claim":
+            continue
+        if len(one.claim.subjects) == 1:
+            (first,) = one.claim.subjects
+            claimed[one.claim.dimension] += [(first, other) for other in agents if other != first]
+        elif len(one.claim.subjects) == 2:
             if one.claim.asserts_order:
                 claimed[one.claim.dimension].append((one.claim.subjects[0], one.claim.subjects[1]))
             else:

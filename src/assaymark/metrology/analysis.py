@@ -10,6 +10,7 @@ from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.measure_agents import Levels, level_measurements, levels_of
 from assaymark.metrology.measure_agreement import (
     agreement_measurements,
+    alpha_measurements,
     judge_measurements,
     other_ddof_measurements,
 )
@@ -95,5 +96,6 @@ def _comparisons(
     tests = pair_tests(panel, rng)
     found = Comparisons.of_table(panel.table, panel.study, style)
     yield from order_measurements(found, OrderPlan.of(panel.study), panel.measure, tests)
+    yield from alpha_measurements(found, panel.study.inference.level, panel.measure)
     yield from single_measurements(panel, levels, tests)
     yield from rank_measurements(panel, rng)

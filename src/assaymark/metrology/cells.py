@@ -19,6 +19,7 @@ from assaymark.metrology import checks
 from assaymark.metrology.cell_agreement import cell_agreement
 from assaymark.metrology.cell_rules import FALLING, TOLERANCE, CellOutcome, cell_outcome
 from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.comparisons import natural
 from assaymark.metrology.contrasts import Contrast, Tested, contrast_of, holm, t_test
 from assaymark.metrology.effects import group_sums
 from assaymark.metrology.measure_agreement import agreement_measurements
@@ -383,13 +384,15 @@ def _agreement(held: _Held, honest: ScoreTable, study: Study, p_holm: float) -> 
     """Whether every judge family sees what the cell's sentence says, and kappa over the cell and honest records."""
     cell = held.cell
     scores, reference = cell.table.stacked[held.rows, :, 0], honest.stacked[..., 0]
-    codes = {name: g for g, name in enumerate(dict.fromkeys((*honest.clusters, *cell.table.clusters)))}
+    codes = {name: g for g, name in enumerate(sorted({*honest.clusters, *cell.table.clusters}, key=natural))}
     where = [codes[cell.table.clusters[g]] for g in cell.table.cluster[held.rows]]
-    against = [codes[honest.clusters[g]] for g in honest.cluster]
+    against = np.array([codes[honest.clusters[g]] for g in honest.cluster], dtype=np.int64)
     if cell.kind in PAIRED:
         place = {key: row for row, key in enumerate(honest.trajectories)}
         parents = [place[parent] for row in held.rows if (parent := cell.parents[row]) in place]
-        reference, against = reference[parents], [against[row] for row in parents]
+        reference, against = reference[parents], against[parents]
+    line = np.argsort(against, kind="stable")  # a jackknife over time numbers the clusters as they come
+    reference, against = reference[line], against[line]
     labels = {"cell": cell.kind}
     method = "each judge family's own difference from honest records, one-sided, jackknife over clusters"
     common: dict[str, Any] = {"n": held.rows.size, "n_of": "trajectories", "method": method}
@@ -398,7 +401,8 @@ def _agreement(held: _Held, honest: ScoreTable, study: Study, p_holm: float) -> 
         return Measurement(name="cell.agreement", labels=labels, value=None, state=state, **common)
     tests = [
         cell_agreement(flip + sign * scores, where, flip + sign * reference, against, honest.families,
-                       threshold=threshold, quantile=quantile, alpha=alpha)
+                       threshold=threshold, quantile=quantile, alpha=alpha,
+                       consecutive=study.inference.order_of(honest.clusters) == "consecutive")
         for sign, flip, threshold, quantile, alpha in _asked(held, study, p_holm)
     ]  # fmt: skip
     unanimous, left_out = all(one.unanimous for one in tests), all(one.leave_one_out for one in tests)

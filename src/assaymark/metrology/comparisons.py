@@ -54,6 +54,33 @@ class Gaps:
         return np.asarray(np.square(centred).sum(axis=0) / spare[:, None])
 
 
+@dataclass(frozen=True, slots=True)
+class Ungrouped:
+    """Grades [N, J, S] of single records, NaN where missing, with the cycle [N] and the agent [N] of each."""
+
+    values: Floats
+    cycle: Ints
+    agent: Ints
+
+    def cell_scores(self, judges: Sequence[int], cluster: Ints, shape: tuple[int, int]) -> tuple[Floats, Ints]:
+        """Scores [C, K, S] over some judges and their linked part [C, K], fitted before records are averaged.
+
+        A mean over the grades of a cell would reward an agent for the weak records that a judge left out.
+        """
+        codes, place = cluster[self.cycle], self.cycle * shape[1] + self.agent
+        scales = range(self.values.shape[2])
+        fits = [panel_fit(self.values[:, judges, s], codes, int(cluster.max()) + 1) for s in scales]
+        scores, part = np.stack([scores for scores, _ in fits], axis=1), fits[0][1]
+        # Of the parts of a cell the one with most records in the cluster counts: the same for all agents.
+        label = codes * (len(judges) + 1) + part + 1
+        size = np.bincount(label)[label] * (part >= 0)
+        main = np.full(shape[0] * shape[1], -1)
+        order = np.lexsort((-part, size))
+        main[place[order]] = part[order]
+        scores[part != main[place]] = np.nan
+        return _by_place(scores, place, main.size).reshape(*shape, -1), main.reshape(shape)
+
+
 @dataclass(frozen=True)
 class Comparisons:
     """What every judge gave every agent in every cycle, with what is needed to compare the agents.
@@ -74,6 +101,7 @@ class Comparisons:
     families_known : whether the table gives the judges' families
     in_parts : whether only sums of the table were kept, which do not say what needs single records
     judged : False for scores that are computed, which stand in the place of one judge's
+    records : the single grades, where some are missing and several records share a cell; else None
     """
 
     names: tuple[str, ...]
@@ -90,6 +118,7 @@ class Comparisons:
     families_known: bool = True
     in_parts: bool = False
     judged: bool = True
+    records: Ungrouped | None = None
 
     @classmethod
     def of_table(
@@ -111,6 +140,9 @@ class Comparisons:
         cluster[grades.cycle] = grades.cluster
         present = np.unique(grades.cycle)
         cells = _by_place(values, place, a * c).reshape(c, a, *values.shape[1:])
+        records = None
+        if np.isnan(values).any() and np.unique(place).size < place.size:
+            records = Ungrouped(values, np.searchsorted(present, grades.cycle), grades.agent)
         return cls(
             names=table.names,
             agents=table.agents,
@@ -123,6 +155,7 @@ class Comparisons:
             cells=cells[present],
             lengths=None if lengths is None else lengths[present],
             families_known=table.families_known,
+            records=records,
         )._in_order(study)
 
     @classmethod
@@ -161,6 +194,7 @@ class Comparisons:
             cells=self.cells[rows],
             lengths=None if self.lengths is None else self.lengths[rows],
             order=order,
+            records=None if self.records is None else replace(self.records, cycle=np.argsort(rows)[self.records.cycle]),
         )
 
     @property
@@ -173,6 +207,13 @@ class Comparisons:
         """Every pair of agents, by their indices."""
         first, second = pairs_of(len(self.agents))
         return list(zip(first.tolist(), second.tolist(), strict=True))
+
+    def ratings(self, scale: int) -> tuple[Floats, Ints]:
+        """Every judge's score of every record on a scale [N, J], NaN where missing, and the cluster of each [N]."""
+        if self.records is not None:
+            return self.records.values[:, :, scale], self.cluster[self.records.cycle]
+        rows, agents = np.nonzero(~np.isnan(self.cells[..., scale]).all(axis=2))
+        return self.cells[rows, agents, :, scale], self.cluster[rows]
 
     @cached_property
     def own(self) -> Bools:
@@ -191,7 +232,7 @@ class Comparisons:
     def missing(self) -> bool:
         """Whether some record lacks a grade of some judge."""
         there = ~np.isnan(self.cells[..., 0])
-        return bool((there.any(axis=2) & ~there.all(axis=2)).any())
+        return self.records is not None or bool((there.any(axis=2) & ~there.all(axis=2)).any())
 
     @cached_property
     def judge_means(self) -> Floats:
@@ -202,7 +243,7 @@ class Comparisons:
     def gaps(self, judges: Sequence[int] | None = None) -> Gaps:
         """Paired differences as these judges see them (default: all)."""
         chosen = list(range(len(self.judges))) if judges is None else list(judges)
-        scores, part = self._scores(self.cells[:, :, chosen])
+        scores, part = self._scores(chosen)
         first, second = pairs_of(len(self.agents))
         g, size = len(self.clusters), first.size
         gap = scores[:, first] - scores[:, second]
@@ -220,11 +261,14 @@ class Comparisons:
     @cached_property
     def panel(self) -> Floats:
         """Panel score [C, K, S] of every agent in every cycle."""
-        return self._scores(self.cells)[0]
+        return self._scores(range(len(self.judges)))[0]
 
-    def _scores(self, cells: Floats) -> tuple[Floats, Ints]:
+    def _scores(self, chosen: Sequence[int]) -> tuple[Floats, Ints]:
         """Scores [C, K, S] over some judges, and the linked part of each cell within its cluster [C, K]."""
+        cells = self.cells[:, :, chosen]
         c, k, judges, scales = cells.shape
+        if self.records is not None:
+            return self.records.cell_scores(chosen, self.cluster, (c, k))
         codes = np.repeat(self.cluster, k)
         fits = [panel_fit(cells[..., s].reshape(-1, judges), codes, len(self.clusters)) for s in range(scales)]
         return np.stack([scores for scores, _ in fits], axis=1).reshape(c, k, scales), fits[0][1].reshape(c, k)
@@ -257,7 +301,7 @@ def _covariates(
 
 def natural(name: str) -> list[tuple[int, int, str]]:
     """A key by which week 9 comes before week 10."""
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", name) if part]
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name) if part]
 
 
 def _mean(values: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -11,9 +11,11 @@ import numpy as np
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology.agreement import Pair, judge_pairs
 from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.intervals import wilson
 from assaymark.metrology.measure_kappa import (
     KAPPA,
+    ONE_FAMILY,
     Counted,
     categories_of,
     cross_family_pairs,
@@ -22,10 +24,16 @@ from assaymark.metrology.measure_kappa import (
     plain_measurements,
 )
 from assaymark.metrology.panel import Panel, state_of
+from assaymark.metrology.reliability import alpha_report, icc
 from assaymark.metrology.resampling import KappaSums
 from assaymark.metrology.stability import averaging, repetition_stability
 from assaymark.metrology.table import ScoreTable
 from assaymark.records import AGGREGATE, JSON, Measurement
+
+_ALPHA = "Krippendorff's alpha, interval scale, of all records that two judges scored; jackknife over clusters"
+_ICC = ("icc_a1", "icc_ak", "icc_c1", "icc_ck")
+_IN_PARTS = "not measurable: the table was read in parts, of which only sums were kept"
+_NO_RECORD = "not measurable: no record has a score"
 
 
 def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
@@ -102,11 +110,11 @@ class _Kappas:
             places = np.arange(f * clusters, (f + 1) * clusters)
             there = places[self.sums.columns[0, 0, places] > 0]
             halves = self.even.of_clusters(np.array([f])).points()
-            return Counted(self.sums.of_clusters(there), halves, self.tables[f])
+            return Counted(self.sums.of_clusters(there), halves, self.tables[f], there % clusters)
         shape = (*self.sums.columns.shape[:2], formats, clusters)
         pooled = replace(self.sums, columns=self.sums.columns.reshape(shape).sum(axis=2))
         there = np.flatnonzero(pooled.columns[0, 0] > 0)  # of some clusters no trajectory is complete
-        return Counted(pooled.of_clusters(there), self.even.points(), self.tables.sum(axis=0))
+        return Counted(pooled.of_clusters(there), self.even.points(), self.tables.sum(axis=0), there)
 
 
 def _on_scale(rounded: Floats) -> Ints:
@@ -163,6 +171,53 @@ def _redundancy(scores: Floats) -> list[float | str]:
         f"undefined: judge {judge} gave a single score" if same else value
         for same, judge, value in zip(flat, worst, np.clip(mean, -1, 1).tolist(), strict=True)
     ]
+
+
+def alpha_measurements(found: Comparisons, level: float, make: Callable[..., Measurement]) -> Iterator[Measurement]:
+    """Krippendorff's alpha on every scale, which judge pulls it down, and the panel's intraclass correlations.
+
+    Yields
+    ------
+    Measurement
+        ``panel.alpha`` by dimension, of all records that two judges scored. ``detail["without"]`` has by judge alpha
+        without it, the gain with its interval, and whether that lies above 0.
+    """
+    for s, name in enumerate(found.names):
+        grades, clusters = found.ratings(s)
+        parts: dict[str, Any] = {"n": len(grades), "n_of": "trajectories", "method": _ALPHA}
+        if len(set(found.families)) < 2 or found.in_parts or not grades.size:
+            state = _IN_PARTS if found.in_parts else ONE_FAMILY if len(set(found.families)) < 2 else _NO_RECORD
+            yield make("panel.alpha", {"dimension": name}, value=None, state=state, **parts)
+            continue
+        line = np.argsort(clusters, kind="stable")
+        report = alpha_report(grades[line], clusters[line], level=level, consecutive=found.consecutive)
+        one = report.alpha
+        whole = grades[~np.isnan(grades).any(axis=1)]
+        known = icc(whole) if len(whole) > 1 else None
+        without = {
+            found.judges[j]: {
+                "alpha": rest.alpha,
+                "gain": rest.gain.estimate,
+                "low": rest.gain.low,
+                "high": rest.gain.high,
+                "pulls_down": rest.pulls_down,
+            }
+            for j, rest in report.without.items()
+        }
+        yield make(
+            "panel.alpha",
+            {"dimension": name},
+            value=one.estimate,
+            state="ok" if one.estimate is not None else one.state,
+            low=one.low,
+            high=one.high,
+            level=level if one.low is not None else None,
+            detail={
+                "without": without if len(found.judges) > 2 else {},
+                "icc": {kind: None if known is None else getattr(known, kind) for kind in _ICC},
+            },
+            **parts,
+        )
 
 
 def judge_measurements(panel: Panel) -> Iterator[Measurement]:

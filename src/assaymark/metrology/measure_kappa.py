@@ -15,7 +15,9 @@ import numpy as np
 
 from assaymark.metrology.agreement import Pair, round_half_up
 from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.comparisons import natural
 from assaymark.metrology.intervals import Interval
+from assaymark.metrology.jackknife import neighbour_blocks
 from assaymark.metrology.panel import Panel
 from assaymark.metrology.resampling import KappaSums
 from assaymark.records import JSON, Measurement
@@ -45,12 +47,14 @@ def categories_of(scores: Floats) -> Ints:
 class Counted:
     """The ratings of some trajectories, counted: sums by cluster, the points had halves gone to even, and tables.
 
-    ``halves`` [K] are mean pairwise kappas, ``tables`` [K, P, 5, 5] contingency tables over the pairs of ``sums``.
+    ``halves`` [K] are mean pairwise kappas, ``tables`` [K, P, 5, 5] contingency tables over the pairs of ``sums``,
+    ``clusters`` [G] the indices of the clusters that ``sums`` are of.
     """
 
     sums: KappaSums
     halves: list[float | None]
     tables: Ints
+    clusters: Ints
 
 
 def kappa_measurements(
@@ -66,7 +70,7 @@ def kappa_measurements(
             yield panel.measure("kappa.mean_pairwise", labels, value=None, state=counted, detail=detail, **common)
         return
     points = counted.sums.points()
-    jacks, boots = _intervals(panel, counted.sums, rng)
+    jacks, boots = _intervals(panel, counted, rng)
     pairs = list(_by_pair(panel, counted))
     for k, name in enumerate(panel.names):
         detail = details[k] | pairs[k] | {"half_even": counted.halves[k]}
@@ -106,15 +110,20 @@ def _ends(jack: Interval | str, boot: Interval | str, level: float) -> tuple[dic
 
 
 def _intervals(
-    panel: Panel, sums: KappaSums, rng: np.random.Generator
+    panel: Panel, counted: Counted, rng: np.random.Generator
 ) -> tuple[list[Interval | str], list[Interval | str]]:
     """Jackknife and bootstrap interval of every name, or the reasons that there are none."""
+    sums = counted.sums
     if sums.clusters < 2:
         none: list[Interval | str] = ["no interval: one cluster, needs two"] * len(panel.names)
         return none, none
     plan = panel.study.inference
     boots = sums.bootstrap(level=plan.level, resamples=plan.resamples or _RESAMPLES, rng=rng)
-    return sums.jackknife(level=plan.level), boots
+    blocks = None
+    if plan.order_of(panel.table.clusters) == "consecutive":
+        names = [natural(panel.table.clusters[g]) for g in counted.clusters]
+        blocks = neighbour_blocks(len(names))[np.argsort(sorted(range(len(names)), key=names.__getitem__))]
+    return sums.jackknife(level=plan.level, blocks=blocks), boots
 
 
 def kappa_state(panel: Panel, f: int | None, n: int, clusters: int) -> str | None:

@@ -17,6 +17,7 @@ from assaymark.metrology.dimensions import Discriminant, DistinctDimension, disc
 from assaymark.metrology.equal_length import usable_cells
 from assaymark.metrology.jackknife import Estimate
 from assaymark.metrology.length import LengthAdjusted, adjusted_pairs, length_p, length_rule
+from assaymark.metrology.measure_kappa import ONE_FAMILY
 from assaymark.metrology.moderated import FEWEST_CLUSTERS
 from assaymark.metrology.order_tests import OTHER_MARGINS, OrderPlan, OrderTests
 from assaymark.metrology.orders import equivalence_p
@@ -448,7 +449,7 @@ def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
     scores = found.cells[rows, agents, :, 1:]
     cluster = found.cluster[rows]
     result = None
-    if scores.size and not found.in_parts:
+    if scores.size and not found.in_parts and len(set(found.families)) > 1:
         result = discriminant(
             scores,
             cluster,
@@ -477,6 +478,8 @@ def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
 def _state_of(found: Comparisons, result: Discriminant | None, one: DistinctDimension | None) -> str:
     if found.in_parts:
         return "not measurable: the table was read in parts, of which only sums were kept"
+    if len(set(found.families)) < 2:
+        return ONE_FAMILY
     if result is None:
         return "not measurable: no record has a grade from every judge on every dimension"
     return result.state if one is None else "undefined: judges share nothing on it"

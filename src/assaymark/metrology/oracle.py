@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +17,7 @@ import numpy as np
 from assaymark.errors import InputError, NotMeasurableError, Problem
 from assaymark.metrology.agreement import weighted_kappa
 from assaymark.metrology.checks import Floats, Ints
+from assaymark.metrology.comparisons import natural
 from assaymark.metrology.contrasts import cluster_t
 from assaymark.metrology.measure_kappa import categories_of
 from assaymark.metrology.panel import state_of
@@ -147,19 +149,22 @@ def _kappa(
 def _ends(
     ratings: Ints, items: _Items, study: Study, rng: np.random.Generator
 ) -> tuple[float | None, float | None, dict[str, JSON]]:
-    """Bootstrap ends of a kappa with its jackknife companion, or the reason that there is none."""
+    """Jackknife ends of a kappa, or the reason that there are none, and its narrower bootstrap ends in the detail."""
     level, resamples = study.inference.level, study.inference.resamples or _RESAMPLES
-    try:
+    detail: dict[str, JSON] = {"bootstrap": None}
+    with suppress(NotMeasurableError):
         boot = bootstrap_kappa(ratings, items.clusters, level=level, resamples=resamples, rng=rng)
-    except NotMeasurableError as exc:
-        return None, None, {"interval_method": f"no interval: {exc}"}
-    detail: dict[str, JSON] = {"interval_method": boot.method, "t_low": None, "t_high": None}
+        detail["bootstrap"] = {"low": boot.low, "high": boot.high, "method": boot.method}
+    names = sorted(set(items.clusters), key=natural)
+    line = np.argsort([names.index(name) for name in items.clusters], kind="stable")
+    consecutive = study.inference.order_of(names) == "consecutive"
     try:
-        jack = jackknife_kappa(ratings, items.clusters, level=level)
-        detail |= {"t_low": jack.low, "t_high": jack.high}
-    except NotMeasurableError:
-        pass  # A kappa that is undefined without one cluster keeps its bootstrap ends.
-    return boot.low, boot.high, detail
+        jack = jackknife_kappa(
+            ratings[line], [items.clusters[k] for k in line.tolist()], level=level, consecutive=consecutive
+        )
+    except NotMeasurableError as exc:
+        return None, None, detail | {"interval_method": str(exc)}
+    return jack.low, jack.high, detail | {"interval_method": jack.method}
 
 
 def _error(labels: dict[str, str], scores: Floats, items: _Items, study: Study) -> Measurement:

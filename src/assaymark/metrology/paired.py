@@ -17,7 +17,7 @@ import numpy as np
 
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats
-from assaymark.metrology.comparisons import Comparisons
+from assaymark.metrology.comparisons import Comparisons, natural
 from assaymark.metrology.contrasts import Contrast, cluster_t
 from assaymark.metrology.measure_orders import order_measurements
 from assaymark.metrology.order_tests import OrderPlan
@@ -140,7 +140,7 @@ def board_measurements(
     others : mapping of name to ScoredItems, optional
         The same items scored by the other convention.
     order : "exchangeable" or "consecutive"
-        Whether clusters follow each other in time, in the order of their names.
+        Whether clusters follow each other in time, in the order of their names (9 before 10).
 
     Yields
     ------
@@ -164,7 +164,7 @@ def board_measurements(
     ('b', '0.125')
     """
     first = next(iter(boards.values()))
-    clusters = tuple(sorted(set(first.clusters)))
+    clusters = tuple(sorted(set(first.clusters), key=natural if order == "consecutive" else None))
     models, counts = tuple(sorted(first.models)), Counter(first.clusters)
     for name, items in boards.items():
         table = items.table(clusters)

@@ -58,11 +58,11 @@ class _Counted:
             even.append(_rated(table, np.clip(np.rint(np.round(values, 9)), 1, CATEGORIES).astype(np.int64)))
         return cls(np.stack(up), np.stack(even), sums.sizes)
 
-    def part(self, f: int | None) -> tuple[Ints, Ints]:
-        """Tables [K, G, P, 5, 5] of one format or of all, of the clusters that have any."""
+    def part(self, f: int | None) -> tuple[Ints, Ints, Ints]:
+        """Tables [K, G, P, 5, 5] of one format or of all, of the clusters [G] that have any; and these."""
         up, even = (part.sum(axis=1) if f is None else part[:, f] for part in (self.up, self.even))
         there = np.flatnonzero(self.sizes.sum(axis=0) if f is None else self.sizes[f])
-        return up[:, there], even[:, there]
+        return up[:, there], even[:, there], there
 
 
 def _rated(table: Ints, rating: Ints) -> Ints:
@@ -96,11 +96,12 @@ def _kappas(panel: Panel, counted: _Counted, f: int | None) -> Counted:
     judges = len(panel.table.judges)
     pairs = judge_pairs(judges)
     wanted = cross_family_pairs(panel.table.families)
-    up, even = counted.part(f)
+    up, even, there = counted.part(f)
     return Counted(
         sums=_kappa_sums(up, judges, pairs, wanted),
         halves=_kappa_sums(even, judges, pairs, wanted).points(),
         tables=up.sum(axis=1)[:, [pairs.index(pair) for pair in wanted]],
+        clusters=there,
     )
 
 

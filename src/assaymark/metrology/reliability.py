@@ -13,7 +13,6 @@ from scipy import sparse
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
 from assaymark.metrology.checks import Floats, Ints
-from assaymark.metrology.effects import group_sums
 from assaymark.metrology.jackknife import (
     Estimate,
     cluster_codes,
@@ -441,6 +440,15 @@ class _Ratings:
         size = (self.codes >= 0).sum(axis=1)
         pairable = size >= 2
         size, cluster, codes = size[pairable], cluster[pairable], self.codes[pairable]
+        if self.metric == "interval":
+            x = np.where(codes >= 0, self.values[codes], 0.0)
+            sums, powers = x.sum(axis=1), np.square(x).sum(axis=1)
+            apart = 2 * (size * powers - np.square(sums)) / (size - 1)
+            columns = [np.bincount(cluster, values, clusters) for values in (size, sums, powers, apart)]
+            n, total, squares, observed = leave_out(np.stack(columns, axis=1).astype(np.float64)).T
+            expected = 2 * (n * squares - total**2)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                return np.where(expected <= _ROUNDING * n * squares, np.nan, 1 - (n - 1) * observed / expected)
         item, rater = np.nonzero(codes >= 0)
         code = codes[item, rater]
         width = self.values.size
@@ -455,29 +463,22 @@ class _Ratings:
         def by_cluster(values: Floats) -> Floats:
             return np.bincount(cluster, weights=values, minlength=clusters).astype(np.float64, copy=False)
 
-        if self.metric == "interval":
-            scale = self.values[:, None]
-            parts = np.column_stack([size, times @ scale, times @ np.square(scale), disagreement(scale)])
-            n, total, squares, observed = leave_out(group_sums(parts, cluster, clusters)).T
-            expected = 2 * (n * squares - total**2)
-            flat = expected <= _ROUNDING * n * squares
+        place = cluster[item] * width + code
+        counts = leave_out(np.bincount(place, minlength=clusters * width).reshape(clusters, width).astype(float))
+        n = counts.sum(axis=1)
+        flat = np.count_nonzero(counts, axis=1) < 2
+        if self.metric == "nominal":
+            expected = n**2 - np.square(counts).sum(axis=1)
+            same = np.asarray(times.power(2).sum(axis=1)).ravel()
+            observed = leave_out(by_cluster((size**2 - same) / (size - 1)))
         else:
-            place = cluster[item] * width + code
-            counts = leave_out(np.bincount(place, minlength=clusters * width).reshape(clusters, width).astype(float))
-            n = counts.sum(axis=1)
-            flat = np.count_nonzero(counts, axis=1) < 2
-            if self.metric == "nominal":
-                expected = n**2 - np.square(counts).sum(axis=1)
-                same = np.asarray(times.power(2).sum(axis=1)).ravel()
-                observed = leave_out(by_cluster((size**2 - same) / (size - 1)))
-            else:
-                # Ratings that lie between two values are the difference of the values' mid-ranks.
-                ranks = np.cumsum(counts, axis=1) - counts / 2
-                expected = 2 * (n * (counts * ranks**2).sum(axis=1) - (counts * ranks).sum(axis=1) ** 2)
-                each = disagreement(ranks.T)
-                observed = each.sum(axis=0)
-                if observed.size > 1:
-                    observed[1:] -= by_cluster(each[np.arange(size.size), 1 + cluster])
+            # Ratings that lie between two values are the difference of the values' mid-ranks.
+            ranks = np.cumsum(counts, axis=1) - counts / 2
+            expected = 2 * (n * (counts * ranks**2).sum(axis=1) - (counts * ranks).sum(axis=1) ** 2)
+            each = disagreement(ranks.T)
+            observed = each.sum(axis=0)
+            if observed.size > 1:
+                observed[1:] -= by_cluster(each[np.arange(size.size), 1 + cluster])
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(flat, np.nan, 1 - (n - 1) * observed / expected)
 

@@ -17,7 +17,7 @@ from assaymark.metrology import checks
 from assaymark.metrology.agreement import Pair, judge_pairs
 from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.intervals import Interval
-from assaymark.metrology.jackknife import jackknife_se
+from assaymark.metrology.jackknife import cluster_codes, jackknife_se, neighbour_blocks
 from assaymark.quantiles import t_quantile
 
 Counts = NDArray[np.uint16]
@@ -155,7 +155,12 @@ def bootstrap_kappa(
 
 
 def jackknife_kappa(
-    ratings: ArrayLike, clusters: Sequence[Any] | NDArray[Any], *, categories: int = 5, level: float = 0.95
+    ratings: ArrayLike,
+    clusters: Sequence[Any] | NDArray[Any],
+    *,
+    categories: int = 5,
+    level: float = 0.95,
+    consecutive: bool = False,
 ) -> Interval:
     """Delete-one-cluster jackknife interval of the mean pairwise kappa, with Student's t on G-1 degrees of freedom.
 
@@ -167,12 +172,14 @@ def jackknife_kappa(
     ----------
     ratings, clusters, categories, level
         As for `bootstrap_kappa`.
+    consecutive : bool
+        The clusters follow each other in time, as they first occur: the jackknife leaves out blocks of neighbours.
 
     Raises
     ------
     NotMeasurableError
-        One cluster, or kappa is undefined, in all data or without one of the clusters, or it is the same without any
-        of them.
+        One cluster or one block of neighbours, or kappa is undefined, in all data or without one of the clusters, or it
+        is the same without any of them.
     InputError
         Wrong shapes, or ratings off the scale.
 
@@ -189,11 +196,11 @@ def jackknife_kappa(
     """
     size = checks.categories_of("jackknife_kappa", categories)
     table = checks.ratings("jackknife_kappa", "ratings", ratings, size, ndim=2)
-    names, codes = checks.labels("jackknife_kappa", "clusters", clusters, table.shape[0])
+    codes = cluster_codes("jackknife_kappa", clusters, table.shape[0], "clusters")
     checks.probability("jackknife_kappa", "level", level)
-    sums = KappaSums.of(table[:, :, None], codes, len(names), judge_pairs(table.shape[1]))
+    sums = KappaSums.of(table[:, :, None], codes, int(codes.max()) + 1, judge_pairs(table.shape[1]))
     sums.require_defined()
-    return _raised(sums.jackknife(level=level)[0])
+    return _raised(sums.jackknife(level=level, blocks=neighbour_blocks(sums.clusters) if consecutive else None)[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,23 +298,31 @@ class KappaSums:
             for low, high, whole, row, known in zip(*ends, defined.all(axis=1).tolist(), values, defined, strict=True)
         ]
 
-    def jackknife(self, *, level: float) -> list[Interval | str]:
-        """Delete-one-cluster interval of each column, or why it has none; see `jackknife_kappa`."""
-        g = self.clusters
-        total = self.columns.sum(axis=2, keepdims=True)
+    def jackknife(self, *, level: float, blocks: Ints | None = None) -> list[Interval | str]:
+        """Delete-one-cluster interval of each column, or why it has none; see `jackknife_kappa`.
+
+        With ``blocks`` [G], the clusters of one block are left out together.
+        """
+        parts = self.columns
+        if blocks is not None:
+            parts = parts @ (blocks[:, None] == np.arange(blocks.max() + 1)).astype(np.float64)
+        g, unit = parts.shape[2], "cluster" if blocks is None else "block"
+        if g < 2:
+            return [f"no interval: one {unit}, needs two"] * parts.shape[1]
+        total = parts.sum(axis=2, keepdims=True)
         centres = self.means(total)[:, 0]
-        without = self.means(total - self.columns)
+        without = self.means(total - parts)
         missing = np.isnan(without).sum(axis=1).tolist()
         spread = jackknife_se(centres, without.T)
         half = t_quantile(0.5 + level / 2, g - 1) * spread
         low, high = np.maximum(-1.0, centres - half).tolist(), np.minimum(1.0, centres + half).tolist()
-        method = f"delete-one-cluster jackknife, t({g - 1})"
+        method = f"delete-one-{unit} jackknife, t({g - 1})"
         found: list[Interval | str] = []
         for a, b, gone, se in zip(low, high, missing, spread.tolist(), strict=True):
             if gone:
-                found.append(f"no interval: kappa is undefined without {gone} of the {g} clusters")
+                found.append(f"no interval: kappa is undefined without {gone} of the {g} {unit}s")
             else:
-                found.append(Interval(a, b, method) if se > _FLAT else f"no interval: the {g} clusters do not differ")
+                found.append(Interval(a, b, method) if se > _FLAT else f"no interval: the {g} {unit}s do not differ")
         return found
 
 

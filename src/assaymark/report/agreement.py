@@ -313,6 +313,10 @@ def _notes(book: Book, found: Sequence[tuple[str, Measurement]]) -> tuple[str, .
         notes.append(
             f"Redundancy, the mean correlation between two judges’ scores, is {shown(overlap)}. {_worth_words(book)}"
         )
+    alpha = book.one("panel.alpha", dimension=AGGREGATE)
+    if alpha is not None and alpha.value is not None:
+        ends = interval(alpha.value, alpha.low, alpha.high)
+        notes.append(f"Krippendorff’s α on the overall score is {ends}. {_pulling(alpha)}")
     clusters = [m.detail["clusters"] for _, m in found if isinstance(m.detail.get("clusters"), int)]
     if clusters and min(clusters) < 20:
         notes.append(
@@ -320,6 +324,19 @@ def _notes(book: Book, found: Sequence[tuple[str, Measurement]]) -> tuple[str, .
             "thick bar is the one to trust. The gate itself compares the point estimate with the cut-offs."
         )
     return tuple(notes)
+
+
+def _pulling(alpha: Measurement) -> str:
+    """Which judges pull the panel's alpha down: those without whom it is higher beyond chance."""
+    without = alpha.detail.get("without", {})
+    found = [
+        f"{clean(judge, 60)} ({number(rest['alpha'])} without it)"
+        for judge, rest in without.items()
+        if rest["pulls_down"]
+    ]
+    if not found:
+        return "No judge pulls it down beyond chance." if without else "It takes three judges to leave one out."
+    return f"{listing(found)} {'pull' if len(found) > 1 else 'pulls'} it down."
 
 
 def _worth_words(book: Book) -> str:

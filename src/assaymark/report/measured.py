@@ -26,6 +26,7 @@ _TITLES: Final = {
     "kappa.mean_pairwise": "Agreement, mean pairwise κ",
     "kappa.fleiss": "Agreement, Fleiss κ",
     "redundancy": "Redundancy of judges",
+    "panel.alpha": "Agreement, Krippendorff’s α",
     "score.effect": "Level of an agent",
     "contrast": "Paired difference",
     "rank.first": "Resampled ranks of an agent",
@@ -81,7 +82,7 @@ _TITLES: Final = {
 }
 
 _GROUPS: Final = {
-    "Agreement": ("kappa", "redundancy"),
+    "Agreement": ("kappa", "redundancy", "panel.alpha"),
     "Agents": ("score.effect", "contrast", "rank", "order"),
     "Other explanations": ("recusal", "length", "judges", "judge.own_family", "dimension"),
     "A family left out": ("lofo",),

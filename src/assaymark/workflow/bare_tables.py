@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from assaymark.claims import decide_claims
+from assaymark.claims.biases import FEW_CLUSTERS
 from assaymark.display import Folded, Note, Part, Result, parts_of
 from assaymark.errors import InputError, PlanError, Problem
 from assaymark.metrology.analysis import analyse
@@ -107,7 +108,7 @@ class MeasuredTable(Result):
                 "plan: defaults, not fixed before the scores were seen, so that no claim is a headline; give a study "
                 "with --study"
             )
-        found += [self._agreement(), f"{len(self.measurements)} measurements"]
+        found += [self._agreement(), *self._reach(), f"{len(self.measurements)} measurements"]
         for level in ("headline", "qualified"):
             found += self._claims(level)
         found.append(", ".join(f"{count} {level}" for level, count in self.tally.items()))
@@ -120,6 +121,21 @@ class MeasuredTable(Result):
             return f"agreement of the judges: {kappa.state}"
         ends = f" [{kappa.low:.2f}, {kappa.high:.2f}]" if kappa.low is not None and kappa.high is not None else ""
         return f"agreement of the judges: mean pairwise kappa {kappa.value:.2f}{ends}"
+
+    def _reach(self) -> Iterator[str]:
+        """What so few clusters can show of orders on the aggregate; nothing where there are more."""
+        pairs = [m for m in self.measurements if m.name == "contrast" and m.labels["dimension"] == AGGREGATE]
+        most = max((int(m.detail["clusters"]) for m in pairs), default=FEW_CLUSTERS + 1)
+        shared = f"{most} cluster{'' if most == 1 else 's'}"
+        if pairs and all(m.value is None for m in pairs):
+            yield f"this study cannot order agents: {shared}"
+        elif most <= FEW_CLUSTERS:
+            (found,) = (m.detail for m in self.measurements if m.name == "order.detectable")
+            gaps = ""
+            if found["pair"] is not None:
+                leader, pair = (f"{found[name]:.2f}" for name in ("leader", "pair"))
+                gaps = f"; smallest detectable difference {leader} for a leader, {pair} for a pair"
+            yield f"few clusters ({most}): this rests on normal errors{gaps}"
 
     def _claims(self, level: str) -> list[str]:
         those = [verdict for verdict in self.verdicts if verdict.publication_level == level]

@@ -16,7 +16,7 @@ from assaymark.claims.season_panel import CONSTANT, MISSING, SINGLE
 from assaymark.errors import NotMeasurableError
 from assaymark.judging.season.plans import ScoringPlan
 from assaymark.judging.season.scores import band
-from assaymark.metrology import bootstrap_kappa, kappa_of_table, mean_pairwise_kappa
+from assaymark.metrology import bootstrap_kappa, jackknife_kappa, kappa_of_table, mean_pairwise_kappa
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.measure_orders import order_measurements
 from assaymark.metrology.order_tests import OrderPlan
@@ -119,12 +119,18 @@ def _beside_totals(totals: SeasonTotals, high: str, low: str) -> dict[str, JSON]
 
 
 def kappa_measurement(
-    scores: SeasonScores, plan: ScoringPlan, *, level: float, rng: np.random.Generator
+    scores: SeasonScores,
+    plan: ScoringPlan,
+    *,
+    level: float,
+    rng: np.random.Generator,
+    order: ClusterOrder = "consecutive",
 ) -> Measurement:
     """``season.kappa``: mean pairwise quadratic-weighted kappa of the judges on the bands of agents' periods.
 
     Items are the agents' periods that every judge has graded; judges without any period grade are left out of it. The
-    interval draws periods, since what happens in one touches all agents.
+    interval is a jackknife over periods, since what happens in one touches all agents: over blocks of neighbours where
+    periods follow each other in time (``order``). The narrower bootstrap over periods is in ``detail``.
     """
     graded = {judge for agents in scores.periods.values() for row in agents.values() for judge in row}
     judges = [judge for judge in scores.judges if judge in graded]
@@ -151,8 +157,13 @@ def kappa_measurement(
     except NotMeasurableError:
         return replace(found, method=method, state=CONSTANT)
     found = replace(found, value=value, state="ok")
+    periods, size = [period for period, _ in items], len(_CODES)
+    with suppress(NotMeasurableError):
+        boot = bootstrap_kappa(ratings, periods, categories=size, level=level, rng=rng)
+        drawn = {"low": boot.low, "high": boot.high, "method": boot.method}
+        found = replace(found, detail={**found.detail, "bootstrap": drawn})
     try:
-        ends = bootstrap_kappa(ratings, [period for period, _ in items], categories=len(_CODES), level=level, rng=rng)
+        ends = jackknife_kappa(ratings, periods, categories=size, level=level, consecutive=order == "consecutive")
     except NotMeasurableError as exc:
         return replace(found, method=f"{method}; {exc}")
     return replace(found, method=f"{method}; {ends.method}", low=ends.low, high=ends.high, level=level)

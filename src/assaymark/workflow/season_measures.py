@@ -104,7 +104,7 @@ def season_findings(
     found = [
         *table_measurements(totals),
         *orders,
-        kappa_measurement(totals.heard, plan, level=LEVEL, rng=agreement),
+        kappa_measurement(totals.heard, plan, level=LEVEL, rng=agreement, order=season.cluster_order),
         *judge_measurements(totals, families, tokens, level=LEVEL, order=season.cluster_order),
         *judge_noise(totals.heard),
         *probe_measurements(judged.guesses, level=LEVEL),
