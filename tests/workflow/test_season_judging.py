@@ -516,6 +516,10 @@ def test_grades_of_people_are_read_and_count_like_those_of_any_judge(with_people
     assert main(["season", "publish", str(folder.path), "--out", str(tmp_path / "site"), "--calls"]) == 0
     file = json.loads((folder.path / "verdicts.json").read_text())
     assert file["panel"]["judges"] == {"reader": "jreader", "ab": "human", "cd": "human"}
+    first = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    assert "Two judges graded each whole record blind." in first
+    assert "Dots are the two judges" in first
+    assert "Judge cd has graded nothing yet." in first
 
 
 def test_people_grade_what_the_season_has_data_for(with_people, tmp_path):

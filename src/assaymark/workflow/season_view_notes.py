@@ -28,7 +28,7 @@ def season_notes(
         *record_notes(material),
         *_unfinished(material, grades),
         *_incomplete(material),
-        *_silent_judges(grades),
+        *_silent_judges(material, grades),
         *_judges_asked_again(grades),
         *_silent_agents(material),
         *_identical(measurements),
@@ -79,7 +79,9 @@ def _incomplete(material: SeasonMaterial) -> Iterator[Said]:
         yield said("note.untimed", n=len(untimed), agents=tuple(sorted(untimed)))
 
 
-def _silent_judges(grades: Sequence[SeasonGrade]) -> Iterator[Said]:
+def _silent_judges(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> Iterator[Said]:
+    if nothing := sorted({one.name for one in material.season.panel} - {one.judge for one in grades}):
+        yield said("note.judge_awaited", n=len(nothing), judges=tuple(nothing))
     for judge in sorted({one.judge for one in grades}):
         mine = [one.score.grades.state for one in grades if one.judge == judge]
         bad = sum(state != "ok" for state in mine)

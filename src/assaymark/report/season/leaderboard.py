@@ -146,7 +146,7 @@ def book_scale(book: SeasonLookup) -> Scale:
 
 def judges_line(book: SeasonLookup, words: Words) -> str:
     """What dots and columns are, by how many judges there are."""
-    n = len(book.run.judges)
+    n = book.graders
     return words("board.lede", judges=words("board.dots.one" if n == 1 else "board.dots.other", n=words.few(n)))
 
 

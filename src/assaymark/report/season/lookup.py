@@ -92,6 +92,11 @@ class SeasonLookup:
             links=measured_links(measured),
         )
 
+    @property
+    def graders(self) -> int:
+        """How many judges gave a usable grade; one that refused everything, or did not grade yet, is none."""
+        return len({one.judge for one in self.run.grades if one.composite is not None})
+
     def hidden(self, item: Measurement) -> str:
         """Why a value is not shown: of a pair without a supported order, or of an agent that shares its tier."""
         return _hidden(self.run.decided, item)
