@@ -46,9 +46,9 @@ def implied_action(instrument: str, ex_date: date, ratio: float, before: float) 
     """The action behind a change of the adjustment factor, or None where the change is rounding.
 
     A ratio of a quarter and more that is a small fraction (10, 3/2, 1/8 ...), or up to 2 % above one, is a split; what
-    is left above 1 is a dividend. Its cash follows from the rule by which data vendors make factors: the closes before the ex-date are
-    multiplied by 1 - dividend / last close. A factor alone cannot tell a dividend of a third of the price from a split
-    of three for two; a snapshot that lists its actions leaves nothing to be told.
+    is left above 1 is a dividend. Its cash follows from the rule by which data vendors make factors: the closes before
+    the ex-date are multiplied by 1 - dividend / last close. A factor alone cannot tell a dividend of a third of the
+    price from a split of three for two; a snapshot that lists its actions leaves nothing to be told.
 
     Parameters
     ----------

@@ -142,7 +142,8 @@ def _market(material: SeasonMaterial) -> Iterator[Said]:
     if acted := _symbols(material, SPLIT, DIVIDEND):
         yield said("note.acted", n=len(acted), names=acted)
     lines = {line.partition("\t")[2] for one in material.checks for line in one.mismatches}
-    moves = sorted(line.removeprefix(MOVE).partition(":")[0] for line in lines if line.startswith(MOVE))
+    places = (line.removeprefix(MOVE).partition(":")[0].rpartition(" on ") for line in lines if line.startswith(MOVE))
+    moves = sorted(f"{name} {day}" for name, _, day in places)
     if moves:
         more = len(moves) - _MOST_DAYS
         yield said("note.jumped", n=len(moves), moves=(*moves[:_MOST_DAYS], *([f"+{more}"] if more > 0 else [])))

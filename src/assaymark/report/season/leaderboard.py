@@ -278,8 +278,8 @@ def _no_total(row: SeasonRow | None, words: Words) -> str:
 
 
 def _judged(book: SeasonLookup, row: SeasonRow | None, name: str, words: Words, axis: str = "") -> Cell:
-    """What the judges gave, from lowest to highest."""
-    spread = None if row is None else book.judged(row.contestant, name, axis)
+    """What the judges gave, from lowest to highest; an empty record has nothing that was graded."""
+    spread = None if row is None or row.state == SILENT else book.judged(row.contestant, name, axis)
     if spread is None or row is None:
         return Cell(_no_total(row, words), missing=True)
     return Cell(Linked(lowest_to_highest(spread), f"{book.pages[row.contestant]}#graded"))
