@@ -147,7 +147,7 @@ def book_scale(book: SeasonLookup) -> Scale:
 def judges_line(book: SeasonLookup, words: Words) -> str:
     """What dots and columns are, by how many judges there are."""
     n = book.graders
-    return words("board.lede", judges=words("board.dots.one" if n == 1 else "board.dots.other", n=words.few(n)))
+    return words("board.lede", n=n, judges=words("board.dots.one" if n == 1 else "board.dots.other", n=words.few(n)))
 
 
 def _row(book: SeasonLookup, place: Place, scale: Scale, words: Words) -> BoardRow:

@@ -108,6 +108,10 @@ class SeasonLookup:
             return None
         return self.judged(labels["agent"], item.name, labels.get("axis", ""))
 
+    def graded(self, item: Measurement) -> int:
+        """How many judges graded the agent that a measurement is about."""
+        return sum(one.composite is not None for one in self.grades.get(item.labels.get("agent", ""), ()))
+
     def judged(self, agent: str, name: str, axis: str = "") -> tuple[float, float] | None:
         """The range of the judges of an agent, in the points of a kind of measurement; None without a grade.
 

@@ -61,7 +61,7 @@ def _total(book: ModelBook, place: Place, row: SeasonRow | None) -> str:
     said = book.say("head.total", total=row.total)
     if not place.shown and own is not None and tier is not None:
         ends = dict(zip(("low", "high", "tier_low", "tier_high"), map(book.words.points, (*own, *tier)), strict=True))
-        said = book.say("head.range", **ends)
+        said = book.say("head.range", n=sum(one.composite is not None for one in book.grades), **ends)
     return book.to(book.one(name), said)
 
 
