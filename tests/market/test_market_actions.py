@@ -36,9 +36,24 @@ NOW = datetime(2024, 4, 1, tzinfo=UTC)
         (1 / (1 - 0.5 / 100), 1.0, 0.5),
         (1 / (1 - 30.0 / 100), 1.0, 30.0),
         (10 / (1 - 0.2 / 10), 10.0, 0.2),
+        (1.5 / (1 - 0.6 / (100 / 1.5)), 1.5, 0.6),
+        (2.5 / (1 - 0.2 / 40), 2.5, 0.2),
+        (1 / 8 / (1 - 5.0 / 800), 1 / 8, 5.0),
         (1.0 + 1e-7, None, None),
     ],
-    ids=["ten", "three for two", "reverse", "odd", "dividend", "special", "both", "rounding"],
+    ids=[
+        "ten",
+        "three for two",
+        "reverse",
+        "odd",
+        "dividend",
+        "special",
+        "both",
+        "three for two and a dividend",
+        "five for two and a dividend",
+        "reverse and a dividend",
+        "rounding",
+    ],
 )
 def test_what_a_change_of_the_factor_implies(ratio, split, dividend):
     found = implied_action("A", EX, ratio, 100.0)
@@ -110,6 +125,11 @@ def test_a_file_without_a_word_on_adjustment_says_nothing(tmp_path):
     write_snapshot(tmp_path / "there", snapshot)
     assert open_history(tmp_path / "there").unstated == open_history(tmp_path / "there").unstated == {"A", "B"}
     assert "actions" not in read_manifest(tmp_path / "there").files
+
+
+def test_no_price_of_a_bar_is_below_zero(tmp_path):
+    with pytest.raises(InputError, match=r"A, 2024-03-11, open: a price must be positive \(got -101\)"):
+        made(tmp_path, ROWS.replace("A,2024-03-11,101,", "A,2024-03-11,-101,"))
 
 
 @pytest.mark.parametrize(

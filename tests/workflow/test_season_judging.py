@@ -516,6 +516,25 @@ def test_grades_of_people_are_read_and_count_like_those_of_any_judge(with_people
     assert main(["season", "publish", str(folder.path), "--out", str(tmp_path / "site"), "--calls"]) == 0
     file = json.loads((folder.path / "verdicts.json").read_text())
     assert file["panel"]["judges"] == {"reader": "jreader", "ab": "human", "cd": "human"}
+    first = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
+    assert "Two judges graded each whole record blind." in first
+    assert "Dots are the two judges" in first
+    assert "Judge cd has graded nothing yet." in first
+
+
+def test_people_grade_what_the_season_has_data_for(with_people, tmp_path):
+    folder = copied(with_people, tmp_path)
+    left = [part.name for part in season_material(folder).scoring.not_applicable]
+    assert left == ["valuation_use", "analyst_use"]
+    whole, less = sheet(tmp_path / "whole.csv", {("one", "ab"): 70}), tmp_path / "less.csv"
+    head, row = (line.split(",") for line in whole.read_text().splitlines())
+    graded = {name: "0" if name in left else points for name, points in zip(head, row, strict=True)}
+    for file, kept in ((whole, head), (less, [name for name in head if name not in left])):
+        file.write_text("\n".join([",".join(kept), ",".join(graded[name] for name in kept)]))
+        import_grades(folder, file)
+        judge_season(folder, WHO)
+        (mine,) = [one.score.grades for one in Store(folder).read(GRADES) if one.judge == "ab"]
+        assert mine.evidence == {part.name: 70.0 for part in season_material(folder).scoring.evidence}
 
 
 def test_the_file_of_grades_that_the_season_names_is_read_by_judging(tmp_path):

@@ -273,9 +273,11 @@ def test_a_move_that_no_action_explains_is_a_failing_check_with_its_day_and_inst
     judge_season(folder, who)
     publish_season(folder, tmp_path / "site")
     first = html.unescape((tmp_path / "site" / "index.html").read_text(encoding="utf-8"))
-    assert f"1 move of a price is explained by no split or dividend of the market data (SPLIT on {SPLIT_DAY})." in first
+    assert f"1 move of a price is explained by no split or dividend of the market data (SPLIT {SPLIT_DAY})." in first
     agent = html.unescape((tmp_path / "site" / "agents" / "buyer.html").read_text(encoding="utf-8"))
     assert f"The price of SPLIT went from {before.close:.10g} on {SEASON[6]}" in agent
+    german = html.unescape((tmp_path / "site" / "de" / "index.html").read_text(encoding="utf-8"))
+    assert f"von keinem Split und keiner Dividende der Marktdaten erklärt (SPLIT {SPLIT_DAY})." in german
     german = html.unescape((tmp_path / "site" / "de" / "agents" / "buyer.html").read_text(encoding="utf-8"))
     assert "Der Kurs von SPLIT ging von" in german
 

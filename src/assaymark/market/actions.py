@@ -17,6 +17,9 @@ _NEAR: Final = 1e-4
 _LEAST_SPLIT: Final = 1.25
 """Exchanges treat a distribution of a quarter and more as a split; a smaller one counts as a dividend."""
 
+_BESIDE: Final = 0.02
+"""What may be left above a split as a dividend of the same day: more than companies pay at once, as a rule."""
+
 
 @dataclass(frozen=True, slots=True)
 class CorporateAction:
@@ -42,10 +45,10 @@ class CorporateAction:
 def implied_action(instrument: str, ex_date: date, ratio: float, before: float) -> CorporateAction | None:
     """The action behind a change of the adjustment factor, or None where the change is rounding.
 
-    A ratio of a quarter and more that is a small fraction (10, 3/2, 1/8 ...) is a split; what is left above 1 is a
-    dividend. Its cash follows from the rule by which data vendors make factors: the closes before the ex-date are
-    multiplied by 1 - dividend / last close. A factor alone cannot tell a dividend of a third of the price from a split
-    of three for two; a snapshot that lists its actions leaves nothing to be told.
+    A ratio of a quarter and more that is a small fraction (10, 3/2, 1/8 ...), or up to 2 % above one, is a split; what
+    is left above 1 is a dividend. Its cash follows from the rule by which data vendors make factors: the closes before
+    the ex-date are multiplied by 1 - dividend / last close. A factor alone cannot tell a dividend of a third of the
+    price from a split of three for two; a snapshot that lists its actions leaves nothing to be told.
 
     Parameters
     ----------
@@ -77,6 +80,10 @@ def _split_in(ratio: float) -> float:
     for parts in (1, 2, 3, 4):
         whole = round(large * parts)
         if abs(whole / parts / large - 1.0) <= _NEAR:
+            return whole / parts if ratio > 1.0 else parts / whole
+    for parts in (1, 2, 3, 4):  # with a dividend on the same day, which adds to the ratio
+        whole = math.floor(large * parts) if ratio > 1.0 else math.ceil(large * parts)
+        if whole / parts >= _LEAST_SPLIT and abs(whole / parts / large - 1.0) <= _BESIDE:
             return whole / parts if ratio > 1.0 else parts / whole
     if ratio < 1.0:
         return ratio  # no dividend is negative, so it is a split whatever its size

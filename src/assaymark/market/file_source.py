@@ -130,7 +130,7 @@ def snapshot_from_file(
     name = sha256_text(canonical_json({kind: content_digest(table) for kind, table in tables.items()}))[:12]
     origin = Origin(source="files", retrieved_at=now, query=query, licence=licence, notes=bars.notes)
     snapshot = Snapshot(f"files-{path.stem}-{name}", origin, _named(tables, f"files-{path.stem}-{name}"))
-    _refuse(path, history_of(snapshot), bars.portbench, limits)
+    _refuse(path, bars, history_of(snapshot), limits)
     return snapshot
 
 
@@ -357,14 +357,21 @@ def _named(tables: Mapping[str, Any], snapshot: str) -> dict[str, Any]:
     return {**tables, "bars": bars.set_column(place, SCHEMAS["bars"].field(place), column)}
 
 
-def _refuse(path: Path, history: History, portbench: bool, limits: Limits | None) -> None:
+def _refuse(path: Path, bars: _Bars, history: History, limits: Limits | None) -> None:
     """Raise where prices cannot be prices, or days are cut off."""
     ids, last = [one.id for one in history.listings], str(history.days[-1]) if history.days.size else ""
     groups = [one.asset_class for one in history.listings]
     found = price_findings(history.days, ids, history.bars["close"], limits, groups)
     # PortBench carries gaps forward before it writes the file: only its last day can be one that was cut off.
-    half = [one for one in found if one.kind == "half day" and (not portbench or one.where == last)]
+    half = [one for one in found if one.kind == "half day" and (not bars.portbench or one.where == last)]
     wrong = [Problem(one.where, one.what) for one in found if one.kind == "sign"]
+    names, days = bars.columns["instrument"], bars.columns["event_date"]
+    for kind in (one for one in ("open", "high", "low") if one in bars.columns):  # orders fill at opens
+        prices = bars.columns[kind]
+        wrong += [
+            Problem(f"{names[at]}, {days[at]}, {kind}", f"a price must be positive (got {prices[at]:g})")
+            for at in np.flatnonzero(prices <= 0).tolist()
+        ]
     wrong += [Problem(one.where, one.what) for one in half]
     if wrong:
         raise InputError(path.name, wrong)

@@ -19,6 +19,7 @@ from assaymark.records import Context, Decision, Judgment, Outcome, sha256_text
 from assaymark.workflow.folder import RunFolder, missing, new_folder, read_lock, read_text, require_version_2
 from assaymark.workflow.locking import FORMAT as STUDY_LOCK
 from assaymark.workflow.progress import Progress, silent
+from assaymark.workflow.season_material import material_of
 from assaymark.workflow.season_periods import period_of
 from assaymark.workflow.season_plan import StoredSeason, is_season, stored_season
 from assaymark.workflow.season_records import TIMES
@@ -102,7 +103,7 @@ def _season_grades(stored: StoredSeason, store: Store, path: Path, data: bytes) 
         what = 'no judge of the panel is a person ([[panel]] with model = "human/table", family = "human")'
         raise InputError(str(path), [Problem("judge", f"{what}, so these grades would count nowhere")])
     rows = [(row["agent"], row["day"]) for row in store.columns(TIMES, "agent", "day")] if store.rows(TIMES) else []
-    plan = season.scoring_plan
+    plan = season.scoring_plan if not rows else material_of(store, stored).scoring
     return import_human(
         path.name,
         data,
@@ -111,7 +112,7 @@ def _season_grades(stored: StoredSeason, store: Store, path: Path, data: bytes) 
         dimensions=[part.name for part in (*plan.reasoning, *plan.evidence)],
         rubric=plan.grader,
         scale=(0, HIGHEST),
-        optional=("data_reliability", "outcome"),
+        optional=("data_reliability", "outcome", *(part.name for part in plan.not_applicable)),
         graders=people,
     )
 

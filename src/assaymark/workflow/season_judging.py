@@ -102,7 +102,7 @@ def judge_season(folder: RunFolder, models: Mapping[str, Model], *, progress: Pr
             asker = SeasonAsker(folder, ledger, models, stored.season.engine, progress)
             grades, guesses = _graded(asker, material, parts)
         people = {one.name for one in stored.season.panel if one.human}
-        grades += human_rows(_given(store), parts, stored.season.scoring_plan, people)
+        grades += human_rows(_given(store), parts, material.scoring, people)
         _require_some(folder, grades)
         _write(store, basis, parts, grades, guesses)
         return SeasonJudged(asker.made, tuple(_lines(folder, stored.season, grades, guesses)))

@@ -54,14 +54,17 @@ def human_rows(
 ) -> Iterator[SeasonGrade]:
     """What people of the panel gave whole records and periods, as grades; the numeric ledger caps them like any other.
 
-    Grades of records that the season does not have, or of others than ``judges``, are left out.
+    Grades of records that the season does not have, or of others than ``judges``, are left out, and so are those of
+    parts that are not applicable. A record of which some part of ``plan`` was not graded is invalid.
     """
+    names = [each.name for each in (*plan.reasoning, *plan.evidence)]
     known = {f"{one.agent}/{one.period}" if one.period else one.agent: one for one in parts if one.scope != "replicate"}
     for one in judgments:
         part = known.get(one.trajectory)
         if part is None or one.judge not in judges:
             continue
-        graded = one.status == "ok"
+        lacking = [name for name in names if name not in one.scores]
+        graded = one.status == "ok" and not lacking
         grades = HorizonGrades(
             agent=part.agent,
             judge=one.judge,
@@ -72,7 +75,7 @@ def human_rows(
             state="ok" if graded else "invalid",
             parts=(GradedPart(first=1, last=len(part.horizon.steps), tokens=0, over=False, call_key=one.call_key,
                               state="ok" if graded else "invalid"),),
-            reason=one.reason,
+            reason=None if graded else one.reason or f"not graded: {', '.join(lacking)}",
             reasoning={each.name: one.scores[each.name] for each in plan.reasoning} if graded else {},
             evidence={each.name: one.scores[each.name] for each in plan.evidence} if graded else {},
             data_reliability=one.scores.get("data_reliability"),

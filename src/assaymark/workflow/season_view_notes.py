@@ -28,7 +28,7 @@ def season_notes(
         *record_notes(material),
         *_unfinished(material, grades),
         *_incomplete(material),
-        *_silent_judges(grades),
+        *_silent_judges(material, grades),
         *_judges_asked_again(grades),
         *_silent_agents(material),
         *_identical(measurements),
@@ -79,7 +79,9 @@ def _incomplete(material: SeasonMaterial) -> Iterator[Said]:
         yield said("note.untimed", n=len(untimed), agents=tuple(sorted(untimed)))
 
 
-def _silent_judges(grades: Sequence[SeasonGrade]) -> Iterator[Said]:
+def _silent_judges(material: SeasonMaterial, grades: Sequence[SeasonGrade]) -> Iterator[Said]:
+    if nothing := sorted({one.name for one in material.season.panel} - {one.judge for one in grades}):
+        yield said("note.judge_awaited", n=len(nothing), judges=tuple(nothing))
     for judge in sorted({one.judge for one in grades}):
         mine = [one.score.grades.state for one in grades if one.judge == judge]
         bad = sum(state != "ok" for state in mine)
@@ -140,7 +142,8 @@ def _market(material: SeasonMaterial) -> Iterator[Said]:
     if acted := _symbols(material, SPLIT, DIVIDEND):
         yield said("note.acted", n=len(acted), names=acted)
     lines = {line.partition("\t")[2] for one in material.checks for line in one.mismatches}
-    moves = sorted(line.removeprefix(MOVE).partition(":")[0] for line in lines if line.startswith(MOVE))
+    places = (line.removeprefix(MOVE).partition(":")[0].rpartition(" on ") for line in lines if line.startswith(MOVE))
+    moves = sorted(f"{name} {day}" for name, _, day in places)
     if moves:
         more = len(moves) - _MOST_DAYS
         yield said("note.jumped", n=len(moves), moves=(*moves[:_MOST_DAYS], *([f"+{more}"] if more > 0 else [])))

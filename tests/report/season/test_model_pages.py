@@ -302,6 +302,7 @@ def test_a_page_begins_with_supported_claims_and_never_has_the_sentence_of_anoth
 def test_a_single_judge_neither_agrees_nor_disagrees():
     found = pages(made_season(3, 5, 1))
     assert "A single judge can neither agree nor disagree." in Reader(found["agents/Alder.html"]).words
+    assert "the totals of its tier span" in Reader(found["agents/Alder.html"]).words
     assert "Ein einzelner Richter kann weder" in Reader(found["de/agents/Alder.html"]).words
 
 

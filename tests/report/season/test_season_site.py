@@ -66,6 +66,14 @@ def rows_of(html: str) -> list[str]:
 # --- every page -------------------------------------------------------------------------------------------------------
 
 
+def test_the_range_of_one_judge_is_called_that_of_the_tier():
+    single = site("single")
+    assert "Agents that cannot be ranked have the range of their tier" in words(single["index.html"])
+    assert "range of its tier" in words(single["measurements.html"])
+    assert "range of the judges" not in "".join(words(html) for html in single.values())
+    assert "range of the judges" in words(site("eight")["measurements.html"])
+
+
 @pytest.mark.parametrize("name", SEASONS)
 def test_every_page_is_well_formed_and_links_lead_to_pages(name):
     made_site = site(name)

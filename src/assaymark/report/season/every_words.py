@@ -54,7 +54,7 @@ def _row(book: SeasonLookup, row: MeasuredRow, item: Measurement, words: Words, 
 def range_words(book: SeasonLookup, item: Measurement, words: Words) -> str:
     """The range that stands for a value of an agent that shares its tier; empty where there is none."""
     found = book.spread(item)
-    return "" if found is None else words("measured.spread", low=found[0], high=found[1])
+    return "" if found is None else words("measured.spread", n=book.graded(item), low=found[0], high=found[1])
 
 
 def _label(key: str, value: str, words: Words) -> str:

@@ -146,8 +146,8 @@ def book_scale(book: SeasonLookup) -> Scale:
 
 def judges_line(book: SeasonLookup, words: Words) -> str:
     """What dots and columns are, by how many judges there are."""
-    n = len(book.run.judges)
-    return words("board.lede", judges=words("board.dots.one" if n == 1 else "board.dots.other", n=words.few(n)))
+    n = book.graders
+    return words("board.lede", n=n, judges=words("board.dots.one" if n == 1 else "board.dots.other", n=words.few(n)))
 
 
 def _row(book: SeasonLookup, place: Place, scale: Scale, words: Words) -> BoardRow:
@@ -278,8 +278,8 @@ def _no_total(row: SeasonRow | None, words: Words) -> str:
 
 
 def _judged(book: SeasonLookup, row: SeasonRow | None, name: str, words: Words, axis: str = "") -> Cell:
-    """What the judges gave, from lowest to highest."""
-    spread = None if row is None else book.judged(row.contestant, name, axis)
+    """What the judges gave, from lowest to highest; an empty record has nothing that was graded."""
+    spread = None if row is None or row.state == SILENT else book.judged(row.contestant, name, axis)
     if spread is None or row is None:
         return Cell(_no_total(row, words), missing=True)
     return Cell(Linked(lowest_to_highest(spread), f"{book.pages[row.contestant]}#graded"))

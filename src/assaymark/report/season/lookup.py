@@ -92,6 +92,11 @@ class SeasonLookup:
             links=measured_links(measured),
         )
 
+    @property
+    def graders(self) -> int:
+        """How many judges gave a usable grade; one that refused everything, or did not grade yet, is none."""
+        return len({one.judge for one in self.run.grades if one.composite is not None})
+
     def hidden(self, item: Measurement) -> str:
         """Why a value is not shown: of a pair without a supported order, or of an agent that shares its tier."""
         return _hidden(self.run.decided, item)
@@ -102,6 +107,10 @@ class SeasonLookup:
         if "agent" not in labels or not self.hidden(item):
             return None
         return self.judged(labels["agent"], item.name, labels.get("axis", ""))
+
+    def graded(self, item: Measurement) -> int:
+        """How many judges graded the agent that a measurement is about."""
+        return sum(one.composite is not None for one in self.grades.get(item.labels.get("agent", ""), ()))
 
     def judged(self, agent: str, name: str, axis: str = "") -> tuple[float, float] | None:
         """The range of the judges of an agent, in the points of a kind of measurement; None without a grade.

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from assaymark.claims.messages import said
+from assaymark.claims.season_index import SILENT
 from assaymark.claims.season_types import Place
 from assaymark.judging.season.table import AgreementRow, SeasonRow
 from assaymark.records import Level
@@ -60,7 +61,7 @@ def _total(book: ModelBook, place: Place, row: SeasonRow | None) -> str:
     said = book.say("head.total", total=row.total)
     if not place.shown and own is not None and tier is not None:
         ends = dict(zip(("low", "high", "tier_low", "tier_high"), map(book.words.points, (*own, *tier)), strict=True))
-        said = book.say("head.range", **ends)
+        said = book.say("head.range", n=sum(one.composite is not None for one in book.grades), **ends)
     return book.to(book.one(name), said)
 
 
@@ -99,7 +100,7 @@ def judged_sentence(book: ModelBook, row: SeasonRow | None) -> str:
     """The points of each judge and the band that they make, contested or not."""
     agreement = None if row is None else row.agreement
     if agreement is None:
-        return book.say("judged.none")
+        return book.say("judged.silent" if row is not None and row.state == SILENT else "judged.none")
     points = sorted(one.composite for one in book.grades if one.composite is not None)
     written = tuple(map(book.words.points, points or (agreement.low, agreement.high)))
     kind = _kind(agreement)

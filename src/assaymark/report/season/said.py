@@ -230,7 +230,7 @@ def _rest(book: SeasonLookup, one: SeasonVerdict, item: Measurement, words: Word
     named = f"{what} ({words.catalogue.names(subjects)})" if subjects else what
     value = measured(item, words) if _tellable(book, one, item) else words("frame.withheld")
     if spread := book.spread(item):
-        value = words("measured.spread", low=spread[0], high=spread[1])
+        value = words("measured.spread", n=book.graded(item), low=spread[0], high=spread[1])
     return named, value, book.links[item.id]
 
 

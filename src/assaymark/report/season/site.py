@@ -135,7 +135,7 @@ def _index(edition: Edition) -> str:
 def season_lede(edition: Edition) -> str:
     """Who took part, with what, for how long, and who graded it."""
     run, words = edition.book.run, edition.words
-    agents, judges = len(run.agents), len(run.judges)
+    agents, judges = len(run.agents), edition.book.graders
     strategies = any(one.strategy for one in run.agents)
     told = "index.prompt" if run.prompt else "index.strategies" if strategies else "index.untold"
     capital = words("index.no_capital")
