@@ -16,6 +16,7 @@ from assaymark.benchmark.questions.question import Question
 from assaymark.benchmark.reference.words import words_of
 from assaymark.claims.benchmark import FORMULAS, BenchRules, BenchVerdicts, decide_benchmark
 from assaymark.claims.boards import Board, Leaderboard
+from assaymark.claims.messages import english, stand_ins
 from assaymark.claims.words import listing
 from assaymark.display import Note, Part, Result
 from assaymark.engine import CallSpec, Model
@@ -215,7 +216,7 @@ def _publish(folder: RunFolder, locked: LockedBench, parts: _Parts, calls: Calls
     run, decided = _decided(folder, locked, parts)
     read = None if calls == "none" else calls_of(folder)
     replace_files(folder.report, each_benchmark_page(run, read=read))
-    return Benched(folder.report / "index.html", tuple(_lines(parts, decided, locked.plan.level)), run)
+    return Benched(folder.report / "index.html", tuple(_lines(parts, decided, locked.plan)), run)
 
 
 def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[BenchRun, BenchVerdicts]:
@@ -278,6 +279,7 @@ def _write(
         title=locked.plan.title,
         plan_hash=locked.plan_hash,
         rubric="none",
+        made_by=locked.plan.models,
         panel=Panel(judges={}, reference=any(one.model.startswith("reference/") for one in locked.plan.models)),
         amendments=locked.amendments,
         preregistered=locked.preregistered,
@@ -286,7 +288,7 @@ def _write(
     write_sums(folder)
 
 
-def _lines(parts: _Parts, decided: BenchVerdicts, level: float) -> list[str]:
+def _lines(parts: _Parts, decided: BenchVerdicts, plan: BenchPlan) -> list[str]:
     """What the terminal says: what may be said, and where the rest is."""
     tally = tally_of(decided.verdicts)
     pairs = ("above", "within")
@@ -295,10 +297,14 @@ def _lines(parts: _Parts, decided: BenchVerdicts, level: float) -> list[str]:
     ]
     overall = {one.board.family: one for one in reversed(decided.leaderboards)}.values()
     shown = [one for one in decided.leaderboards if len(one.models) == 1 or one in overall]
-    lines = [line for board in shown for line in _board_lines(board, level)]
+    lines = [line for board in shown for line in _board_lines(board, plan.level)]
     lines += [_no_score(list(board.unscored)) for board in shown[:1] if board.unscored]
     lines.append("claims: " + ", ".join(f"{count} {level}" for level, count in tally.items()))
-    lines += [f"{one.publication_level}: {one.claim.statement}" for one in said[:12]]
+    models = {one.name: one.model.startswith("reference/") for one in plan.models}
+    for one in said[:12]:
+        built_in = stand_ins(english(), {}, models, one.claim.subjects, made_by="models")
+        words = [f"{one.publication_level}: {one.claim.statement}", built_in, one.condition or ""]
+        lines.append(" ".join(filter(None, words)))
     if len(said) > 12:
         lines.append(f"and {len(said) - 12} more on the page")
     if parts.episodes is None:

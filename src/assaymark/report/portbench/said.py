@@ -13,10 +13,10 @@ from itertools import accumulate
 from typing import Final
 
 from assaymark.claims.boards import Leaderboard
-from assaymark.claims.messages import english
+from assaymark.claims.messages import english, stand_ins
 from assaymark.records import Level, Verdict
 from assaymark.report.formats import NBSP, alpha, clean, count, counted, listing, p_value, prose
-from assaymark.report.levels import EMPTY, LEVELS, TAGS, TITLES, copied, stand_ins
+from assaymark.report.levels import EMPTY, LEVELS, TAGS, TITLES, copied
 from assaymark.report.paging import row_bytes
 from assaymark.report.portbench.book import KINDS, BenchBook, board_title, kind_of, shown_names
 from assaymark.report.withheld import Segments, WithheldGroup

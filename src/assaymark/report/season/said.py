@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from assaymark.claims.messages import Said, said
+from assaymark.claims.messages import Said, said, stand_ins
 from assaymark.claims.season_types import SeasonVerdict
 from assaymark.records import Level, Measurement
 from assaymark.report.formats import clean
-from assaymark.report.levels import LEVELS, stand_ins
+from assaymark.report.levels import LEVELS
 from assaymark.report.season.lookup import SeasonLookup
 from assaymark.report.season.words import Words
 from assaymark.report.withheld import WithheldGroup
