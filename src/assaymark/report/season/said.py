@@ -26,6 +26,7 @@ _SHOWN, _GROUPS, _RESTS = 20, 5, 6
 _ROOM: Final = 330
 _SHARES: Final = (
     "season.return", "season.drawdown", "season.excess", "season.author_probe", "season.invalid", "season.ledger",
+    "agent.flagged_texts",
 )  # fmt: skip
 _SIGNED: Final = (
     "season.return", "season.excess", "season.self_preference", "season.verbosity",
