@@ -144,15 +144,16 @@ def planned_questions(locked: LockedBench) -> tuple[_Asked, ...]:
         if condition == conditions[0] or question.template in ABLATED
     ]
     return tuple(
-        _Asked(agent, question, condition, _call(agent, message))
+        _Asked(agent, question, condition, _call(agent, question, condition, message))
         for agent in locked.plan.models
         for question, condition, message in shown
     )
 
 
-def _call(agent: AgentSpec, message: Message) -> CallSpec:
+def _call(agent: AgentSpec, question: Question, condition: Condition, message: Message) -> CallSpec:
     if is_outside(agent.model):
-        return outside_call(agent, message.text, ANSWER_SCHEMA, template_digest())
+        asked = question.template, question.given(condition)
+        return outside_call(agent, message.text, ANSWER_SCHEMA, template_digest(), asked=asked)
     return CallSpec(
         model=agent.model,
         messages=(message,),
