@@ -15,7 +15,8 @@ import pytest
 from small_benchmarks import small_plan
 
 from assaymark.benchmark.questions.generate import generate_questions
-from assaymark.benchmark.questions.published import write_questions
+from assaymark.benchmark.questions.payloads import REGIME_NAMES
+from assaymark.benchmark.questions.published import read_questions, write_questions
 from assaymark.benchmark.reference import SKILLS, reference_benchmark_models
 from assaymark.cli import main
 from assaymark.engine import Ledger
@@ -132,7 +133,7 @@ def test_nothing_is_said_of_the_ceps_of_a_model_that_leaves_the_oracle_no_choice
     assert all("no score" in part for part in mine)
 
 
-def test_the_data_pages_show_the_market_of_the_run_and_what_models_saw(benched):
+def test_the_data_pages_show_the_market_of_the_run_and_what_models_saw(benched, questions):
     folder, _ = benched
     shown = (folder.report / "snapshots.html").read_text()
     assert shown.count("<section") == 2  # a date of each window
@@ -147,7 +148,11 @@ def test_the_data_pages_show_the_market_of_the_run_and_what_models_saw(benched):
     assert float(rows[1][2]) == pytest.approx(np.corrcoef(pair[:, both])[0, 1], abs=1e-9)
     data = (folder.report / "data.html").read_text()
     asked = len((folder.path / "questions.jsonl").read_text().splitlines())
-    assert f'<th scope="row">all</th><td>{asked}</td>' in data
+    drawn = [one for one in read_questions(questions) if one.split == "test"]
+    assert f"All questions of the split test, from which {asked} are asked, by regime" in data
+    regimes = Counter(one.regime for one in drawn)
+    counts = "".join(f"<td>{regimes[name]}</td>" for name in REGIME_NAMES)
+    assert f'<th scope="row">all</th><td>{len(drawn)}</td>{counts}' in data
     assert "In which regimes are the questions?" in data
 
 
@@ -238,7 +243,12 @@ def test_planted_skill_on_questions_orders_the_models(tmp_path, questions):
     """Ten models that solve a planted share of the questions: their mean scores stand in that order, but for noise."""
     folder = RunFolder(tmp_path / "run")
     text = plan(questions, *SKILLS).replace("per_template = 4", 'per_template = 25\nsplit = "train"')
-    bench_qa(folder, text, "plan", MODELS, now=NOW)
+    lines = bench_qa(folder, text, "plan", MODELS, now=NOW).lines
+    first = next(one for one in lines if "ranks first" in one)
+    assert first.partition(": ")[2].startswith("literal ranks first of the ten models on the questions")
+    assert "The models are rule-based stand-ins." in first  # whoever copies a line has what has to be said with it
+    (decided,) = (one for one in Store(folder).read(VERDICTS) if one.claim.statement in first)
+    assert first.endswith(decided.condition or "stand-ins.")
     found = {
         one.labels["model"]: one.value
         for one in Store(folder).read(MEASUREMENTS)
