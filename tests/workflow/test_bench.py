@@ -18,7 +18,7 @@ from assaymark.benchmark.questions.generate import generate_questions
 from assaymark.benchmark.questions.payloads import REGIME_NAMES
 from assaymark.benchmark.questions.published import read_questions, write_questions
 from assaymark.benchmark.reference import SKILLS, reference_benchmark_models
-from assaymark.cli import main
+from assaymark.cli import main, models
 from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, ModelError, PlanError
 from assaymark.judging import reference_judges
@@ -392,6 +392,15 @@ def test_an_unknown_model_is_refused_before_anything_is_asked(tmp_path, question
     text = plan(questions, "literal").replace("portbench-literal", "portbench-nobody")
     with pytest.raises(AssayError, match="nobody"):
         bench_pipeline(RunFolder(tmp_path / "run"), text, "plan", MODELS, now=NOW)
+
+
+@pytest.mark.parametrize(("named", "meant"), [("momentum", "portbench-momentum"), ("solver", "portbench-literal")])
+def test_an_agent_of_studies_is_refused_by_name_before_anything_is_locked(tmp_path, questions, named, meant):
+    """On the command line ``reference/momentum`` is the benchmark's; in a file it would be the agent of that name."""
+    text = plan(questions, "literal").replace("portbench-literal", named)
+    with pytest.raises(InputError, match=f"reference/{named} answers nothing .*; did you mean reference/{meant}"):
+        bench_qa(RunFolder(tmp_path / "run"), text, "plan", models(), now=NOW)
+    assert not (tmp_path / "run" / "study.lock").exists()
 
 
 def test_a_model_without_its_key_leaves_no_folder_behind(tmp_path, monkeypatch, capsys, questions):

@@ -13,6 +13,7 @@ from assaymark.benchmark.episode import EpisodeState
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.questions.question import Question
+from assaymark.benchmark.reference import reference_benchmark_models
 from assaymark.benchmark.reference.words import words_of
 from assaymark.claims.benchmark import FORMULAS, BenchRules, BenchVerdicts, decide_benchmark
 from assaymark.claims.boards import Board, Leaderboard
@@ -39,6 +40,7 @@ from assaymark.report.trail.study import Calls
 from assaymark.workflow.asking import say_raised
 from assaymark.workflow.bench_data import market_view, template_views
 from assaymark.workflow.bench_episodes import Episode, rules_of, run_episodes, stored_episodes, true_episodes
+from assaymark.workflow.bench_files import resolved
 from assaymark.workflow.bench_measures import (
     boards_of,
     ceiling_measurements,
@@ -178,8 +180,10 @@ def _lock(
     def ask(bench: LockedBench) -> None:
         plan, found = bench.plan, Canaries(models, bench.plan.engine, progress)
         named = [*(one.model for one in plan.models), *(one.model for one in plan.judges)]
-        if problems := [problem for name in named if (problem := unknown_model(name, models)) is not None]:
-            raise InputError(source, dict.fromkeys(problems))
+        wrong = [_no_model(one.model) or unknown_model(one.model, models) for one in plan.models]
+        wrong += [unknown_model(one.model, models) for one in plan.judges]
+        if problems := dict.fromkeys(filter(None, wrong)):
+            raise InputError(source, problems)
         if not all(name.startswith("reference/") for name in named):
             schema = plan_texts(load_rubric(plan.rubric))[f"schema {plan.rubric}"]
             found.ask([*calls(bench), *(check_call(one, schema) for one in plan.judges)])
@@ -190,6 +194,15 @@ def _lock(
     for one in sent:
         one.keep(folder, locked)
     return locked
+
+
+def _no_model(name: str) -> str | None:
+    """Why a built-in model answers nothing of a benchmark, as agents and judges of studies do not; None if it does."""
+    known = reference_benchmark_models()
+    if not name.startswith("reference/") or name in known:
+        return None
+    meant = f"did you mean {resolved(name)}? " if resolved(name) in known else ""
+    return f"{name} answers nothing of a benchmark; {meant}Built-in models that do: {', '.join(sorted(known))}"
 
 
 def _opening(bench: LockedBench) -> Iterator[CallSpec]:
