@@ -95,7 +95,7 @@ def _held(market: MarketView) -> Figure:
     ]
     title, columns = "How many instruments are in each class?", ("In this run", "In the market")
     desc = "; ".join(f"{name}: {held} of {listed}" for name, (held, listed) in counts) + "."
-    wide, narrow = bar_table("held", columns, rows, title, desc)
+    wide, narrow = bar_table("held", columns, rows, title, desc, "instruments")
     cells = tuple((name, *map(count, own)) for name, own in counts)
     table = Table(("Class", *columns), cells, frozenset({1, 2}))
     return Figure(title, "A full bar is all instruments of the column.", wide, narrow, table=table)
@@ -207,7 +207,7 @@ def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tup
         for at, (words, counts) in enumerate(every)
     ]
     desc = "; ".join(f"{name}: {count(one)}" for name, one in zip(columns, sums, strict=True)) + "."
-    wide, narrow = bar_table(columns[0], columns, bars, title, desc)
+    wide, narrow = bar_table(columns[0], columns, bars, title, desc, "questions")
     cells = tuple((words, count(sum(counts)), *map(count, counts)) for words, counts in every)
     table = Table(("Template", "Questions", *columns), cells, frozenset(range(1, len(columns) + 2)))
     return Figure(title, f"{caption} A full bar is all questions of the row.", wide, narrow, table=table)
@@ -227,7 +227,7 @@ def _texts(views: Sequence[TemplateView], drawn: str) -> Figure:
     ]
     title, columns = "How much text comes with a question?", ("With news or filings", "Characters of the prompt")
     desc = "; ".join(f"{one.template}: {share}, {characters} characters" for one, share, characters in rows) + "."
-    wide, narrow = bar_table("texts", columns, bars, title, desc)
+    wide, narrow = bar_table("texts", columns, bars, title, desc, "questions")
     cells = tuple((_title(one), count(sum(one.regimes.values())), share, words) for one, share, words in rows)
     caption = f"{drawn}: the share with news or filings, and the mean length of the full prompt."
     table = Table(("Template", "Questions", *columns), cells, frozenset({1, 2, 3}))

@@ -134,8 +134,13 @@ def _fitting(claims: Sequence[SaidClaim]) -> int:
 def _groups(book: SeasonLookup, verdicts: Sequence[SeasonVerdict], words: Words) -> tuple[WithheldGroup, ...]:
     """Unsupported claims by what they are about, with the first of their reasons; equal ones are one line."""
     found: dict[tuple[str, str], int] = {}
+    firsts = [one for one in verdicts if _unsupported_first(one)]
+    alone = len(firsts) > 1 and all(_compared_with(one) == len(firsts) - 1 for one in firsts)
     for one in verdicts:
-        key = withheld_text(one, words), words.texts(reasons_of(book, one)[:1])
+        if alone and one.kind == "first":
+            key = words.text(said("claim.withheld.any_first")), words.text(said("claim.reason.untested_any"))
+        else:
+            key = withheld_text(one, words), words.texts(reasons_of(book, one)[:1])
         found[key] = found.get(key, 0) + 1
     return tuple(WithheldGroup(text, ((f"{why} ", False),) if why else (), n) for (text, why), n in found.items())
 
@@ -147,6 +152,11 @@ def reasons_of(book: SeasonLookup, one: SeasonVerdict) -> tuple[Said, ...]:
     firsts = [other for other in book.run.decided.verdicts if _unsupported_first(other)]
     kept = [why for why in one.reasons if why.key == _UNTESTED or all(why in other.reasons for other in firsts)]
     return tuple(kept) if _NO_LEAD in kept else (*kept, said("claim.reason.no_claimed_lead"))
+
+
+def _compared_with(one: SeasonVerdict) -> int:
+    """With how many agents the one that is to rank first cannot be compared, for want of common periods."""
+    return sum(len(why.values["agents"]) for why in one.reasons if why.key == _UNTESTED)
 
 
 def _unsupported_first(one: SeasonVerdict) -> bool:
