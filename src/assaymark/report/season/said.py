@@ -156,7 +156,8 @@ def reasons_of(book: SeasonLookup, one: SeasonVerdict) -> tuple[Said, ...]:
 
 def _compared_with(one: SeasonVerdict) -> int:
     """With how many agents the one that is to rank first cannot be compared, for want of common periods."""
-    return sum(len(why.values["agents"]) for why in one.reasons if why.key == _UNTESTED)
+    others = [why.values["agents"] for why in one.reasons if why.key == _UNTESTED]
+    return sum(len(some) for some in others if isinstance(some, tuple))
 
 
 def _unsupported_first(one: SeasonVerdict) -> bool:
