@@ -173,17 +173,20 @@ def _fills(tracks: Sequence[Track]) -> Iterator[str]:
 
 
 def _graded(track: Track) -> Iterator[str]:
-    """The ranks that each agent can have by the judges' grades, and whether its total is shown."""
+    """The ranks that each agent can have by the judges' grades, and its total, or its range where it is not ranked."""
     kappa = track.one("season.kappa")
     places = {one.agent: one for one in track.file.places or ()}
     yield f"### {track.name}\n\n{_agreement(kappa)}\n\n"
-    yield _table("agent", "rank:", "total:", "lowest to highest judge:", "verdict")
+    yield _table("agent", "rank:", "total, or its range over judges:", "verdict")
     for name in track.material.steps:
         place, total = places[name], track.one("season.total", agent=name)
         rank = "none" if place.first is None else f"{place.first} to {place.last}"
-        shown = f"{total.value:.1f}" if place.shown and total.value is not None else "not shown"
-        ends = f"{total.detail['low']:.1f} to {total.detail['high']:.1f}" if total.value is not None else total.state
-        yield f"| {name} | {rank} | {shown} | {ends} | {place.level}: {place.why} |\n"
+        if total.value is None:
+            shown = total.state
+        else:
+            ends = f"{total.detail['low']:.1f} to {total.detail['high']:.1f}"
+            shown = f"{total.value:.1f} ({ends})" if place.shown else ends
+        yield f"| {name} | {rank} | {shown} | {place.level}: {place.why} |\n"
     yield "\n"
 
 

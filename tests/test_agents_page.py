@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import importlib.util
 import json
 import re
@@ -22,6 +23,16 @@ from assaymark.agents.llm import NOT_USABLE, REJECTED
 from assaymark.agents.prompts import envelope_of
 from assaymark.agents.replies import Answer, parse_answer, reply_schema
 from assaymark.benchmark.questions.generate import generate_questions
+from assaymark.benchmark.questions.payloads import (
+    TEMPLATES,
+    PairAllocation,
+    PositionSize,
+    Rebalancing,
+    RegimeCall,
+    ReturnDirection,
+    SharpeAllocation,
+    TailRisk,
+)
 from assaymark.benchmark.questions.published import write_questions
 from assaymark.cli import models
 from assaymark.engine.models import HttpAgent, PythonAgent, reachable
@@ -246,3 +257,12 @@ file = "{tmp_path / "set.jsonl"}"
     states = {(one.name, one.state) for one in Store(folder).read(SCORES) if one.name in ("QA", "S1", "S2", "S3")}
     assert {name for name, _ in states} == {"QA", "S1", "S2", "S3"}
     assert {state for _, state in states} == {"ok"}
+
+
+def test_the_page_names_what_a_question_gives():
+    kinds = (ReturnDirection, TailRisk, PositionSize, PairAllocation, SharpeAllocation, Rebalancing, RegimeCall)
+    rows = re.findall(r"^\| (T\d) \| (.*) \|$", (DOCS / "agents.md").read_text(encoding="utf-8"), re.M)
+    named = {name: re.findall(r"`(\w+)`", words.partition(" (of ")[0]) for name, words in rows}
+    assert named == {
+        name: [one.name for one in dataclasses.fields(kind)] for name, kind in zip(TEMPLATES, kinds, strict=True)
+    }

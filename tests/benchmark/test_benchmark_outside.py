@@ -17,7 +17,7 @@ from assaymark.benchmark.questions.generate import generate_questions
 from assaymark.benchmark.questions.published import write_questions
 from assaymark.benchmark.questions.solver import solve
 from assaymark.engine import Ledger
-from assaymark.engine.models import MarketContext, Models
+from assaymark.engine.models import MarketContext, Models, QuestionContext
 from assaymark.engine.models.prices import load_prices
 from assaymark.engine.models.python_agent import PythonAgent
 from assaymark.market import synthetic_history
@@ -60,12 +60,14 @@ def decide(context):
     return {"answer": solve(prompt).rpartition("ANSWER:")[2].strip()}
 
 
-SEEN = []
+SEEN: list[MarketContext] = []
+ASKED: list[QuestionContext] = []
 
 
 def by_numbers(context):
     """An agent that reads no text: trends, inverse volatilities, and what it holds."""
-    if not isinstance(context, MarketContext):
+    if isinstance(context, QuestionContext):
+        ASKED.append(context)
         return {"answer": "no"}
     SEEN.append(context)
     names, returns = [one.id for one in context.instruments], np.array(context.returns)
@@ -105,6 +107,7 @@ def test_an_agent_of_ones_own_is_asked_like_any_model(tmp_path):
 
 def test_an_agent_gets_the_numbers_as_numbers(tmp_path):
     SEEN.clear()
+    ASKED.clear()
     scores = run(tmp_path, by_numbers)
     assert {one.state for one in scores if one.name in ("S1", "S2", "S3")} == {"ok"}
     last = [one for one in SEEN if one.stage == "S3"][-1]
@@ -143,11 +146,22 @@ def test_an_agent_gets_the_numbers_as_numbers(tmp_path):
     assert "3 calls" in line
     assert "1 answered already" in line  # S1, which is the same whatever was answered before
 
+    assert {one.template for one in ASKED} == {"T2", "T4", "T6"}
+    for one in ASKED:  # what the prompt states, and no more than that
+        stated = {abs(float(number)) for number in re.findall(r"\d+\.\d+(?:[eE]-\d+)?", one.prompt)}
+        assert {abs(value) for value in one.given.values() if isinstance(value, float)} - {0.9, 0.95, 0.99} <= stated
+    pairs = [one for one in ASKED if one.template == "T4"]
+    full, restricted = ([one for one in pairs if ("covariance" in one.given) is known] for known in (True, False))
+    assert full[0].given.keys() - restricted[0].given.keys() == {"covariance", "correlation"}
+    assert "ovariance" not in restricted[0].prompt
+
 
 def test_the_example_agent_manages_portfolios_within_the_limits(tmp_path):
     path = Path(__file__).resolve().parents[2] / "examples" / "portbench_agent.py"
     scores = run(tmp_path, runpy.run_path(str(path))["decide"])
-    assert {one.state for one in scores if one.name in ("S1", "S2", "S3")} == {"ok"}
+    assert {one.state for one in scores if one.name in ("QA", "S1", "S2", "S3")} == {"ok"}
+    stated = [one for one in scores if one.name == "QA" and one.labels["condition"] == "full"]
+    assert [one.value for one in stated if one.convention == "paper"] == pytest.approx([1.0] * 9, abs=1e-4)
     alignments = [one.value for one in scores if one.name == "PAS" and one.convention == "paper"]
     assert min(alignments) >= 2 / 3 - 1e-9  # cap and floor are kept; value at risk it does not look at
 

@@ -147,7 +147,8 @@ def bench_turned(run: BenchRun) -> BenchRun:
             return turned(one, pairs)
         if one.name == "bench.sharpe.contrast" and measurement_id("beats", labels) not in kept:
             return other_size(one)
-        board = labels.get("board") or (labels.get("profile") if labels.get("stage") == "CEPS" else None)
+        of_ceps = labels.get("stage") == "CEPS" or one.name == "bench.risk_safe"
+        board = labels.get("board") or (labels.get("profile") if of_ceps else None)
         return moved(one) if (board, labels.get("model")) in members else one
 
     found = [item(one) for one in run.measurements]

@@ -417,6 +417,22 @@ def test_a_grade_that_a_judge_did_not_give_has_to_be_said():
     assert band.publication_level == "qualified"
 
 
+def test_texts_that_address_the_judge_have_to_be_said_and_limit_nothing():
+    one = Measurement(
+        name="agent.flagged_texts", labels={"agent": "cedar"}, value=0.1, n=40, n_of="decisions", method="",
+        detail={"count": 4},
+    )  # fmt: skip
+    none = replace(one, labels={"agent": "alder"}, value=0.0, detail={"count": 0})
+    found = decided([*measured(CLEAR), *KEPT, one, none], on_failure="qualified")
+    words = "4 of 40 texts of cedar address the judge or imitate its prompt; they were scored like any other."
+    for name in (("above", "birch", "cedar"), ("first", "alder"), ("band", "cedar")):
+        verdict = of(found, *name).verdict
+        assert words in (verdict.condition or "")
+        assert one.id in verdict.measurements
+    assert of(found, "above", "birch", "cedar").verdict.publication_level == "headline"
+    assert of(found, "above", "alder", "birch").verdict.condition is None
+
+
 @pytest.mark.parametrize("most", ["qualified", "no-claim"])
 def test_datasheets_that_fail_cap_every_claim(most: str):
     sheets = [gate("auditor", []), gate("reader", ["dark_current 0.40, at most 0.05"]), gate("skeptic", None)]

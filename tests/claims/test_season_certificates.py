@@ -27,12 +27,17 @@ EXCESS = [
     for agent, value, p in (("a00", 0.004, 0.0001), ("a01", 0.0012, 0.02))
 ]  # fmt: skip
 
+FLAGGED = Measurement(
+    name="agent.flagged_texts", labels={"agent": "a00"}, value=0.05, n=60, n_of="decisions", method="",
+    detail={"count": 3},
+)  # fmt: skip
+
 
 @cache
 def every(periods: int = 36, favour: float = 0.0) -> dict[str, dict[str, Any]]:
     """The certificates of a drawn season by claim, as they are read from their files."""
     season = played(World((75.0, 55.0, 53.0), periods=periods, favour=favour), np.random.default_rng([1, 11]))
-    measurements = [*measured(season), *EXCESS]
+    measurements = [*measured(season), *EXCESS, FLAGGED]
     gates = SeasonGates(on_failure="qualified", hindsight=(said("claim.condition.path", days=3),))
     decided = decide_season(measurements, gates, "plan")
     made = season_certificates(decided.verdicts, measurements, gates, season.scores.families)

@@ -257,11 +257,11 @@ def market(name: str = "T", text: str = "Rates were left as they were.") -> Mark
 
 
 def templates() -> tuple[TemplateView, ...]:
-    regimes = {"bull": 10, "bear": 0, "sideways": 35, "crisis": 5}
+    regimes = {"bull": 52, "bear": 0, "sideways": 182, "crisis": 26}
     return tuple(
         TemplateView(
-            template=f"T{at}", splits={"train": 309, "val": 431, "test": 260}, asked=50, regimes=regimes, with_text=0.8,
-            characters=900.0 * at,
+            template=f"T{at}", splits={"train": 309, "val": 431, "test": 260}, split="test", asked=50, regimes=regimes,
+            with_text=0.8, characters=900.0 * at,
         )
         for at in range(1, 8)
     )  # fmt: skip

@@ -329,6 +329,7 @@ def test_limits_are_not_decided_where_a_stress_window_was_not_run():
     made = render_benchmark(run)
     index = words(made["index.html"])
     assert "Whether limits are kept under stress (conservative, balanced and aggressive)." in index
+    assert index.count("Whether limits are kept under stress") == 1  # with each of its reasons
     assert "rates-2030 were not run" in index
     assert "not decided" in index
     claims = words(made["claims.html"])

@@ -15,9 +15,10 @@ import pytest
 from small_benchmarks import small_plan
 
 from assaymark.benchmark.questions.generate import generate_questions
-from assaymark.benchmark.questions.published import write_questions
+from assaymark.benchmark.questions.payloads import REGIME_NAMES
+from assaymark.benchmark.questions.published import read_questions, write_questions
 from assaymark.benchmark.reference import SKILLS, reference_benchmark_models
-from assaymark.cli import main
+from assaymark.cli import main, models
 from assaymark.engine import Ledger
 from assaymark.errors import AssayError, InputError, ModelError, PlanError
 from assaymark.judging import reference_judges
@@ -132,7 +133,7 @@ def test_nothing_is_said_of_the_ceps_of_a_model_that_leaves_the_oracle_no_choice
     assert all("no score" in part for part in mine)
 
 
-def test_the_data_pages_show_the_market_of_the_run_and_what_models_saw(benched):
+def test_the_data_pages_show_the_market_of_the_run_and_what_models_saw(benched, questions):
     folder, _ = benched
     shown = (folder.report / "snapshots.html").read_text()
     assert shown.count("<section") == 2  # a date of each window
@@ -147,7 +148,11 @@ def test_the_data_pages_show_the_market_of_the_run_and_what_models_saw(benched):
     assert float(rows[1][2]) == pytest.approx(np.corrcoef(pair[:, both])[0, 1], abs=1e-9)
     data = (folder.report / "data.html").read_text()
     asked = len((folder.path / "questions.jsonl").read_text().splitlines())
-    assert f'<th scope="row">all</th><td>{asked}</td>' in data
+    drawn = [one for one in read_questions(questions) if one.split == "test"]
+    assert f"All questions of the split test, from which {asked} are asked, by regime" in data
+    regimes = Counter(one.regime for one in drawn)
+    counts = "".join(f"<td>{regimes[name]}</td>" for name in REGIME_NAMES)
+    assert f'<th scope="row">all</th><td>{len(drawn)}</td>{counts}' in data
     assert "In which regimes are the questions?" in data
 
 
@@ -290,13 +295,19 @@ def test_judges_grade_the_rationales_in_a_run_of_their_own(tmp_path, questions):
 
 def test_one_model_by_its_short_name(tmp_path, monkeypatch, capsys, questions):
     monkeypatch.chdir(tmp_path)
-    few = ["--instruments", "12", "--window", "normal", "--profile", "balanced", "--pace", "quarterly"]
+    few = ["--instruments", "12", "--profile", "balanced", "--pace", "quarterly"]
+    few += [word for name in ("china-2015", "covid-2020", "crypto-2022") for word in ("--window", name)]
     few += ["--questions", str(questions), "--per-template", "2", "--model", "reference/solver"]
     assert main(["bench", "qa", *few]) == 0
     assert main(["bench", "pipeline", *few]) == 0
     said = capsys.readouterr().out
     assert "page: assaymark-bench-literal/report/index.html" in said
     assert "the pipeline was not run yet" in said
+    (line,) = (one for one in said.splitlines() if one.startswith(("headline: ", "qualified: ")))
+    verdicts = Store(RunFolder(Path("assaymark-bench-literal"))).read(VERDICTS)
+    (decided,) = (one for one in verdicts if one.claim.statement in line)
+    also = f" The models are rule-based stand-ins. {decided.condition or ''}".rstrip()
+    assert line.endswith(decided.claim.statement + also)  # whoever copies a line has what has to be said with it
     assert main(["report", "assaymark-bench-literal"]) == 0
 
 
@@ -382,6 +393,15 @@ def test_an_unknown_model_is_refused_before_anything_is_asked(tmp_path, question
     text = plan(questions, "literal").replace("portbench-literal", "portbench-nobody")
     with pytest.raises(AssayError, match="nobody"):
         bench_pipeline(RunFolder(tmp_path / "run"), text, "plan", MODELS, now=NOW)
+
+
+@pytest.mark.parametrize(("named", "meant"), [("momentum", "portbench-momentum"), ("solver", "portbench-literal")])
+def test_an_agent_of_studies_is_refused_by_name_before_anything_is_locked(tmp_path, questions, named, meant):
+    """On the command line ``reference/momentum`` is the benchmark's; in a file it would be the agent of that name."""
+    text = plan(questions, "literal").replace("portbench-literal", named)
+    with pytest.raises(InputError, match=f"reference/{named} answers nothing .*; did you mean reference/{meant}"):
+        bench_qa(RunFolder(tmp_path / "run"), text, "plan", models(), now=NOW)
+    assert not (tmp_path / "run" / "study.lock").exists()
 
 
 def test_a_model_without_its_key_leaves_no_folder_behind(tmp_path, monkeypatch, capsys, questions):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
 import pytest
 
-from assaymark.display import Folded, Grid, Rows, parts_of
+from assaymark.display import Folded, Grid, Rows, Said, parts_of
 from assaymark.records import parse
 from assaymark.typography import prose
 from assaymark.workflow.claiming import VerdictFile
@@ -37,6 +38,14 @@ def test_claiming_shows_what_may_be_said_and_names_the_rest_without_its_directio
     for one in file.verdicts:
         assert (prose(one.claim.statement) in shown) == (one.publication_level != "no-claim")
     assert len(repr(file).splitlines()) < 50
+
+
+def test_claims_of_stand_ins_say_so_wherever_they_are_printed(file):
+    """As the clipboard does: in a terminal, in a notebook, and read again from the file."""
+    said = [part for part in parts_of(file) if isinstance(part, Said)]
+    assert {part.also.partition(".")[0] for part in said} == {"Made and graded by rule-based stand-ins"}
+    real = replace(file, panel=replace(file.panel, built_in={}), agents=dict.fromkeys(file.agents, False))
+    assert "stand-in" not in repr(real) + real._repr_html_()
 
 
 def test_what_is_withheld_stands_by_name(file):

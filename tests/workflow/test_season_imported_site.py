@@ -70,6 +70,13 @@ def test_the_first_page_says_whose_season_it_is_and_what_its_records_lack(log):
     assert "Equal weight" in page
 
 
+def test_what_holds_of_every_agent_is_said_once(log):
+    """In a season that is too short to compare any two of them."""
+    for page, why in ((log["index.html"], "too few common periods"), (log["de/index.html"], "zu wenige gemeinsame")):
+        assert plain(page).count(why) == 1
+    assert "cannot be compared with" in plain(log["claims.html"])  # each by name among all claims
+
+
 def test_every_mismatch_stands_on_the_page_of_its_agent(log):
     page = log["agents/gpt-5.html"]
     assert "Cash: stated 74000, recomputed 74800, which no price of the step explains." in page

@@ -21,6 +21,7 @@ from assaymark.errors import InputError, LedgerError
 from assaymark.judging import band
 from assaymark.metrology import jackknife_kappa
 from assaymark.plan import ClusterOrder, Missing
+from assaymark.prompting.texts import INSTRUCTION_LIKE
 from assaymark.protocol import DatasheetLimits
 from assaymark.records import Measurement, Rationale, measurement_id
 from assaymark.workflow.folder import RunFolder
@@ -459,6 +460,17 @@ def test_the_ledger_counts_numbers_and_silent_steps(found: Found, judged: Season
     assert sum(one.detail["counts"].values()) == len(rows)
     assert one.n == sum(row.state != "own_action" for row in rows)
     assert one.detail["silent"] == len(mine - {row.decision for row in rows})
+
+
+def test_decisions_whose_texts_address_the_judge_are_counted(
+    material: SeasonMaterial, judged: SeasonJudgments, found: Found
+):
+    (agent, (first, *rest)), *_ = material.steps.items()
+    flagged = replace(first, decision=replace(first.decision, flags=(*first.decision.flags, INSTRUCTION_LIKE)))
+    again = measured(replace(material, steps={**material.steps, agent: (flagged, *rest)}), judged)
+    item = again[f"agent.flagged_texts[agent={agent}]"]
+    assert (item.detail["count"], item.n) == (1, 1 + len(rest))
+    assert again.keys() - found.keys() == {f"agent.flagged_texts[agent={name}]" for name in material.steps}
 
 
 def test_of_a_long_record_some_decisions_show_what_chance_reaches(

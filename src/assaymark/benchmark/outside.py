@@ -1,8 +1,8 @@
 """Agents of one's own in the benchmark: a Python callable, or whatever answers at an address.
 
-They are sent what a study sends them, a context as JSON, whose prompt is that of the stage or the question. In the
-pipeline the context has the market and the portfolio as numbers beside it. What they answer is read like any other
-reply: JSON of the schema that comes with the request, or lines as the prompt asks.
+They are sent what a study sends them, a context as JSON, whose prompt is that of the stage or the question. Beside it
+the context has the market and the portfolio, or what a question states, as numbers. What they answer is read like any
+other reply: JSON of the schema that comes with the request, or lines as the prompt asks.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from assaymark.benchmark.profiles import Profile
 from assaymark.benchmark.snapshot import PortfolioState
 from assaymark.benchmark.stages import Signal, Stage
 from assaymark.engine.calls import CallSpec, Message, Text
-from assaymark.engine.models.exchange import FORMAT, AgentRequest
+from assaymark.engine.models.exchange import FORMAT, AgentRequest, QuestionContext
 from assaymark.market import Listing
 from assaymark.protocol import AgentSpec
 from assaymark.records import JSON, Constraint, Context, Fact, Portfolio, Series, canonical_json
@@ -89,6 +89,7 @@ def outside_call(
     day: date = NEUTRAL_DAY,
     *,
     market: tuple[OwnNumbers, Text] | None = None,
+    asked: tuple[str, Mapping[str, JSON]] | None = None,
 ) -> CallSpec:
     """The call that puts a prompt to an agent of its own.
 
@@ -105,6 +106,8 @@ def outside_call(
         Of the decision; nothing in the prompt is later than its close.
     market : tuple of OwnNumbers and Text, optional
         The numbers of a stage: its own, and `market_numbers` of the date.
+    asked : tuple of str and mapping, optional
+        The template of a question and the numbers that it states.
 
     Examples
     --------
@@ -113,14 +116,16 @@ def outside_call(
     True
     """
     cutoff = datetime.combine(day, _CLOSE)
+    about: dict[str, Any] = {
+        "completeness": "complete", "cutoff": cutoff, "cutoff_source": _SOURCE, "prompt": prompt,
+    }  # fmt: skip
     if market is None:
-        context = Context(completeness="complete", cutoff=cutoff, cutoff_source=_SOURCE, prompt=prompt)
+        context = Context(**about) if asked is None else QuestionContext(**about, template=asked[0], given=asked[1])
         parts = [canonical_json(AgentRequest(context=context, reply_schema=reply_schema))]
     else:
         own, numbers = market
         # One object in three texts, so that the market of a date is kept once however many calls show it.
         frame = canonical_json({"format": FORMAT, "reply_schema": reply_schema})
-        about = {"completeness": "complete", "cutoff": cutoff, "cutoff_source": _SOURCE, "prompt": prompt}
         profile = None if own.profile is None else own.profile.text
         parts = [
             f'{frame[:-1]},"context":{{',

@@ -22,6 +22,7 @@ from assaymark.claims.season_index import (
     COMPOSITE,
     EFFICIENCY,
     EXCESS,
+    FLAGGED,
     KAPPA,
     NOISE,
     OUTCOME,
@@ -56,6 +57,7 @@ _PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     KAPPA: ("pairs", "tables"),
     EXCESS: ("p", "whole"),
     PROBE: ("state",),
+    FLAGGED: ("count",),
 }
 """Which measurements a certificate holds, and what of their detail."""
 

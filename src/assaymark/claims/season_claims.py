@@ -19,7 +19,7 @@ from assaymark.claims.fields import Fields
 from assaymark.claims.messages import Said, Value, english, said
 from assaymark.claims.orders import Orders, Standing, orders_of
 from assaymark.claims.rules import Rules, other_margins, other_tests
-from assaymark.claims.season_index import COMPOSITE, EFFICIENCY, INVALID, OUTCOME, SeasonGates, SeasonIndex
+from assaymark.claims.season_index import COMPOSITE, EFFICIENCY, FLAGGED, INVALID, OUTCOME, SeasonGates, SeasonIndex
 from assaymark.claims.season_panel import SeasonPanel, season_panel
 from assaymark.claims.season_types import SeasonVerdict
 from assaymark.claims.season_words import count, p_said, season_verdict
@@ -136,6 +136,7 @@ def _fields(season: SeasonCase, claim: Claim, gates: SeasonGates, rules: Rules) 
         findings += reserves(season.known, _compared(claim, evidence))
         findings += missing_replies(season.known, gates)
     findings += clusters_of(claim, evidence, orders)
+    findings += flagged_texts(season.known, _compared(claim, evidence))
     findings += hindsight(gates)
     return Fields(
         claim, panel.agreement, evidence, panel.adversarial, panel.instruments, tuple(findings), gates.preregistered
@@ -180,9 +181,18 @@ def missing_replies(known: SeasonIndex, gates: SeasonGates) -> Iterator[Finding]
                 yield _noted(said("claim.condition.uneven", judge=judge, agent=agent, n=no, of=asked))
 
 
-def _noted(text: Said) -> Finding:
+def flagged_texts(known: SeasonIndex, agents: Iterable[str]) -> Iterator[Finding]:
+    """Texts of the agents compared that address the judge: said with a claim, and no limit of its level."""
+    items = {one.labels["agent"]: one for one in known.named(FLAGGED) if one.value}
+    for agent in sorted(items.keys() & {*agents}):
+        item = items[agent]
+        text = said("claim.condition.flagged", agent=agent, n=int(item.detail["count"]), of=item.n)
+        yield _noted(text, "flagged-texts", item.id)
+
+
+def _noted(text: Said, name: str = "missing-replies", *ids: str) -> Finding:
     """A condition that limits no level."""
-    return Finding("score", "missing-replies", values={"said": ("missing-replies", text)})
+    return Finding("score", name, measurements=ids, values={"said": (name, text)})
 
 
 def hindsight(gates: SeasonGates) -> Iterator[Finding]:

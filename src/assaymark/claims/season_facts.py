@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from assaymark.claims.biases import Finding
 from assaymark.claims.fields import Fields
 from assaymark.claims.messages import Said, english, said
-from assaymark.claims.season_claims import SeasonCase, hindsight, missing_replies, reserve
+from assaymark.claims.season_claims import SeasonCase, flagged_texts, hindsight, missing_replies, reserve
 from assaymark.claims.season_index import COMPOSITE, EXCESS, SeasonGates, SeasonIndex
 from assaymark.claims.season_panel import season_panel
 from assaymark.claims.season_types import SeasonVerdict
@@ -66,7 +66,13 @@ def _band_fields(season: SeasonCase, claim: Claim, gates: SeasonGates, *, agreed
     (agent,) = claim.subjects
     panel = season.panel if gates is season.gates else season_panel(season.known, gates)
     evidence = Evidence("stable" if agreed else "judge-dependent", "", (season.known.totals[agent].id,))
-    findings = (*_band_reserves(season.known, agent), *missing_replies(season.known, gates), *hindsight(gates))
+    known = season.known
+    findings = (
+        *_band_reserves(known, agent),
+        *missing_replies(known, gates),
+        *flagged_texts(known, [agent]),
+        *hindsight(gates),
+    )
     return Fields(claim, panel.agreement, evidence, panel.adversarial, panel.instruments, findings, gates.preregistered)
 
 

@@ -23,6 +23,7 @@ KAPPA = "season.kappa"
 EXCESS = "season.excess"
 PROBE = "season.author_probe"
 NOISE = "season.noise"
+FLAGGED = "agent.flagged_texts"
 
 ABOVE_CHANCE = "above chance"
 SILENT = "no usable answer"

@@ -6,14 +6,14 @@ the panel saw.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
 from assaymark.claims import kind_of, suppressed_phrase
 from assaymark.claims.candidates import KINDS
-from assaymark.claims.messages import Catalogue, english
+from assaymark.claims.messages import english, stand_ins
 from assaymark.records import Level, Verdict
 from assaymark.report.book import Book
 from assaymark.report.claim_checks import Checked, cap_words, checked
@@ -147,44 +147,6 @@ def _limits(verdict: Verdict, found: Checked) -> str:
         return f"Limited by {listing([cap_words(name) for name in fields])}"
     open_ = [f"{one.name[:1].lower()}{one.name[1:]}" for one in found.checks if one.text.startswith(_UNMADE)]
     return f"Every check that was made passed; not made: {listing(open_)}" if open_ else "Every check passed"
-
-
-def stand_ins(
-    words: Catalogue, judges: Mapping[str, bool], agents: Mapping[str, bool], subjects: Iterable[str] = (),
-    *, made_by: str = "agents",
-) -> str:  # fmt: skip
-    """The sentence to say with a claim whose judges or agents are built in; empty where none is.
-
-    Parameters
-    ----------
-    words : Catalogue
-        The language.
-    judges, agents : mapping of name to bool
-        Whether each is built in. A claim that rests on no grade, or is about no agent, has none of them.
-    subjects : iterable of str
-        Whom the claim is about: those of them that are built in are named where others are not.
-    made_by : {"agents", "models"}
-
-    Examples
-    --------
-    >>> from assaymark.claims.messages import english
-    >>> stand_ins(english(), {"reader": True}, {"GPT-5.5": False})
-    'Graded by rule-based stand-ins.'
-    >>> stand_ins(english(), {"reader": True, "Opus": False}, {"a": True, "b": False}, ["a"])
-    'Graded in part by rule-based stand-ins (reader). a is a rule-based stand-in.'
-    """
-    graded, made = (bool(who) and all(who.values()) for who in (judges, agents))
-    if graded and made:
-        return words.say("stand_ins.both")
-    found = []
-    if some := [clean(name, 60) for name, built_in in judges.items() if built_in]:
-        found.append(words.say("stand_ins.graded" if graded else "stand_ins.graded_part", names=words.names(some)))
-    mine = [clean(name, 60) for name in subjects if agents.get(name)]
-    if made:
-        found.append(words.say(f"stand_ins.{made_by}"))
-    elif mine:
-        found.append(words.say("stand_ins.some", names=words.names(mine), n=len(mine)))
-    return " ".join(found)
 
 
 def copied(statement: str, condition: str, study: str, locked_at: str | None, plan_hash: str) -> str:

@@ -505,8 +505,6 @@ def _write(folder: RunFolder, found: MeasuredTable) -> None:
     study = found.study
     write_atomic(folder.plan, study_toml(study))
     Store(folder).write(MEASUREMENTS, found.measurements, {"plan": found.plan_hash})
-    file = verdict_file(
-        study, found.plan_hash, found.verdicts, found.measurements, reference=False, preregistered=found.planned
-    )
+    file = verdict_file(study, found.plan_hash, found.verdicts, found.measurements, preregistered=found.planned)
     write_json(folder.verdicts, file)
     write_sums(folder)

@@ -105,16 +105,17 @@ def _snapshot(window: MarketWindow) -> SnapshotView:
 
 
 def template_views(locked: LockedBench, asked: Sequence[Question]) -> Iterator[TemplateView]:
-    """The set of questions by template, and those of it that were asked."""
-    splits = _splits(locked)
+    """The questions by template: the whole set by split, and the split from which those that were asked are drawn."""
+    splits, drawn = _splits(locked), Counter(one.template for one in asked)
     for name in TEMPLATES:
-        mine = [one for one in asked if one.template == name]
-        if mine:
+        mine = [one for one in locked.pool if one.template == name]
+        if drawn[name]:
             regimes = Counter(one.regime for one in mine)
             yield TemplateView(
                 template=name,
                 splits={split: splits[name, split] for split in SPLITS},
-                asked=len(mine),
+                split=locked.plan.questions.split,
+                asked=drawn[name],
                 regimes={regime: regimes[regime] for regime in REGIME_NAMES},
                 with_text=float(np.mean([bool(one.context.news or one.context.filings) for one in mine])),
                 characters=float(np.mean([len(one.prompt()) for one in mine])),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,6 +13,9 @@ from assaymark import __version__
 from assaymark.benchmark.market_window import MarketWindow
 from assaymark.benchmark.panel import BenchMarket
 from assaymark.benchmark.plan import BenchPlan, bench_hash, parse_plan
+from assaymark.benchmark.questions.generate import generate_questions
+from assaymark.benchmark.questions.published import read_questions
+from assaymark.benchmark.questions.question import Question
 from assaymark.benchmark.questions.render import template_digest as question_digest
 from assaymark.benchmark.stage_prompts import stage_texts
 from assaymark.benchmark.stages import Convention
@@ -41,7 +45,7 @@ class BenchData:
         return tuple(one.spec for one in self.windows)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class LockedBench:
     """A locked plan with its data.
 
@@ -59,6 +63,20 @@ class LockedBench:
     def other(self) -> Convention:
         """The convention that the plan does not score by."""
         return "reference" if self.plan.convention == "paper" else "paper"
+
+    @cached_property
+    def pool(self) -> tuple[Question, ...]:
+        """The questions from which those that are asked are drawn: one split, of the plan's market or of its file.
+
+        Raises
+        ------
+        InputError
+            The file cannot be read, or the market is too short.
+        """
+        wanted = self.plan.questions
+        if wanted.file is not None:
+            return tuple(one for one in read_questions(Path(wanted.file)) if one.split == wanted.split)
+        return generate_questions(self.data.history, seed=wanted.seed, splits=(wanted.split,)).questions
 
     @property
     def families(self) -> int:

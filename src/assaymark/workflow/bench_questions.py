@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from assaymark.benchmark.outside import ANSWER_SCHEMA, outside_call
-from assaymark.benchmark.questions.generate import generate_questions
 from assaymark.benchmark.questions.payloads import ABLATED, TEMPLATES, Condition, Template
-from assaymark.benchmark.questions.published import answer_text, read_questions, write_questions
+from assaymark.benchmark.questions.published import answer_text, write_questions
 from assaymark.benchmark.questions.question import Question
 from assaymark.benchmark.questions.render import template_digest
 from assaymark.benchmark.questions.score import QAScore, score_answer
@@ -80,23 +78,14 @@ def chosen_questions(locked: LockedBench) -> tuple[Question, ...]:
         The file of the plan cannot be read, or the split has no question.
     """
     wanted = locked.plan.questions
-    there = _split(locked)
     chosen: list[Question] = []
     for template in TEMPLATES:
-        some = [one for one in there if (one.template, one.split) == (template, wanted.split)]
+        some = [one for one in locked.pool if one.template == template]
         drawn = sorted(some, key=lambda one: sha256_text(f"{wanted.seed}/{one.id}"))[: wanted.per_template]
         chosen += sorted(drawn, key=lambda one: one.id)
     if not chosen:
         raise InputError("questions", [Problem("split", f"no question is in the split {wanted.split!r}")])
     return tuple(chosen)
-
-
-def _split(locked: LockedBench) -> tuple[Question, ...]:
-    """The questions of a plan's split, made from its market, or all that are in the file that it names."""
-    wanted = locked.plan.questions
-    if wanted.file is not None:
-        return read_questions(Path(wanted.file))
-    return generate_questions(locked.data.history, seed=wanted.seed, splits=(wanted.split,)).questions
 
 
 def ask_questions(
@@ -145,15 +134,16 @@ def planned_questions(locked: LockedBench) -> tuple[_Asked, ...]:
         if condition == conditions[0] or question.template in ABLATED
     ]
     return tuple(
-        _Asked(agent, question, condition, _call(agent, message))
+        _Asked(agent, question, condition, _call(agent, question, condition, message))
         for agent in locked.plan.models
         for question, condition, message in shown
     )
 
 
-def _call(agent: AgentSpec, message: Message) -> CallSpec:
+def _call(agent: AgentSpec, question: Question, condition: Condition, message: Message) -> CallSpec:
     if is_outside(agent.model):
-        return outside_call(agent, message.text, ANSWER_SCHEMA, template_digest())
+        asked = question.template, question.given(condition)
+        return outside_call(agent, message.text, ANSWER_SCHEMA, template_digest(), asked=asked)
     return CallSpec(
         model=agent.model,
         messages=(message,),

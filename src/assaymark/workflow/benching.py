@@ -13,9 +13,11 @@ from assaymark.benchmark.episode import EpisodeState
 from assaymark.benchmark.plan import BenchPlan
 from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.questions.question import Question
+from assaymark.benchmark.reference import reference_benchmark_models
 from assaymark.benchmark.reference.words import words_of
 from assaymark.claims.benchmark import FORMULAS, BenchRules, BenchVerdicts, decide_benchmark
 from assaymark.claims.boards import Board, Leaderboard
+from assaymark.claims.messages import english, stand_ins
 from assaymark.claims.words import listing
 from assaymark.display import Note, Part, Result
 from assaymark.engine import CallSpec, Model
@@ -38,6 +40,7 @@ from assaymark.report.trail.study import Calls
 from assaymark.workflow.asking import say_raised
 from assaymark.workflow.bench_data import market_view, template_views
 from assaymark.workflow.bench_episodes import Episode, rules_of, run_episodes, stored_episodes, true_episodes
+from assaymark.workflow.bench_files import resolved
 from assaymark.workflow.bench_measures import (
     boards_of,
     ceiling_measurements,
@@ -177,8 +180,10 @@ def _lock(
     def ask(bench: LockedBench) -> None:
         plan, found = bench.plan, Canaries(models, bench.plan.engine, progress)
         named = [*(one.model for one in plan.models), *(one.model for one in plan.judges)]
-        if problems := [problem for name in named if (problem := unknown_model(name, models)) is not None]:
-            raise InputError(source, dict.fromkeys(problems))
+        wrong = [_no_model(one.model) or unknown_model(one.model, models) for one in plan.models]
+        wrong += [unknown_model(one.model, models) for one in plan.judges]
+        if problems := dict.fromkeys(filter(None, wrong)):
+            raise InputError(source, problems)
         if not all(name.startswith("reference/") for name in named):
             schema = plan_texts(load_rubric(plan.rubric))[f"schema {plan.rubric}"]
             found.ask([*calls(bench), *(check_call(one, schema) for one in plan.judges)])
@@ -189,6 +194,15 @@ def _lock(
     for one in sent:
         one.keep(folder, locked)
     return locked
+
+
+def _no_model(name: str) -> str | None:
+    """Why a built-in model answers nothing of a benchmark, as agents and judges of studies do not; None if it does."""
+    known = reference_benchmark_models()
+    if not name.startswith("reference/") or name in known:
+        return None
+    meant = f"did you mean {resolved(name)}? " if resolved(name) in known else ""
+    return f"{name} answers nothing of a benchmark; {meant}Built-in models that do: {', '.join(sorted(known))}"
 
 
 def _opening(bench: LockedBench) -> Iterator[CallSpec]:
@@ -215,7 +229,7 @@ def _publish(folder: RunFolder, locked: LockedBench, parts: _Parts, calls: Calls
     run, decided = _decided(folder, locked, parts)
     read = None if calls == "none" else calls_of(folder)
     replace_files(folder.report, each_benchmark_page(run, read=read))
-    return Benched(folder.report / "index.html", tuple(_lines(parts, decided, locked.plan.level)), run)
+    return Benched(folder.report / "index.html", tuple(_lines(parts, decided, locked.plan)), run)
 
 
 def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[BenchRun, BenchVerdicts]:
@@ -278,6 +292,7 @@ def _write(
         title=locked.plan.title,
         plan_hash=locked.plan_hash,
         rubric="none",
+        made_by=locked.plan.models,
         panel=Panel(judges={}, reference=any(one.model.startswith("reference/") for one in locked.plan.models)),
         amendments=locked.amendments,
         preregistered=locked.preregistered,
@@ -286,7 +301,7 @@ def _write(
     write_sums(folder)
 
 
-def _lines(parts: _Parts, decided: BenchVerdicts, level: float) -> list[str]:
+def _lines(parts: _Parts, decided: BenchVerdicts, plan: BenchPlan) -> list[str]:
     """What the terminal says: what may be said, and where the rest is."""
     tally = tally_of(decided.verdicts)
     pairs = ("above", "within")
@@ -295,10 +310,14 @@ def _lines(parts: _Parts, decided: BenchVerdicts, level: float) -> list[str]:
     ]
     overall = {one.board.family: one for one in reversed(decided.leaderboards)}.values()
     shown = [one for one in decided.leaderboards if len(one.models) == 1 or one in overall]
-    lines = [line for board in shown for line in _board_lines(board, level)]
+    lines = [line for board in shown for line in _board_lines(board, plan.level)]
     lines += [_no_score(list(board.unscored)) for board in shown[:1] if board.unscored]
     lines.append("claims: " + ", ".join(f"{count} {level}" for level, count in tally.items()))
-    lines += [f"{one.publication_level}: {one.claim.statement}" for one in said[:12]]
+    models = {one.name: one.model.startswith("reference/") for one in plan.models}
+    for one in said[:12]:
+        built_in = stand_ins(english(), {}, models, one.claim.subjects, made_by="models")
+        words = [f"{one.publication_level}: {one.claim.statement}", built_in, one.condition or ""]
+        lines.append(" ".join(filter(None, words)))
     if len(said) > 12:
         lines.append(f"and {len(said) - 12} more on the page")
     if parts.episodes is None:

@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from assaymark import __version__
 from assaymark.claims import certificate_name, certificates, decide_claims, index, summary_of
+from assaymark.claims.messages import english, stand_ins
 from assaymark.display import MARKS, Folded, Heading, Note, Part, Result, Said, parts_of
 from assaymark.errors import LedgerError, PlanError
 from assaymark.metrology import contested
-from assaymark.protocol import Study
+from assaymark.protocol import AgentSpec, Study
 from assaymark.records import JSON, Level, Measurement, Rows, Verdict
 from assaymark.typography import clean, prose
 from assaymark.workflow.amendments import Amendment
@@ -22,15 +23,16 @@ from assaymark.workflow.probing import probe_basis
 from assaymark.workflow.tables import JUDGMENTS, MEASUREMENTS, PROBE, VERDICTS, Store
 
 FORMAT: Final = "assaymark verdicts 2"
-_SAID: Final = 8
+_SAID: Final = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """Who judged: names by family, and whether any of them is a reference judge with planted properties."""
+    """Who judged: names by family, which of them are reference judges with planted properties, and whether any is."""
 
     judges: Mapping[str, str]
     reference: bool
+    built_in: Mapping[str, bool] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +52,8 @@ class VerdictFile(Result):
     """``verdicts.json``: the verdicts of one run and the measurements they rest on.
 
     ``tiers``, ``ranks``, ``top_set`` and ``within_margin`` follow from the verdicts, by scale. ``missing`` has the
-    share of each judge's replies that did not come or could not be read, and of each agent's. Only seasons have
+    share of each judge's replies that did not come or could not be read, and of each agent's. ``agents``, or models of
+    a benchmark, are those that claims compare, each with whether it is a rule-based stand-in. Only seasons have
     ``places`` and ``judged_to``, the last day that a judge was shown; their ``rubric`` is the scoring plan.
 
     It holds no time and no random name: the same records, plan and replies make the same bytes.
@@ -63,6 +66,7 @@ class VerdictFile(Result):
     plan_hash: str
     rubric: str
     panel: Panel
+    agents: Mapping[str, bool] = field(default_factory=dict)
     amendments: tuple[Mapping[str, JSON], ...] = ()
     preregistered: bool = True
     tally: Mapping[str, int]
@@ -77,13 +81,22 @@ class VerdictFile(Result):
     verdicts: tuple[Verdict, ...]
     measurements: Mapping[str, Measurement] = field(default_factory=dict)
 
+    def _also(self, verdict: Verdict) -> str:
+        """What has to be said with a claim: whether judges or agents are built in, and its condition."""
+        kind = verdict.claim.id.partition("[")[0]
+        judges = {} if kind == "season.beats" else self.panel.built_in
+        agents = {} if kind == "cell" else self.agents
+        made_by = "agents" if self.panel.judges else "models"
+        built_in = stand_ins(english(), judges, agents, verdict.claim.subjects, made_by=made_by)
+        return f"{built_in} {prose(verdict.condition or '')}".strip()
+
     def _parts(self) -> Iterator[Part]:
         """The supported claims; what is not supported behind a line, named without its direction."""
         yield Heading(f"{clean(self.title or self.study, 120)}: supported claims")
         yield Note(" · ".join(f"{MARKS[level]} {count} {level}" for level, count in self.tally.items()))
         for level in ("headline", "qualified"):
             found = [one for one in self.verdicts if one.publication_level == level]
-            said = tuple(Said(level, one.said, prose(one.condition or "")) for one in found)
+            said = tuple(Said(level, one.said, self._also(one)) for one in found)
             yield from said[:_SAID]
             if more := said[_SAID:]:
                 yield Folded(f"{len(more)} more {level}", more)
@@ -112,13 +125,11 @@ def claim(folder: RunFolder) -> VerdictFile:
     )
     if foreign := {verdict.plan_hash for verdict in verdicts} - {locked.plan_hash}:
         raise PlanError(f"verdicts of another plan: {', '.join(sorted(foreign))}")
-    reference = any(judge.model.startswith("reference/") for judge in locked.study.judges)
     file = verdict_file(
         locked.study,
         locked.plan_hash,
         verdicts,
         measurements,
-        reference=reference,
         preregistered=locked.preregistered,
         amendments=locked.amendments,
     )
@@ -156,11 +167,11 @@ def verdict_file(
     verdicts: Sequence[Verdict],
     measurements: Sequence[Measurement],
     *,
-    reference: bool,
     preregistered: bool = True,
     amendments: Sequence[Amendment] = (),
 ) -> VerdictFile:
     """The contents of ``verdicts.json``."""
+    built_in = {one.name: one.model.startswith("reference/") for one in study.judges}
     return decided_file(
         verdicts,
         measurements,
@@ -169,7 +180,12 @@ def verdict_file(
         title=study.title,
         plan_hash=plan_hash,
         rubric=study.rubric.name,
-        panel=Panel(judges={judge.name: judge.family for judge in study.judges}, reference=reference),
+        panel=Panel(
+            judges={judge.name: judge.family for judge in study.judges},
+            reference=any(built_in.values()),
+            built_in=built_in,
+        ),
+        made_by=study.agents,
         amendments=amendments,
         preregistered=preregistered,
         missing={
@@ -185,10 +201,15 @@ def decided_file(
     measurements: Sequence[Measurement],
     agents: Sequence[str],
     *,
+    made_by: Sequence[AgentSpec] = (),
     amendments: Sequence[Amendment] = (),
     **given: Any,
 ) -> VerdictFile:
-    """The contents of ``verdicts.json`` of a study, a season or a benchmark; ``given`` are its other fields."""
+    """The contents of ``verdicts.json`` of a study, a season or a benchmark; ``given`` are its other fields.
+
+    ``made_by`` are the agents that the plan names; those that were imported are in nobody's plan.
+    """
+    built_in = {one.name for one in made_by if one.model.startswith("reference/")}
     used = {name for verdict in verdicts for name in verdict.measurements}
     supported = {
         name for verdict in verdicts if verdict.publication_level != "no-claim" for name in verdict.measurements
@@ -197,6 +218,7 @@ def decided_file(
     return VerdictFile(
         format=FORMAT,
         software=f"assaymark {__version__}",
+        agents={name: name in built_in for name in sorted({*agents, *(one.name for one in made_by)})},
         amendments=tuple(
             {"number": one.number, "reason": one.reason, "fields": dict(one.fields)} for one in amendments
         ),

@@ -8,7 +8,7 @@ these.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Final, Protocol
@@ -20,7 +20,9 @@ from assaymark.claims.season_index import SeasonGates
 from assaymark.judging import token_count
 from assaymark.judging.season.table import SeasonTable
 from assaymark.judging.season.timing import DecisionTime, decision_time
+from assaymark.metrology.conduct import flagged_measurements
 from assaymark.metrology.datasheet import Datasheet, limit_measurements
+from assaymark.prompting.texts import INSTRUCTION_LIKE
 from assaymark.protocol import DatasheetLimits, JudgeSpec
 from assaymark.records import CallFacts, Evidence, Measurement
 from assaymark.workflow.season_judging_parts import asked_judges
@@ -112,11 +114,20 @@ def season_findings(
         *agent_measurements(material, grades),
         *earned,
         *ledger_measurements(material, judged.evidence, grades, rng=rows),
+        *flagged_measurements(_flagged(material, scores.agents), level=LEVEL),
     ]
     if season.datasheets is not None:
         demand = _Demand(season.datasheets, asked_judges(season))
         found += limit_measurements({one.judge: one for one in sheets}, demand)
     return found, totals.table
+
+
+def _flagged(material: SeasonMaterial, agents: Sequence[str]) -> Iterator[tuple[str, str, bool]]:
+    """Agent, period and flag of every decision that was graded, for `flagged_measurements`."""
+    for agent in agents:
+        for step in material.steps.get(agent, ()):
+            period = period_of(step.day, material.season.judging.period)
+            yield agent, period, INSTRUCTION_LIKE in step.decision.flags
 
 
 def _answers(material: SeasonMaterial, agent: str) -> list[str]:

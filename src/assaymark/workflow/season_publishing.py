@@ -269,6 +269,7 @@ def _findings(
 
 def _verdict_file(stored: StoredSeason, found: SeasonFindings, judged: SeasonJudgments) -> VerdictFile:
     season, verdicts = stored.season, tuple(one.verdict for one in found.decided.verdicts)
+    built_in = {one.name: one.model.startswith("reference/") for one in season.panel}
     invalid = {one.labels["judge"]: one.value for one in found.measurements if one.name == "season.invalid"}
     return decided_file(
         verdicts,
@@ -280,8 +281,10 @@ def _verdict_file(stored: StoredSeason, found: SeasonFindings, judged: SeasonJud
         rubric=season.scoring,
         panel=Panel(
             judges={one.name: one.family for one in season.panel},
-            reference=any(one.model.startswith("reference/") for one in season.panel),
+            reference=any(built_in.values()),
+            built_in=built_in,
         ),
+        made_by=season.agents,
         amendments=stored.amendments,
         preregistered=stored.preregistered,
         missing={judge: share for judge, share in invalid.items() if share},

@@ -11,11 +11,13 @@ from assaymark.benchmark.questions.payloads import (
     Condition,
     Context,
     Payload,
+    Printed,
     Regime,
     Split,
     Template,
 )
 from assaymark.benchmark.questions.render import prompt_text
+from assaymark.records import JSON, to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,16 @@ class Question:
         """The instruments it is about; none in T7."""
         one = getattr(self.payload, "instrument", None)
         return (one,) if one is not None else tuple(getattr(self.payload, "instruments", ()))
+
+    def given(self, condition: Condition = "full") -> dict[str, JSON]:
+        """The numbers and names that the prompt states, by name; nothing of a question whose text is not ours.
+
+        ``restricted`` lacks the covariance and the correlation, as its prompt does.
+        """
+        if isinstance(self.payload, Printed):
+            return {}
+        hidden = ("covariance", "correlation") if condition == "restricted" else ()
+        return {name: value for name, value in to_json(self.payload).items() if name not in hidden}
 
     def prompt(self, condition: Condition = "full") -> str:
         """The text that a model is sent. The two conditions differ for T4 and T5 only."""

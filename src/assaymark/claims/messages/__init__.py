@@ -16,6 +16,7 @@ from importlib.resources import files
 from typing import Any, Final, TypeAlias
 
 from assaymark.errors import InputError, Problem, UnknownNameError
+from assaymark.typography import clean
 
 ENGLISH: Final = "en"
 """The language that has every key: others are held against it."""
@@ -178,6 +179,43 @@ def languages() -> tuple[str, ...]:
     """The languages that come with the package, English first."""
     names = {one.name.partition(".")[0] for one in files(__name__).iterdir() if one.name.endswith(".toml")}
     return (ENGLISH, *sorted(names - {ENGLISH}))
+
+
+def stand_ins(
+    words: Catalogue, judges: Mapping[str, bool], agents: Mapping[str, bool], subjects: Iterable[str] = (),
+    *, made_by: str = "agents",
+) -> str:  # fmt: skip
+    """The sentence to say with a claim whose judges or agents are built in; empty where none is.
+
+    Parameters
+    ----------
+    words : Catalogue
+        The language.
+    judges, agents : mapping of name to bool
+        Whether each is built in. A claim that rests on no grade, or is about no agent, has none of them.
+    subjects : iterable of str
+        Whom the claim is about: those of them that are built in are named where others are not.
+    made_by : {"agents", "models"}
+
+    Examples
+    --------
+    >>> stand_ins(english(), {"reader": True}, {"GPT-5.5": False})
+    'Graded by rule-based stand-ins.'
+    >>> stand_ins(english(), {"reader": True, "Opus": False}, {"a": True, "b": False}, ["a"])
+    'Graded in part by rule-based stand-ins (reader). a is a rule-based stand-in.'
+    """
+    graded, made = (bool(who) and all(who.values()) for who in (judges, agents))
+    if graded and made:
+        return words.say("stand_ins.both")
+    found = []
+    if some := [clean(name, 60) for name, built_in in judges.items() if built_in]:
+        found.append(words.say("stand_ins.graded" if graded else "stand_ins.graded_part", names=words.names(some)))
+    mine = [clean(name, 60) for name in subjects if agents.get(name)]
+    if made:
+        found.append(words.say(f"stand_ins.{made_by}"))
+    elif mine:
+        found.append(words.say("stand_ins.some", names=words.names(mine), n=len(mine)))
+    return " ".join(found)
 
 
 def _read(sources: Mapping[str, str]) -> tuple[dict[str, str], list[Problem]]:

@@ -75,13 +75,25 @@ class MarketContext(Context):
 
 
 @record
+class QuestionContext(Context):
+    """A context of a question of the benchmark.
+
+    ``given`` are the numbers that the prompt states, by name and with the digits that it prints; of a question whose
+    text is somebody else's there are none. What is left out of a restricted prompt is left out of them too.
+    """
+
+    template: str
+    given: Mapping[str, JSON] = field(default_factory=dict)
+
+
+@record
 class AgentRequest:
     """What an external agent is sent: all that it may use, and the JSON Schema of the answer.
 
     As JSON it is the user message of the call, and the body of the POST.
     """
 
-    context: Context | MarketContext
+    context: Context | MarketContext | QuestionContext
     reply_schema: Mapping[str, JSON]
     format: Literal["assaymark context 1"] = FORMAT
 

@@ -31,16 +31,18 @@ class BarRow:
     total: bool = False
 
 
-def bar_table(name: str, columns: Sequence[str], rows: Sequence[BarRow], title: str, desc: str) -> tuple[str, str]:
-    """The figure for a screen and for a phone. All bars share one scale: a full column is 100 %."""
-    return _wide(f"{name}-w", columns, rows, title, desc), _narrow(f"{name}-n", columns, rows, title, desc)
+def bar_table(
+    name: str, columns: Sequence[str], rows: Sequence[BarRow], title: str, desc: str, of: str = "numbers"
+) -> tuple[str, str]:
+    """The figure for a screen and for a phone. All bars share one scale, a full column is 100 %; rows count ``of``."""
+    return _wide(f"{name}-w", columns, rows, title, desc, of), _narrow(f"{name}-n", columns, rows, title, desc)
 
 
-def _wide(name: str, columns: Sequence[str], rows: Sequence[BarRow], title: str, desc: str) -> str:
+def _wide(name: str, columns: Sequence[str], rows: Sequence[BarRow], title: str, desc: str, of: str) -> str:
     left, gap = 250.0, 14.0
     width = (WIDE - left) / max(len(columns), 1)
     reach = width - gap - 48
-    parts: list[svg.Element] = [label(left - 24, 14, "numbers", "tk", "end")]
+    parts: list[svg.Element] = [label(left - 24, 14, of, "tk", "end")]
     parts += [label(left + at * width, 14, fit(text, width - 4, 13), "tb") for at, text in enumerate(columns)]
     y = 24.0
     titles = shortened([row.title for row in rows], 180, 13)

@@ -72,6 +72,11 @@ class BenchBook:
         """The models that have no CEPS."""
         return frozenset(name for board in self.run.leaderboards for name in board.unscored)
 
+    def shares_tier(self, board: str | None, model: str) -> bool:
+        """Whether a model cannot be ranked on a leaderboard, so that no page shows its score as a point."""
+        boards = (one for one in self.run.leaderboards if one.board.name == board)
+        return any(model in tier and len(tier) > 1 for one in boards for tier in one.tiers)
+
     @property
     def stress(self) -> tuple[WindowView, ...]:
         """The stress windows in the order of the plan."""

@@ -95,7 +95,7 @@ def _held(market: MarketView) -> Figure:
     ]
     title, columns = "How many instruments are in each class?", ("In this run", "In the market")
     desc = "; ".join(f"{name}: {held} of {listed}" for name, (held, listed) in counts) + "."
-    wide, narrow = bar_table("held", columns, rows, title, desc)
+    wide, narrow = bar_table("held", columns, rows, title, desc, "instruments")
     cells = tuple((name, *map(count, own)) for name, own in counts)
     table = Table(("Class", *columns), cells, frozenset({1, 2}))
     return Figure(title, "A full bar is all instruments of the column.", wide, narrow, table=table)
@@ -181,12 +181,15 @@ def question_figures(book: BenchBook) -> tuple[Figure, ...]:
     if not views:
         return ()
     regimes, splits = tuple(views[0].regimes), tuple(views[0].splits)
-    asked = [(_title(one), [one.regimes[name] for name in regimes]) for one in views]
+    drawn = (
+        f"All questions of the split {views[0].split}, from which {count(sum(one.asked for one in views))} are asked"
+    )
+    pool = [(_title(one), [one.regimes[name] for name in regimes]) for one in views]
     whole = [(_title(one), [one.splits[name] for name in splits]) for one in views]
     return (
-        _shares("In which regimes are the questions?", "The asked ones, by regime of equities.", regimes, asked),
+        _shares("In which regimes are the questions?", f"{drawn}, by regime of equities.", regimes, pool),
         _shares("How large is the whole set?", "A run asks some of one split.", splits, whole),
-        _texts(views),
+        _texts(views, drawn),
     )
 
 
@@ -204,29 +207,29 @@ def _shares(title: str, caption: str, columns: Sequence[str], rows: Sequence[tup
         for at, (words, counts) in enumerate(every)
     ]
     desc = "; ".join(f"{name}: {count(one)}" for name, one in zip(columns, sums, strict=True)) + "."
-    wide, narrow = bar_table(columns[0], columns, bars, title, desc)
+    wide, narrow = bar_table(columns[0], columns, bars, title, desc, "questions")
     cells = tuple((words, count(sum(counts)), *map(count, counts)) for words, counts in every)
     table = Table(("Template", "Questions", *columns), cells, frozenset(range(1, len(columns) + 2)))
     return Figure(title, f"{caption} A full bar is all questions of the row.", wide, narrow, table=table)
 
 
-def _texts(views: Sequence[TemplateView]) -> Figure:
+def _texts(views: Sequence[TemplateView], drawn: str) -> Figure:
     """How many questions have news or filings, and how long their prompts are."""
     longest = max(one.characters for one in views)
     rows = [(one, percent(one.with_text), count(round(one.characters))) for one in views]
     bars = [
         BarRow(
             _title(one),
-            count(one.asked),
+            count(sum(one.regimes.values())),
             (BarCell(one.with_text, share), BarCell(one.characters / longest, characters)),
         )
         for one, share, characters in rows
     ]
     title, columns = "How much text comes with a question?", ("With news or filings", "Characters of the prompt")
     desc = "; ".join(f"{one.template}: {share}, {characters} characters" for one, share, characters in rows) + "."
-    wide, narrow = bar_table("texts", columns, bars, title, desc)
-    cells = tuple((_title(one), count(one.asked), share, characters) for one, share, characters in rows)
-    caption = "Of the asked ones: the share with news or filings, and the mean length of the full prompt."
+    wide, narrow = bar_table("texts", columns, bars, title, desc, "questions")
+    cells = tuple((_title(one), count(sum(one.regimes.values())), share, words) for one, share, words in rows)
+    caption = f"{drawn}: the share with news or filings, and the mean length of the full prompt."
     table = Table(("Template", "Questions", *columns), cells, frozenset({1, 2, 3}))
     return Figure(title, caption, wide, narrow, table=table)
 

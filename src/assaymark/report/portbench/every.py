@@ -39,7 +39,6 @@ _TITLES: Final = {
 
 def every_measurement(book: BenchBook, rests: Rests = lambda _: ()) -> tuple[MeasuredRow, ...]:
     """All measurements of a benchmark; ``rests`` gives the records that one was computed from."""
-    ranked = {board.board.name: {tier[0] for tier in board.tiers if len(tier) == 1} for board in book.run.leaderboards}
 
     def hidden(item: Measurement) -> str:
         labels = item.labels
@@ -50,9 +49,7 @@ def every_measurement(book: BenchBook, rests: Rests = lambda _: ()) -> tuple[Mea
             claim = book.verdicts.get(measurement_id("beats", labels))
             supported = claim is not None and claim.publication_level != "no-claim"
             return "" if supported or item.value is None else "not shown: the difference is not supported"
-        board = _board_of(item)
-        alone = board not in ranked or labels["model"] in ranked[board]
-        if alone or item.value is None:
+        if item.value is None or not book.shares_tier(_board_of(item), labels.get("model", "")):
             return ""
         ends = "not shown" if item.low is None or item.high is None else f"{span(item.low, item.high)}, its interval"
         return f"{ends}; the model shares its tier"
@@ -64,7 +61,7 @@ def _board_of(item: Measurement) -> str | None:
     """The leaderboard that a score of one model is the score of; None where it is of no leaderboard."""
     if item.name == LEVEL:
         return item.labels["board"]
-    if item.name == "bench.stage" and item.labels["stage"] == "CEPS":
+    if item.name == "bench.risk_safe" or (item.name == "bench.stage" and item.labels["stage"] == "CEPS"):
         return item.labels["profile"]
     whole = item.name == "bench.question" and item.labels.keys() == {"model", "condition"}
     return QUESTIONS if whole else None

@@ -227,13 +227,15 @@ class MarketView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateView:
-    """The questions of one template: the whole set by split, and those that were asked by regime.
+    """The questions of one template: the whole set by ``splits``, and those of the ``split`` that was asked.
 
-    ``with_text`` is the share of the asked ones with news or filings, ``characters`` the mean length of their prompts.
+    ``asked`` is how many were drawn from it; ``regimes`` counts all of them, ``with_text`` is the share of them with
+    news or filings, and ``characters`` the mean length of their prompts.
     """
 
     template: str
     splits: Mapping[str, int]
+    split: str
     asked: int
     regimes: Mapping[str, int]
     with_text: float

@@ -13,10 +13,10 @@ from itertools import accumulate
 from typing import Final
 
 from assaymark.claims.boards import Leaderboard
-from assaymark.claims.messages import english
+from assaymark.claims.messages import english, stand_ins
 from assaymark.records import Level, Verdict
 from assaymark.report.formats import NBSP, alpha, clean, count, counted, listing, p_value, prose
-from assaymark.report.levels import EMPTY, LEVELS, TAGS, TITLES, copied, stand_ins
+from assaymark.report.levels import EMPTY, LEVELS, TAGS, TITLES, copied
 from assaymark.report.paging import row_bytes
 from assaymark.report.portbench.book import KINDS, BenchBook, board_title, kind_of, shown_names
 from assaymark.report.withheld import Segments, WithheldGroup
@@ -272,7 +272,7 @@ def _sides(ends: Sequence[tuple[float, float]], total: int) -> list[str]:
 
 
 def _gates(book: BenchBook) -> list[WithheldGroup]:
-    """Limits for which not all stress windows were run, once a profile and reason."""
+    """Limits for which not all stress windows were run: profiles with their reasons, each reason once."""
     kept: dict[tuple[str, str], int] = {}
     for verdict in book.of_kind("gates", "gate"):
         if verdict.publication_level == "no-claim":
@@ -282,13 +282,16 @@ def _gates(book: BenchBook) -> list[WithheldGroup]:
     by_reason: dict[str, list[tuple[str, int]]] = {}
     for (dimension, reason), covers in kept.items():
         by_reason.setdefault(reason, []).append((clean(dimension.removeprefix("drawdown, "), 40), covers))
+    alike: dict[str, dict[str, int]] = {}
+    for reason, found in by_reason.items():
+        alike.setdefault(listing([name for name, _ in found]), {})[reason] = sum(covers for _, covers in found)
     return [
         WithheldGroup(
-            f"Whether limits are kept under stress ({listing([name for name, _ in found])}).",
-            ((f"{reason} ", False),),
-            sum(covers for _, covers in found),
+            f"Whether limits are kept under stress ({profiles}).",
+            tuple((f"{reason} ", False) for reason in reasons),
+            sum(reasons.values()),
         )
-        for reason, found in by_reason.items()
+        for profiles, reasons in alike.items()
     ]
 
 

@@ -17,7 +17,7 @@ from assaymark.report.tables import Figure, Table
 
 @dataclass(frozen=True, slots=True)
 class BarCell:
-    """A number with a bar of its size; ``share`` is None where there is no number. ``mark`` is pass, fail or empty."""
+    """A number with a bar of its size; ``share`` is None where no number is shown. ``mark`` is pass, fail or empty."""
 
     share: str | None
     value: str
@@ -218,7 +218,11 @@ def _safe(book: BenchBook, item: Measurement | None) -> BarCell:
     cell = bar_cell(book, item)
     if item is None or item.value is None:
         return cell
-    return BarCell(cell.share, cell.value, cell.note, "pass" if item.detail.get("safe") else "fail")
+    mark = "pass" if item.detail.get("safe") else "fail"
+    if book.shares_tier(item.labels["profile"], item.labels["model"]):
+        words = "reached" if mark == "pass" else "not reached"
+        return BarCell(None, ", ".join(filter(None, (cell.note, words))), "", mark)
+    return BarCell(cell.share, cell.value, cell.note, mark)
 
 
 def bar_cell(book: BenchBook, item: Measurement | None, digits: int = 2) -> BarCell:

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final
 
-from assaymark.claims.messages import Said, said
+from assaymark.claims.messages import Said, said, stand_ins
 from assaymark.claims.season_types import SeasonVerdict
 from assaymark.records import Level, Measurement
 from assaymark.report.formats import clean
-from assaymark.report.levels import LEVELS, stand_ins
+from assaymark.report.levels import LEVELS
 from assaymark.report.season.lookup import SeasonLookup
 from assaymark.report.season.words import Words
 from assaymark.report.withheld import WithheldGroup
@@ -26,6 +26,7 @@ _SHOWN, _GROUPS, _RESTS = 20, 5, 6
 _ROOM: Final = 330
 _SHARES: Final = (
     "season.return", "season.drawdown", "season.excess", "season.author_probe", "season.invalid", "season.ledger",
+    "agent.flagged_texts",
 )  # fmt: skip
 _SIGNED: Final = (
     "season.return", "season.excess", "season.self_preference", "season.verbosity",
@@ -133,8 +134,13 @@ def _fitting(claims: Sequence[SaidClaim]) -> int:
 def _groups(book: SeasonLookup, verdicts: Sequence[SeasonVerdict], words: Words) -> tuple[WithheldGroup, ...]:
     """Unsupported claims by what they are about, with the first of their reasons; equal ones are one line."""
     found: dict[tuple[str, str], int] = {}
+    firsts = [one for one in verdicts if _unsupported_first(one)]
+    alone = len(firsts) > 1 and all(_compared_with(one) == len(firsts) - 1 for one in firsts)
     for one in verdicts:
-        key = withheld_text(one, words), words.texts(reasons_of(book, one)[:1])
+        if alone and one.kind == "first":
+            key = words.text(said("claim.withheld.any_first")), words.text(said("claim.reason.untested_any"))
+        else:
+            key = withheld_text(one, words), words.texts(reasons_of(book, one)[:1])
         found[key] = found.get(key, 0) + 1
     return tuple(WithheldGroup(text, ((f"{why} ", False),) if why else (), n) for (text, why), n in found.items())
 
@@ -146,6 +152,12 @@ def reasons_of(book: SeasonLookup, one: SeasonVerdict) -> tuple[Said, ...]:
     firsts = [other for other in book.run.decided.verdicts if _unsupported_first(other)]
     kept = [why for why in one.reasons if why.key == _UNTESTED or all(why in other.reasons for other in firsts)]
     return tuple(kept) if _NO_LEAD in kept else (*kept, said("claim.reason.no_claimed_lead"))
+
+
+def _compared_with(one: SeasonVerdict) -> int:
+    """With how many agents the one that is to rank first cannot be compared, for want of common periods."""
+    others = [why.values["agents"] for why in one.reasons if why.key == _UNTESTED]
+    return sum(len(some) for some in others if isinstance(some, tuple))
 
 
 def _unsupported_first(one: SeasonVerdict) -> bool:
