@@ -55,7 +55,7 @@ def ours(columns: Columns) -> tuple[np.ndarray, list[float]]:
     counts = decompose_arrays(judge, pair, order, verdict, task)
     for by_task in counts.pairs:
         for k in range(len(CLASSES)):
-            share_interval(by_task, np.eye(len(CLASSES))[k], bootstrap)
+            share_interval(by_task, np.eye(len(CLASSES))[k])
     kappas = [
         kappa_measurement(found.tables, {"a": str(found.first), "b": str(found.second)}, bootstrap)
         for found in agreement_arrays(judge, pair * 2 + order, verdict, task)

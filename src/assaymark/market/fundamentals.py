@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -84,11 +85,9 @@ class Fundamentals:
 
     def known(self, instrument: str, at: int) -> tuple[Filing, ...]:
         """The newest version by ``at`` of each value of one instrument, by period and field."""
-        newest = {
-            (self.filings[place].period, self.filings[place].field): self.filings[place]
-            for place in self.places.get(instrument, ())
-            if self.known_at[place] <= at
-        }
+        places = self.places.get(instrument, [])
+        upto = bisect_left(places, int(np.searchsorted(self.known_at, at, side="right")))  # they come in order of time
+        newest = {(one.period, one.field): one for one in map(self.filings.__getitem__, places[:upto])}
         return tuple(newest[key] for key in sorted(newest))
 
     def digest_into(self, whole: _Digest, at: int) -> None:

@@ -188,9 +188,9 @@ class AsOf(ShownView):
         UnknownNameError
             No such instrument is listed by now.
         """
-        listed = [self._history.listings[column].id for column in self._columns]
-        if instrument not in listed:
-            raise UnknownNameError("instrument", instrument, listed)
+        listings = self._history.listings
+        if all(listings[column].id != instrument for column in self._columns):
+            raise UnknownNameError("instrument", instrument, [listings[column].id for column in self._columns])
         return self._history.fundamentals.known(instrument, self._at)
 
     def digest(self) -> str:

@@ -149,16 +149,17 @@ def unexplained(name: str, day: Day, marks: Marks) -> str:
         return ""
     price, of = marks[name]
     close = day.quotes[name].close or price
-    worth = Book(0.0, {name: 1.0})
-    for one in due_actions(name, day, marks):
+    worth, actions = Book(0.0, {name: 1.0}), due_actions(name, day, marks)
+    for one in actions:
         worth = worth.acted(name, one.split, one.dividend)
-    move = worth.nav({name: close}) / price
+    move = abs(math.log(worth.nav({name: close}) / price))
+    if move <= _JUMP:  # nearly always, so that the usual move is seldom needed
+        return ""
     closes = day.closes[:, day.universe.index(name)]
     moves = np.abs(np.diff(np.log(closes[np.isfinite(closes)])))
-    usual = float(np.median(moves)) if moves.size else 0.0
-    if abs(math.log(move)) <= max(_JUMP, _TIMES_USUAL * usual):
+    if moves.size and move <= _TIMES_USUAL * float(np.median(moves)):
         return ""
-    known = "; ".join(map(str, due_actions(name, day, marks)))
+    known = "; ".join(map(str, actions))
     why = f"not explained by {known}" if known else "explained by no action"
     return f"{MOVE}{name} on {day.date}: {close:.10g} after {price:.10g} on {of}, {why}"
 

@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple
@@ -254,7 +255,7 @@ def load_prices(path: Path | None = None) -> Prices:
         raw = _bytes_of(path)
         if len(raw) > _MOST_BYTES:
             raise InputError(source, [f"is larger than {_MOST_BYTES:,} bytes"])
-        table = _Table.model_validate(tomllib.loads(raw.decode("utf-8")))
+        table = _table_of(raw)
     except OSError as exc:
         raise InputError(source, [f"cannot be read: {exc.strerror or type(exc).__name__}"]) from None
     except ValidationError as exc:
@@ -292,6 +293,12 @@ def prices_of_text(text: str) -> Prices:
         raise InputError("the noted prices", problems_of(exc)) from None
     except (ValueError, TypeError, KeyError) as exc:
         raise InputError("the noted prices", [f"are none ({type(exc).__name__})"]) from None
+
+
+@lru_cache(maxsize=4)
+def _table_of(raw: bytes) -> _Table:
+    """The table that some bytes spell: read once, because each day of a season asks for it."""
+    return _Table.model_validate(tomllib.loads(raw.decode("utf-8")))
 
 
 def _bytes_of(path: Path | None) -> bytes:
