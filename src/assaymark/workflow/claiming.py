@@ -84,7 +84,7 @@ class VerdictFile(Result):
     def _also(self, verdict: Verdict) -> str:
         """What has to be said with a claim: whether judges or agents are built in, and its condition."""
         kind = verdict.claim.id.partition("[")[0]
-        judges = {} if kind == "season.beats" else self.panel.built_in
+        judges = {} if kind.endswith(".beats") else self.panel.built_in
         agents = {} if kind == "cell" else self.agents
         made_by = "agents" if self.panel.judges else "models"
         built_in = stand_ins(english(), judges, agents, verdict.claim.subjects, made_by=made_by)
