@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from scipy import special
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
-from assaymark.metrology.checks import Bools, Floats
+from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.detectable import noncentral_tail
 from assaymark.metrology.human_anchor import FEWEST_LABELLED, FEWEST_LABELLED_CLUSTERS, anchor_needed
+from assaymark.metrology.reliability import two_way
 from assaymark.quantiles import t_quantile
 
 PARTS = ("agent_cluster", "residual", "judge_agent", "judge_agent_cluster", "disagreement", "trial")
@@ -143,6 +145,98 @@ def generalizability(
     if total == 0:
         raise NotMeasurableError("the generalizability coefficient is undefined: agents and errors have no variance")
     return agent / total
+
+@dataclass(frozen=True, slots=True)
+class ContrastComponents:
+    """Variance components of scores, by scale; see `contrast_components`.
+
+    Attributes
+    ----------
+    v : mapping of "agent", "agent_cluster", "residual", "judge_agent", "judge_agent_cluster", "disagreement" to array
+        Components [S] in squared score points, not below 0. Residual is agent x cycle. Disagreement is of a judge's
+        score of one record, noise between trials included. Both are NaN where no cluster has two cycles, and then part
+        of agent x cluster and of judge x agent x cluster.
+    of_means : mapping of `PARTS` to array
+        The same for means of clusters, so that a cluster counts as one cycle: ready for `dstudy_variance`.
+    clusters, cycles : float
+        Mean number of common clusters of a pair of agents, and (harmonic) mean of common cycles in each.
+    """
+
+    v: Mapping[str, Floats]
+    of_means: Mapping[str, Floats]
+    clusters: float
+    cycles: float
+
+
+def contrast_components(cells: Floats, cluster: Ints, liking: Floats) -> ContrastComponents | None:
+    """Variance components of scores that a contrast of two agents contains, by the method of moments.
+
+    Of every pair of agents the differences in common cycles that all judges scored, judges crossed with cycles nested
+    in clusters: mean squares within clusters and of cluster means, averaged over pairs, equal to their expectations.
+
+    Parameters
+    ----------
+    cells : float array [C, K, J, S]
+        Scores by cycle, agent, judge and scale, NaN where missing.
+    cluster : int array [C], ascending
+        The cluster of each cycle.
+    liking : float array [S]
+        Judge x agent, from `judge_agent_variance`.
+
+    Returns
+    -------
+    ContrastComponents or None
+        None where no pair of agents has two common clusters with scores from two judges or more.
+
+    References
+    ----------
+    Brennan, R. L. (2001). Generalizability Theory. Springer, sections 3.4 and 5.1.
+    """
+    whole = ~np.isnan(cells).any(axis=(2, 3))
+    judges, scales = cells.shape[2:]
+    squares, levels, within = np.zeros((3, scales)), np.zeros(scales), np.zeros((2, scales))
+    freedom, pairs, clusters, inverse = 0, 0, 0, 0.0
+    for a, b in combinations(range(cells.shape[1]), 2):
+        common = whole[:, a] & whole[:, b]
+        _, starts, code, sizes = np.unique(cluster[common], return_index=True, return_inverse=True, return_counts=True)
+        if sizes.size < 2 or judges < 2:
+            continue
+        gap = cells[common, a] - cells[common, b]
+        means = np.add.reduceat(gap, starts) / sizes[:, None, None]
+        squares += two_way(means.transpose(2, 1, 0))
+        levels += np.square(means.mean(axis=(0, 1)))
+        inside = gap - means[code]
+        rows = judges * np.square(inside.mean(axis=1)).sum(axis=0)
+        within += rows, np.square(inside).sum(axis=(0, 1)) - rows
+        freedom += code.size - sizes.size
+        pairs, clusters, inverse = pairs + 1, clusters + sizes.size, inverse + float((1 / sizes).mean())
+    if not pairs:
+        return None
+    judge, between, error = squares / pairs
+    inverse, size = inverse / pairs, clusters / pairs
+    # Differences of two agents have twice the variance of one.
+    disagreement = residual = np.full(scales, np.nan)
+    if freedom:
+        noise = within[1] / (freedom * (judges - 1))
+        disagreement, residual = noise / 2, (within[0] / freedom - noise) / (2 * judges)
+    reaction, both = (between - error) / (2 * judges), error / 2
+    chance = (judge + between - error) / (judges * size)
+    known = freedom > 0
+    raw = {
+        "agent": (levels / pairs - chance) / 2,
+        "agent_cluster": reaction - residual * inverse if known else reaction,
+        "residual": residual,
+        "judge_agent": liking,
+        "judge_agent_cluster": both - disagreement * inverse if known else both,
+        "disagreement": disagreement,
+    }
+    none = np.zeros(scales)
+    means_of = dict.fromkeys(PARTS, none) | {
+        "agent_cluster": np.maximum(reaction, 0.0), "judge_agent": liking, "judge_agent_cluster": both
+    }  # fmt: skip
+    return ContrastComponents(
+        {name: np.maximum(value, 0.0) for name, value in raw.items()}, means_of, size, 1 / inverse
+    )
 
 
 def dstudy(
