@@ -40,7 +40,9 @@ _NO_RECORD = "not measurable: no record has a score"
 _NO_PAIR = "undefined: no two agents share two clusters with scores from every judge"
 _ONE_CYCLE = "undefined: one cycle in each cluster, needs two"
 _FLAT = "undefined: agents and errors have no variance"
-_LIKING = "(MS of judges - MS of judges x clusters) / clusters of a contrast, half of it for each agent, mean over pairs"
+_LIKING = (
+    "(MS of judges - MS of judges x clusters) / clusters of a contrast, half of it for each agent, mean over pairs"
+)
 _SQUARES = "mean squares of the differences between agents in common cycles, judges crossed with cycles in clusters"
 _GENERAL = "variance of agents over itself plus half the variance of a contrast; judges and clusters as samples"
 _COMPONENTS = {
@@ -254,23 +256,25 @@ def variance_measurements(found: Comparisons, make: Callable[..., Measurement]) 
             known = contrast_components(found.cells, found.cluster, liking)
     for s, name in enumerate(found.names):
         for part, title in _COMPONENTS.items():
-            value = float(liking[s]) if part == "judge_agent" else math.nan if known is None else float(known.v[part][s])
+            value = (
+                float(liking[s]) if part == "judge_agent" else math.nan if known is None else float(known.v[part][s])
+            )
             method = _LIKING if part == "judge_agent" else _SQUARES
             alone = known is not None and math.isnan(known.v["residual"][s])
             if alone and part in _WITHIN:
                 method = f"{method}; with one cycle in each cluster it includes {_WITHIN[part]}"
             why = lacking if part == "judge_agent" else _ONE_CYCLE if alone else state
             labels = {"dimension": name, "part": title}
-            said = {"value": None, "state": why} if math.isnan(value) else {"value": value}
-            yield make("panel.variance", labels, unit="squared points", method=f"{method}; not below 0", **said, **parts)
-        said = {"value": None, "state": state}
+            one = {"value": None, "state": why} if math.isnan(value) else {"value": value}
+            yield make("panel.variance", labels, unit="squared points", method=f"{method}; not below 0", **one, **parts)
+        said: dict[str, Any] = {"value": None, "state": state}
         if known is not None:
             v, agent = {part: float(value[s]) for part, value in known.of_means.items()}, float(known.v["agent"][s])
-            size = {"G": round(known.clusters), "C": 1, "J": len(found.judges), "T": 1}
+            clusters, judges = round(known.clusters), len(found.judges)
             said = {"value": None, "state": _FLAT}
             with suppress(NotMeasurableError):
-                said = {"value": generalizability(agent, v, **size)}
-            said["detail"] = {"agent": agent, "error": dstudy_variance(v, **size) / 2}
+                said = {"value": generalizability(agent, v, clusters, 1, judges, 1)}
+            said["detail"] = {"agent": agent, "error": dstudy_variance(v, clusters, 1, judges, 1) / 2}
         yield make("panel.generalizability", {"dimension": name}, method=_GENERAL, **said, **parts)
 
 

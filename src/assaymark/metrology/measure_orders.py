@@ -504,7 +504,10 @@ def _correlations(found: Comparisons, matrix: Floats, d: int) -> dict[str, Any]:
         "other_judges": float(rows[other_judge][:, other].mean()),
         "same_judge": float(rows[~other_judge][:, other].mean()),
         "matrix": {
-            judge: {one: dict(zip(found.names[1:], values, strict=True)) for one, values in zip(found.judges, row, strict=True)}
+            judge: {
+                one: dict(zip(found.names[1:], values, strict=True))
+                for one, values in zip(found.judges, row, strict=True)
+            }
             for judge, row in zip(found.judges, rows.tolist(), strict=True)
         },
     }
