@@ -319,8 +319,8 @@ def _design_lines(plan: CallPlan, target: Target) -> Iterator[str]:
     yield f"D-study of this run: {gap}, tested at level {design.level:.2g}."
     yield f"  Now: {_sizes(design.now)}; power {design.power_now:.2f}."
     if design.cheapest is None:
-        most = f"{MOST_JUDGES} judges, {MOST_ASKED} trials, {MOST_CYCLES} cycles or {MOST_CLUSTERS} clusters"
-        yield f"  No extension up to {most} has power {design.power:g}."
+        most = f"{MOST_JUDGES} judges, {MOST_ASKED} trials, {MOST_CYCLES} cycles, {MOST_CLUSTERS} clusters"
+        yield f"  No design up to {most} has power {design.power:g}."
     elif not design.more_calls:
         yield f"  That has power {design.power:g} for this gap: more calls are not what is missing."
     else:
@@ -329,7 +329,7 @@ def _design_lines(plan: CallPlan, target: Target) -> Iterator[str]:
         best = design.cheapest
         size = {"G": best.G, "C": best.C, "J": best.J, "T": best.T}
         yield f"    {_sizes(size)}; power {best.power:.2f}."
-    yield f"  Variance of the gap: {design.variance:.2g}. One more call, by what it is spent on, takes off"
+    yield f"  Variance of the gap: {design.variance:.2g}. One more call spent on each takes off"
     parts = {"judges": "J", "trials": "T", "cycles": "C", "clusters": "G"}
     gains = {name: -(design.per_call[key] or 0.0) for name, key in parts.items()}
     bought = [f"{name} {gain:.1e}" for name, gain in gains.items() if name != "trials" or design.trials_known]
