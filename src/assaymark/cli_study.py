@@ -335,7 +335,11 @@ def plan_calls(
     ],
     json: AsJson = False,
 ) -> None:
-    """Say which further judge calls would most likely move a claim to the next level, by simulation."""
+    """Say which further judge calls would most likely move a claim to the next level, by simulation.
+
+    Beside it a D-study: from the variance components of the run, the extension with the fewest calls (judges, trials,
+    cycles in a cluster, clusters) that finds the gap of the claim with the plan's power, and what one more call buys.
+    """
     tools = tools_of(ctx)
     with tools.progress(NOTHING) as progress:
         plan = verbs.plan_calls(RunFolder(run), budget, progress=progress)

@@ -11,7 +11,7 @@ from repetitions import over_seeds, untraced
 
 from assaymark.claims import decide_claims
 from assaymark.errors import InputError
-from assaymark.metrology import analyse
+from assaymark.metrology import analyse, dstudy_variance
 from assaymark.metrology.simulation import Composer, Spread, simulate_scores
 from assaymark.metrology.stability import gated
 from assaymark.workflow.planning_calls import ASSUMPTIONS, lines, plan_calls_report
@@ -185,10 +185,55 @@ def test_equal_seeds_give_equal_plans():
     assert one == other
 
 
+def within(verdicts):
+    """The same verdicts with no claim yet: what calls could reach is what is asked."""
+    return [replace(v, publication_level="no-claim", adversarial_status="passed") for v in verdicts]
+
+
+def test_the_d_study_finds_the_planted_components_and_the_cheapest_extension():
+    """Two agents on one dimension; whole scores add a twelfth of a squared point to the noise between trials."""
+    judges = tuple(replace(one, disagreement=Spread(0.3), trials=2, trial_noise=Spread(0.2)) for one in PLANTED.panel)
+    truth = replace(
+        PLANTED, panel=judges, dimensions=("d0",), interaction=Spread(0.2), residual=Spread(0.35),
+        composers=(Composer("ash", 3.1), Composer("birch", 2.9)), clusters=60, cycles=4,
+    )  # fmt: skip
+    table, found, verdicts = measured(truth, FIRST, 3)
+    design = plan_calls_report(table, FIRST, within(verdicts), found, budget_calls=10, seed=1, studies=2).design
+    assert design.now == {"G": 60, "C": 4, "J": 3, "T": 2}
+    wanted = {"agent_cluster": 0.04, "residual": 0.1225, "judge_agent": 0.0, "judge_agent_cluster": 0.0,
+              "disagreement": 0.09, "trial": 0.04 + 1 / 12}  # fmt: skip
+    assert dict(design.components) == pytest.approx(wanted, abs=0.03)
+    assert design.more_calls == 0
+    assert design.gap == pytest.approx(0.2, abs=0.06)
+    table, found, verdicts = measured(replace(truth, clusters=12), FIRST, 3)
+    few = plan_calls_report(table, FIRST, within(verdicts), found, budget_calls=10, seed=1, studies=2)
+    best = few.design.cheapest
+    assert few.design.power_now < 0.8 <= best.power
+    assert few.design.more_calls == 2 * (best.G * best.C * best.J * best.T - 12 * 4 * 3 * 2) > 0
+    size = {"G": best.G, "C": best.C, "J": best.J, "T": best.T}
+    assert best.variance == pytest.approx(dstudy_variance(few.design.components, **size, random=False))
+
+
+@pytest.mark.parametrize(
+    ("change", "state"),
+    [
+        ({"panel": tuple(replace(one, family="north") for one in CLOSE.panel)}, "one judge family, needs two"),
+        ({"cycles": 1}, "one cycle in each cluster, needs two"),
+        ({"clusters": 1}, "no two agents share two clusters that all judges scored"),
+    ],
+)
+def test_a_d_study_that_cannot_be_computed_says_why(change, state):
+    said = lines(planned(replace(CLOSE, **change), FIRST, 9, budget=300, studies=1))
+    (line,) = (line for line in said if line.startswith("D-study"))
+    assert line == f"D-study: not computed: {state}."
+    assert len(line) <= 80
+
+
 def test_what_is_withheld_is_not_said():
     said = lines(planned(CLOSE, FIRST, 9, budget=300, studies=5))
     assert said[0] == "no-claim now, qualified aimed at: A first rank on the overall score."
     assert not any(name in line for name in AGENTS for line in said)
+    assert "D-study of this run: the gap, tested at level 0.013." in said  # its size would be withheld
     assert said[-len(ASSUMPTIONS) :] == [f"Assumed: {line}" for line in ASSUMPTIONS]
 
 

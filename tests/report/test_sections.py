@@ -89,6 +89,25 @@ def test_alpha_stands_beside_kappa_with_the_judges_that_pull_it_down(pulls, word
     assert f"Krippendorff’s α on the overall score is {interval(0.46, 0.3, 0.6)}. {words}" in view.notes
 
 
+def test_generalizability_and_the_matrix_of_judges_and_dimensions_are_shown_beside_kappa():
+    run = runs.realistic()
+    more = [
+        runs.measured("panel.generalizability", {"dimension": AGGREGATE}, 0.873),
+        runs.measured("panel.variance", {"dimension": AGGREGATE, "part": "judge x agent"}, 0.0225),
+        runs.measured("dimension.mtmm", {"dimension": "sizing"}, 0.61, detail={"other_judges": 0.2, "same_judge": 0.5}),
+        runs.measured("dimension.mtmm", {"dimension": "limits"}, None, state="undefined: flat"),
+    ]
+    view = agreement_view(Book.of(replace(run, measurements=(*run.measurements, *more))))
+    (note,) = (note for note in view.notes if "eneralizability" in note)
+    assert "on the overall score is 0.87:" in note
+    assert "0.022 squared points" in note
+    assert note.endswith("standard deviation of 0.15 points.")
+    assert view.traits.rows == (("Sizing", "0.61", "0.20", "0.50"),)
+    bare = agreement_view(Book.of(run))
+    assert bare.traits is None
+    assert not any("eneralizability" in note for note in bare.notes)
+
+
 def formats_of(values, dimension="sizing"):
     found = []
     for name, value in values.items():

@@ -291,9 +291,77 @@ def test_alpha_names_the_judge_that_pulls_the_panel_down(tmp_path):
     assert item.detail["icc"]["icc_ak"] == pytest.approx(icc(whole).icc_ak)
 
 
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory):
+    """Scores made of known components, on two dimensions of which one is half the other; some records are missing."""
+    rng, (clusters, cycles, agents) = np.random.default_rng(4), (40, 6, 5)
+
+    def part(variance: float, *shape: int) -> Any:
+        return rng.normal(0, np.sqrt(variance), shape)
+
+    code = np.repeat(np.arange(clusters), cycles)
+    risk = (
+        np.linspace(-0.4, 0.4, agents)[:, None]
+        + part(0.02, clusters, agents, 1)[code]
+        + part(0.08, code.size, agents, 1)
+        + np.linspace(-0.3, 0.3, agents)[:, None] * [1, -1, 0]  # each judge likes agents of its own
+        + part(0.03, clusters, agents, 3)[code]
+        + part(0.1, code.size, agents, 3)
+        + part(0.1, code.size, 1, 1)  # cycles, and what a judge gives a cycle: no part of a contrast
+        + part(0.05, code.size, 1, 3)
+    )
+    clarity = 0.5 * risk + part(0.1, *risk.shape)
+    rows = [
+        {"trajectory": f"{c}.{k}", "agent": f"a{k}", "cluster": f"w{code[c]}", "judge": judge, "family": family,
+         "trial": 1, "cycle": c, "clarity": 3 + float(clarity[c, k, j]) / 2, "risk": 3 + float(risk[c, k, j]) / 2}
+        for c in range(code.size) for k in range(agents) for j, (judge, family) in enumerate(PANEL.items())
+        if (c + 2 * k) % 9
+    ]  # fmt: skip
+    table = measure_table(written(tmp_path_factory.mktemp("planted"), rows))
+    there = np.array([[(c + 2 * k) % 9 > 0 for k in range(agents)] for c in range(code.size)])
+    return index(table), np.stack([clarity, risk], axis=-1)[there], np.repeat(code[:, None], agents, axis=1)[there]
+
+
+def test_variance_components_are_those_that_were_planted(planted):
+    found, *_ = planted
+    liking = np.var(np.linspace(-0.3, 0.3, 5), ddof=1)  # times the variance of 1, -1, 0 between judges, which is 1
+    agent = (
+        0.1 - liking / 3
+    )  # likings that cancel in the panel's mean are not in it, but of random judges they would be
+    wanted = {"agent": agent, "agent x cluster": 0.02, "agent x cycle": 0.08, "judge x agent": liking,
+              "judge x agent x cluster": 0.03, "disagreement": 0.1}  # fmt: skip
+    values = {part: 4 * found[f"panel.variance[dimension=risk,part={part}]"].value for part in wanted}
+    assert values == pytest.approx(wanted, rel=0.2)
+    item = found["panel.generalizability[dimension=risk]"]
+    cycles = 6 * (8 / 9) ** 2
+    reaction, both = 0.02 + 0.08 / cycles, 0.03 + 0.1 / cycles
+    error = reaction / 40 + liking / 3 + both / 120
+    assert 4 * item.detail["error"] == pytest.approx(error, rel=0.25)
+    assert item.value == pytest.approx(agent / (agent + error), abs=0.03)
+    assert (item.state, item.n, item.n_of) == ("ok", 40, "clusters")
+
+
+def test_the_matrix_of_judges_and_dimensions_is_that_of_the_scores(planted):
+    found, scores, code = planted
+    for week in range(40):
+        scores[code == week] -= scores[code == week].mean(axis=0)
+    matrix = np.corrcoef(scores.reshape(len(scores), 6).T).reshape(3, 2, 3, 2)
+    item, judges = found["dimension.mtmm[dimension=risk]"], list(PANEL)
+    for j, k in np.ndindex(3, 3):
+        row = item.detail["matrix"][judges[j]][judges[k]]
+        assert (row["clarity"], row["risk"]) == pytest.approx(tuple(matrix[j, 1, k]))
+    others = ~np.eye(3, dtype=bool)
+    assert item.value == pytest.approx(matrix[:, 1, :, 1][others].mean())
+    assert item.detail["other_judges"] == pytest.approx(matrix[:, 1, :, 0][others].mean())
+    assert item.detail["same_judge"] == pytest.approx(matrix[:, 1, :, 0][~others].mean())
+    assert item.n == len(scores)
+
+
 def test_judges_of_one_family_are_not_asked_whether_they_tell_dimensions_apart(tmp_path):
     found = index(measure_table(written(tmp_path, make_rows(judges=dict.fromkeys(PANEL, "north")))))
-    for name in ("dimension.distinct[dimension=risk]", "panel.alpha[dimension=risk]"):
+    names = [name for name, item in found.items() if item.name in BY_ROWS and item.labels["dimension"] == "risk"]
+    assert len(names) == 10
+    for name in names:
         assert (found[name].value, found[name].state) == (None, "not measurable: one judge family, needs two")
 
 
@@ -507,6 +575,7 @@ def test_nothing_is_written_for_a_wrong_table(tmp_path):
 # --- large tables -----------------------------------------------------------------------------------------------------
 
 
+BY_ROWS = ("dimension.distinct", "dimension.mtmm", "panel.alpha", "panel.variance", "panel.generalizability")
 IN_PARTS = "not measurable: the table was read in parts, of which only sums were kept"
 
 
@@ -522,7 +591,7 @@ def agree(one: MeasuredTable, other: MeasuredTable) -> None:
     summed = ours["panel.families[]"].detail["in_parts"]
     assert list(ours) == [name for name in theirs if not (summed and name.startswith("length.contrast"))]
     for name, item in ours.items():
-        if summed and item.name in ("dimension.distinct", "panel.alpha"):
+        if summed and item.name in BY_ROWS and item.labels.get("part") != "judge x agent":
             assert (item.value, item.state) == (None, IN_PARTS)
             continue
         assert (item.state, item.n) == (theirs[name].state, theirs[name].n)

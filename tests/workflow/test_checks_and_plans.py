@@ -102,7 +102,16 @@ def test_further_calls_are_planned_from_a_finished_run(finished, capsys, monkeyp
     said = capsys.readouterr().out
     assert "of 10 simulated studies" in said
     assert "Assumed:" in said
+    rows = said.splitlines()
+    start = next(at for at, row in enumerate(rows) if row.startswith("D-study"))
+    study = rows[start : next(at for at, row in enumerate(rows) if row.startswith("Assumed:"))]
+    assert len(study) <= 6
+    assert max(map(len, study)) <= 80
     assert main(["plan-calls", str(finished), "--budget", "60", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["budget"] == 60
+    design = found["design"]
+    assert design["state"] == "ok"
+    assert f"power {design['power_now']:.2f}." in study[1]
+    assert set(design["per_call"]) == {"J", "T", "C", "G"}
     assert {one["option"] for one in found["prospects"]} <= {one["name"] for one in found["options"]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
@@ -19,11 +20,12 @@ from assaymark.claims.season_panel import MISSING, SINGLE
 from assaymark.cli import models
 from assaymark.errors import InputError, LedgerError
 from assaymark.judging import band
-from assaymark.metrology import jackknife_kappa
+from assaymark.metrology import alpha_report, jackknife_kappa
 from assaymark.plan import ClusterOrder, Missing
 from assaymark.prompting.texts import INSTRUCTION_LIKE
 from assaymark.protocol import DatasheetLimits
 from assaymark.records import Measurement, Rationale, measurement_id
+from assaymark.report.season.words import Words
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.season_file import parse_season
 from assaymark.workflow.season_judging import judge_season
@@ -217,6 +219,31 @@ def test_the_interval_of_kappa_is_a_jackknife_over_periods(material: SeasonMater
     assert (kappa.low, kappa.high) == pytest.approx((expected.low, expected.high))
     assert f"delete-one-{units} jackknife" in kappa.method
     assert "cluster bootstrap" in kappa.detail["bootstrap"]["method"]
+
+
+def test_alpha_and_variance_components_take_periods_as_clusters(judged: SeasonJudgments, found: Found):
+    points: dict[tuple[str, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for one in judged.grades:
+        if one.scope == "period" and one.score.score is not None:
+            points[one.period, one.agent][one.judge].append(one.score.score.composite)
+    rows = sorted(points)
+    table = [[fmean(points[row][judge]) if judge in points[row] else np.nan for judge in JUDGES] for row in rows]
+    expected = alpha_report(table, [period for period, _ in rows], consecutive=True).alpha
+    alpha = found["panel.alpha[dimension=aggregate]"]
+    assert (alpha.value, alpha.low, alpha.high) == pytest.approx((expected.estimate, expected.low, expected.high))
+    assert (alpha.n, alpha.n_of) == (len(rows), "agents' periods")
+    within, by_period = (
+        found[f"panel.variance[dimension=aggregate,part={x}]"] for x in ("agent x cycle", "agent x cluster")
+    )
+    assert within.state == "undefined: one cycle in each cluster, needs two"
+    assert by_period.value is not None
+    assert "it includes agent x cycle" in by_period.method
+    general = found["panel.generalizability[dimension=aggregate]"]
+    agent, error = general.detail["agent"], general.detail["error"]
+    assert general.value == pytest.approx(agent / (agent + error))
+    states = {one.state for name in ("panel.alpha", "panel.variance", "panel.generalizability")
+              for one in found.values() if one.name == name and one.state != "ok"}  # fmt: skip
+    assert all(Words(catalogue(language)).has(f"state.{state}") for language in languages() for state in states)
 
 
 # --- what is not there ------------------------------------------------------------------------------------------------

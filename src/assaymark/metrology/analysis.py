@@ -13,6 +13,7 @@ from assaymark.metrology.measure_agreement import (
     alpha_measurements,
     judge_measurements,
     other_ddof_measurements,
+    variance_measurements,
 )
 from assaymark.metrology.measure_orders import order_measurements
 from assaymark.metrology.order_tests import OrderPlan
@@ -97,5 +98,6 @@ def _comparisons(
     found = Comparisons.of_table(panel.table, panel.study, style)
     yield from order_measurements(found, OrderPlan.of(panel.study), panel.measure, tests)
     yield from alpha_measurements(found, panel.study.inference.level, panel.measure)
+    yield from variance_measurements(found, panel.measure)
     yield from single_measurements(panel, levels, tests)
     yield from rank_measurements(panel, rng)

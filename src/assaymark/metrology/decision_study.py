@@ -5,19 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from scipy import special
 
 from assaymark.errors import NotMeasurableError
 from assaymark.metrology import checks
-from assaymark.metrology.checks import Bools, Floats
+from assaymark.metrology.checks import Bools, Floats, Ints
 from assaymark.metrology.detectable import noncentral_tail
 from assaymark.metrology.human_anchor import FEWEST_LABELLED, FEWEST_LABELLED_CLUSTERS, anchor_needed
+from assaymark.metrology.reliability import two_way
 from assaymark.quantiles import t_quantile
 
 PARTS = ("agent_cluster", "residual", "judge_agent", "judge_agent_cluster", "disagreement", "trial")
 """Variance components of a score that a contrast of two agents contains, in squared score points."""
+
+MOST_JUDGES, MOST_TRIALS, MOST_CLUSTERS, MOST_CYCLES = 8, 3, 200, 50
+"""Of the designs that `dstudy` tries."""
 
 _ASSUMED_R = 0.6
 """Correlation of people's and judges' differences within a cluster, before labels exist."""
@@ -145,6 +150,99 @@ def generalizability(
     return agent / total
 
 
+@dataclass(frozen=True, slots=True)
+class ContrastComponents:
+    """Variance components of scores, by scale; see `contrast_components`.
+
+    Attributes
+    ----------
+    v : mapping of "agent", "agent_cluster", "residual", "judge_agent", "judge_agent_cluster", "disagreement" to array
+        Components [S] in squared score points, not below 0. Residual is agent x cycle. Disagreement is of a judge's
+        score of one record, noise between trials included. Both are NaN where no cluster has two cycles, and then part
+        of agent x cluster and of judge x agent x cluster.
+    of_means : mapping of `PARTS` to array
+        The same for means of clusters, so that a cluster counts as one cycle: ready for `dstudy_variance`.
+    clusters, cycles : float
+        Mean number of common clusters of a pair of agents, and (harmonic) mean of common cycles in each.
+    """
+
+    v: Mapping[str, Floats]
+    of_means: Mapping[str, Floats]
+    clusters: float
+    cycles: float
+
+
+def contrast_components(cells: Floats, cluster: Ints, liking: Floats) -> ContrastComponents | None:
+    """Variance components of scores that a contrast of two agents contains, by the method of moments.
+
+    Of every pair of agents the differences in common cycles that all judges scored, judges crossed with cycles nested
+    in clusters: mean squares within clusters and of cluster means, averaged over pairs, equal to their expectations.
+
+    Parameters
+    ----------
+    cells : float array [C, K, J, S]
+        Scores by cycle, agent, judge and scale, NaN where missing.
+    cluster : int array [C], ascending
+        The cluster of each cycle.
+    liking : float array [S]
+        Judge x agent, from `judge_agent_variance`.
+
+    Returns
+    -------
+    ContrastComponents or None
+        None where no pair of agents has two common clusters with scores from two judges or more.
+
+    References
+    ----------
+    Brennan, R. L. (2001). Generalizability Theory. Springer, sections 3.4 and 5.1.
+    """
+    whole: Bools = np.asarray(~np.isnan(cells).any(axis=(2, 3)))
+    judges, scales = cells.shape[2:]
+    squares, levels, within = np.zeros((3, scales)), np.zeros(scales), np.zeros((2, scales))
+    freedom, pairs, clusters, inverse = 0, 0, 0, 0.0
+    for a, b in combinations(range(cells.shape[1]), 2):
+        common = whole[:, a] & whole[:, b]
+        _, starts, code, sizes = np.unique(cluster[common], return_index=True, return_inverse=True, return_counts=True)
+        if sizes.size < 2 or judges < 2:
+            continue
+        gap = cells[common, a] - cells[common, b]
+        means = np.add.reduceat(gap, starts) / sizes[:, None, None]
+        squares += two_way(means.transpose(2, 1, 0))
+        levels += np.square(means.mean(axis=(0, 1)))
+        inside = gap - means[code]
+        rows = judges * np.square(inside.mean(axis=1)).sum(axis=0)
+        within += rows, np.square(inside).sum(axis=(0, 1)) - rows
+        freedom += code.size - sizes.size
+        pairs, clusters, inverse = pairs + 1, clusters + sizes.size, inverse + float((1 / sizes).mean())
+    if not pairs:
+        return None
+    judge, between, error = squares / pairs
+    inverse, size = inverse / pairs, clusters / pairs
+    # Differences of two agents have twice the variance of one.
+    disagreement = residual = np.full(scales, np.nan)
+    if freedom:
+        noise = within[1] / (freedom * (judges - 1))
+        disagreement, residual = noise / 2, (within[0] / freedom - noise) / (2 * judges)
+    reaction, both = (between - error) / (2 * judges), error / 2
+    chance = (judge + between - error) / (judges * size)
+    known = freedom > 0
+    raw = {
+        "agent": (levels / pairs - chance) / 2,
+        "agent_cluster": reaction - residual * inverse if known else reaction,
+        "residual": residual,
+        "judge_agent": liking,
+        "judge_agent_cluster": both - disagreement * inverse if known else both,
+        "disagreement": disagreement,
+    }
+    none = np.zeros(scales)
+    means_of = dict.fromkeys(PARTS, none) | {
+        "agent_cluster": np.maximum(reaction, 0.0), "judge_agent": liking, "judge_agent_cluster": both
+    }  # fmt: skip
+    return ContrastComponents(
+        {name: np.maximum(value, 0.0) for name, value in raw.items()}, means_of, size, 1 / inverse
+    )
+
+
 def dstudy(
     v: Mapping[str, float],
     effect: float,
@@ -154,8 +252,9 @@ def dstudy(
     random: bool = True,
     alpha: float = 0.05,
     power: float = 0.8,
-    most_clusters: int = 200,
-    most_cycles: int = 50,
+    most_clusters: int = MOST_CLUSTERS,
+    most_cycles: int = MOST_CYCLES,
+    least: Mapping[str, int] | None = None,
 ) -> DStudy | None:
     """Cheapest design that finds a difference of a given size, of 2 to 8 judges with 1 to 3 trials.
 
@@ -181,6 +280,9 @@ def dstudy(
         Two-sided level, of which one side counts, and the chance to find the effect.
     most_clusters, most_cycles : int
         Most clusters that there are, and most cycles in each.
+    least : mapping of "G", "C", "J", "T" to int, optional
+        A design that is there already, to be extended: no size may be smaller, and where it has more than 8 judges or 3
+        trials it keeps them.
 
     Returns
     -------
@@ -215,21 +317,17 @@ def dstudy(
     k = checks.whole(source, "agents", agents, least=2)
     checks.probability(source, "alpha", alpha)
     checks.probability(source, "power", power)
-    sizes = [
-        np.arange(2.0, checks.whole(source, "most_clusters", most_clusters, least=2) + 1),
-        np.arange(1.0, checks.whole(source, "most_cycles", most_cycles, least=1) + 1),
-        np.arange(2.0, 9.0),
-        np.arange(1.0, 4.0),
-    ]
+    most = {
+        "G": checks.whole(source, "most_clusters", most_clusters, least=2),
+        "C": checks.whole(source, "most_cycles", most_cycles, least=1),
+        "J": MOST_JUDGES,
+        "T": MOST_TRIALS,
+    }
+    first = {"G": 2, "C": 1, "J": 2, "T": 1}
+    first |= {name: checks.whole(source, f"least {name}", n, least=first[name]) for name, n in (least or {}).items()}
+    sizes = [np.arange(float(n), max(n, most[name]) + 1) for name, n in first.items()]
     g, c, j, t = (axis.ravel() for axis in np.meshgrid(*sizes, indexing="ij"))
-    judge, cluster, error = _effects(parts, c, t, random)
-    variance = judge / j + cluster / g + error / (j * g)
-    df = g - 1
-    if random:
-        rows, columns = error + g * judge, error + j * cluster  # expected mean squares of judges and clusters
-        squares = rows**2 / (j - 1) + columns**2 / (g - 1) + error**2 / ((j - 1) * (g - 1))
-        free = (variance * j * g) ** 2 / np.where(squares > 0, squares, 1.0)
-        df = np.minimum(df, np.where((judge / j > variance / 2) | (squares == 0), j - 1, free))
+    variance, df = _error(parts, g, c, j, t, random)
     total = g * c * k * (prices["record"] + j * t * prices["call"])
     possible = _may_reach(effect, variance, df, alpha, power)
     between = 2 * (parts["agent_cluster"] + parts["judge_agent_cluster"] / j)
@@ -270,7 +368,7 @@ def dstudy(
         variance=float(variance[i]),
         df=float(df[i]),
         labelled=labelled,
-        per_cost=_per_cost(parts, k, prices, random, **size),
+        per_cost=variance_per_cost(parts, k, prices, random, **size),
     )
 
 
@@ -288,6 +386,28 @@ def _effects(
     cluster = 2 * (parts["agent_cluster"] + parts["residual"] / cycles)
     error = 2 * (parts["judge_agent_cluster"] + (parts["disagreement"] + parts["trial"] / trials) / cycles)
     return 2 * parts["judge_agent"] if random else 0.0, cluster, error
+
+
+def _error(
+    parts: Mapping[str, float], g: Floats, c: Floats, j: Floats, t: Floats, random: bool
+) -> tuple[Floats, Floats]:
+    """Variance of a contrast in some designs, and its degrees of freedom."""
+    judge, cluster, error = _effects(parts, c, t, random)
+    variance = judge / j + cluster / g + error / (j * g)
+    df = g - 1
+    if random:
+        rows, columns = error + g * judge, error + j * cluster  # expected mean squares of judges and clusters
+        squares = rows**2 / (j - 1) + columns**2 / (g - 1) + error**2 / ((j - 1) * (g - 1))
+        free = (variance * j * g) ** 2 / np.where(squares > 0, squares, 1.0)
+        df = np.minimum(df, np.where((judge / j > variance / 2) | (squares == 0), j - 1, free))
+    return np.asarray(variance), np.asarray(df)
+
+
+def design_power(v: Mapping[str, float], effect: float, alpha: float, size: Mapping[str, int], random: bool) -> float:
+    """Chance that a design of ``size`` (G, C, J, T) finds an effect; as in `dstudy`."""
+    g, c, j, t = (np.array([float(size[name])]) for name in ("G", "C", "J", "T"))
+    variance, df = _error(v, g, c, j, t, random)
+    return _power(effect, float(variance[0]), float(df[0]), alpha)
 
 
 def _may_reach(effect: float, variance: Floats, df: Floats, alpha: float, power: float) -> Bools:
@@ -312,7 +432,7 @@ def _power(effect: float, variance: float, df: float, alpha: float) -> float:
     return noncentral_tail(t_quantile(1 - alpha / 2, df), df, effect / math.sqrt(variance))
 
 
-def _per_cost(
+def variance_per_cost(
     parts: Mapping[str, float], agents: int, prices: Mapping[str, float], random: bool, G: int, C: int, J: int, T: int
 ) -> dict[str, float | None]:
     """Derivative of the variance by money spent on each part of the design (people's grades aside)."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -12,6 +14,7 @@ from assaymark.errors import NotMeasurableError
 from assaymark.metrology.agreement import Pair, judge_pairs
 from assaymark.metrology.checks import Floats, Ints
 from assaymark.metrology.comparisons import Comparisons
+from assaymark.metrology.decision_study import contrast_components, dstudy_variance, generalizability
 from assaymark.metrology.intervals import wilson
 from assaymark.metrology.measure_kappa import (
     KAPPA,
@@ -24,7 +27,7 @@ from assaymark.metrology.measure_kappa import (
     plain_measurements,
 )
 from assaymark.metrology.panel import Panel, state_of
-from assaymark.metrology.reliability import alpha_report, icc
+from assaymark.metrology.reliability import alpha_report, icc, judge_agent_variance
 from assaymark.metrology.resampling import KappaSums
 from assaymark.metrology.stability import averaging, repetition_stability
 from assaymark.metrology.table import ScoreTable
@@ -34,6 +37,19 @@ _ALPHA = "Krippendorff's alpha, interval scale, of all records that two judges s
 _ICC = ("icc_a1", "icc_ak", "icc_c1", "icc_ck")
 _IN_PARTS = "not measurable: the table was read in parts, of which only sums were kept"
 _NO_RECORD = "not measurable: no record has a score"
+_NO_PAIR = "undefined: no two agents share two clusters with scores from every judge"
+_ONE_CYCLE = "undefined: one cycle in each cluster, needs two"
+_FLAT = "undefined: agents and errors have no variance"
+_LIKING = (
+    "(MS of judges - MS of judges x clusters) / clusters of a contrast, half of it for each agent, mean over pairs"
+)
+_SQUARES = "mean squares of the differences between agents in common cycles, judges crossed with cycles in clusters"
+_GENERAL = "variance of agents over itself plus half the variance of a contrast; judges and clusters as samples"
+_COMPONENTS = {
+    "agent": "agent", "agent_cluster": "agent x cluster", "residual": "agent x cycle", "judge_agent": "judge x agent",
+    "judge_agent_cluster": "judge x agent x cluster", "disagreement": "disagreement",
+}  # fmt: skip
+_WITHIN = {"agent_cluster": "agent x cycle", "judge_agent_cluster": "disagreement"}
 
 
 def agreement_measurements(panel: Panel, rng: np.random.Generator) -> Iterator[Measurement]:
@@ -218,6 +234,48 @@ def alpha_measurements(found: Comparisons, level: float, make: Callable[..., Mea
             },
             **parts,
         )
+
+
+def variance_measurements(found: Comparisons, make: Callable[..., Measurement]) -> Iterator[Measurement]:
+    """Variance components of a contrast of two agents, and how well the design tells agents apart on average.
+
+    Yields
+    ------
+    Measurement
+        By dimension ``panel.variance`` for each component (``part``; judge x agent from `judge_agent_variance`), in
+        squared points, and ``panel.generalizability`` of the agents' means, whose ``detail`` has the variance of their
+        error.
+    """
+    parts: dict[str, Any] = {"n": len(found.clusters), "n_of": "clusters"}
+    lacking = ONE_FAMILY if len(set(found.families)) < 2 else _NO_PAIR
+    state, known, liking = _IN_PARTS if found.in_parts else lacking, None, np.full(len(found.names), np.nan)
+    if lacking == _NO_PAIR and found.judge_means.size:
+        with suppress(NotMeasurableError):
+            liking = np.array([judge_agent_variance(means) for means in found.judge_means])
+        if not found.in_parts:
+            known = contrast_components(found.cells, found.cluster, liking)
+    for s, name in enumerate(found.names):
+        for part, title in _COMPONENTS.items():
+            value = (
+                float(liking[s]) if part == "judge_agent" else math.nan if known is None else float(known.v[part][s])
+            )
+            method = _LIKING if part == "judge_agent" else _SQUARES
+            alone = known is not None and math.isnan(known.v["residual"][s])
+            if alone and part in _WITHIN:
+                method = f"{method}; with one cycle in each cluster it includes {_WITHIN[part]}"
+            why = lacking if part == "judge_agent" else _ONE_CYCLE if alone else state
+            labels = {"dimension": name, "part": title}
+            one = {"value": None, "state": why} if math.isnan(value) else {"value": value}
+            yield make("panel.variance", labels, unit="squared points", method=f"{method}; not below 0", **one, **parts)
+        said: dict[str, Any] = {"value": None, "state": state}
+        if known is not None:
+            v, agent = {part: float(value[s]) for part, value in known.of_means.items()}, float(known.v["agent"][s])
+            clusters, judges = round(known.clusters), len(found.judges)
+            said = {"value": None, "state": _FLAT}
+            with suppress(NotMeasurableError):
+                said = {"value": generalizability(agent, v, clusters, 1, judges, 1)}
+            said["detail"] = {"agent": agent, "error": dstudy_variance(v, clusters, 1, judges, 1) / 2}
+        yield make("panel.generalizability", {"dimension": name}, method=_GENERAL, **said, **parts)
 
 
 def judge_measurements(panel: Panel) -> Iterator[Measurement]:

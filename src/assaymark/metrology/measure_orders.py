@@ -10,10 +10,17 @@ from typing import Any, Final
 import numpy as np
 from scipy import special
 
+from assaymark.errors import NotMeasurableError
 from assaymark.metrology.checks import Floats
 from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.detectable import minimum_detectable_gap
-from assaymark.metrology.dimensions import Discriminant, DistinctDimension, discriminant, specific_contrast
+from assaymark.metrology.dimensions import (
+    Discriminant,
+    DistinctDimension,
+    discriminant,
+    multitrait_multimethod,
+    specific_contrast,
+)
 from assaymark.metrology.equal_length import usable_cells
 from assaymark.metrology.jackknife import Estimate
 from assaymark.metrology.length import LengthAdjusted, adjusted_pairs, length_p, length_rule
@@ -22,6 +29,7 @@ from assaymark.metrology.moderated import FEWEST_CLUSTERS
 from assaymark.metrology.order_tests import OTHER_MARGINS, OrderPlan, OrderTests
 from assaymark.metrology.orders import equivalence_p
 from assaymark.metrology.pairwise import PairTests
+from assaymark.metrology.panel import state_of
 from assaymark.metrology.planning import detectable_levels
 from assaymark.metrology.recusal import RecusalTest, own_family, recusal_p
 from assaymark.metrology.reliability import random_judges
@@ -57,7 +65,7 @@ def order_measurements(
         By scale and pair: ``contrast`` (the panel's difference), ``lofo.contrast`` (without each judge family),
         ``recusal.contrast`` (judges standing aside for agents of their own family), ``length.contrast`` (at equal
         length), ``judges.contrast`` (with judges as a sample). Then ``judge.own_family``, ``length.slope``,
-        ``dimension.distinct``, ``order.autocorrelation`` and ``order.detectable``.
+        ``dimension.distinct``, ``dimension.mtmm``, ``order.autocorrelation`` and ``order.detectable``.
     """
     tests = OrderTests(found, plan)
     if found.judged:
@@ -440,7 +448,7 @@ def _own_family(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
 
 
 def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
-    """Whether the judges tell each dimension from their overall impression."""
+    """Whether the judges tell each dimension from their overall impression, and the correlations that show it."""
     found, plan = tests.found, tests.plan
     if len(found.names) < 3:
         return
@@ -448,8 +456,12 @@ def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
     rows, agents = np.nonzero(whole)
     scores = found.cells[rows, agents, :, 1:]
     cluster = found.cluster[rows]
-    result = None
+    result, matrix, flat = None, None, ""
     if scores.size and not found.in_parts and len(set(found.families)) > 1:
+        try:
+            matrix = multitrait_multimethod(scores, cluster)
+        except NotMeasurableError as exc:
+            flat = state_of(exc)
         result = discriminant(
             scores,
             cluster,
@@ -473,6 +485,33 @@ def _distinct(tests: OrderTests, make: Maker) -> Iterator[Measurement]:
             detail={"p": None if one is None else one.p, "p_holm": None if one is None else one.p_holm,
                     "distinct": plan.claims.distinct},
         )  # fmt: skip
+        yield make(
+            "dimension.mtmm",
+            {"dimension": name},
+            n=int(rows.size),
+            n_of="records",
+            method="mean correlation of two judges' scores of this dimension within clusters (multitrait-multimethod)",
+            **({"value": None, "state": flat or _state_of(found, result, None)} if matrix is None
+               else _correlations(found, matrix, d)),
+        )  # fmt: skip
+
+
+def _correlations(found: Comparisons, matrix: Floats, d: int) -> dict[str, Any]:
+    """One dimension's rows of the matrix [J, D, J, D], and means of the three kinds of correlations in them."""
+    other_judge, other = ~np.eye(len(found.judges), dtype=bool), np.arange(matrix.shape[1]) != d
+    rows = matrix[:, d]
+    detail = {
+        "other_judges": float(rows[other_judge][:, other].mean()),
+        "same_judge": float(rows[~other_judge][:, other].mean()),
+        "matrix": {
+            judge: {
+                one: dict(zip(found.names[1:], values, strict=True))
+                for one, values in zip(found.judges, row, strict=True)
+            }
+            for judge, row in zip(found.judges, rows.tolist(), strict=True)
+        },
+    }
+    return {"value": float(rows[other_judge][:, d].mean()), "detail": detail}
 
 
 def _state_of(found: Comparisons, result: Discriminant | None, one: DistinctDimension | None) -> str:

@@ -17,7 +17,7 @@ from assaymark.metrology.comparisons import Comparisons
 from assaymark.metrology.contrasts import settle
 from assaymark.metrology.effects import Design, Parts
 from assaymark.metrology.measure_agents import level_measurements, levels_of
-from assaymark.metrology.measure_agreement import alpha_measurements, judge_measurements
+from assaymark.metrology.measure_agreement import alpha_measurements, judge_measurements, variance_measurements
 from assaymark.metrology.measure_orders import order_measurements
 from assaymark.metrology.order_tests import OrderPlan
 from assaymark.metrology.pairwise import pair_tests
@@ -73,6 +73,7 @@ def analyse_sums(
     compared = Comparisons.of_sums(sums, study)
     found += order_measurements(compared, OrderPlan.of(study), panel.measure, tests)
     found += alpha_measurements(compared, study.inference.level, panel.measure)
+    found += variance_measurements(compared, panel.measure)
     found += single_measurements(panel, levels, tests)
     found += rank_measurements(panel, rng)
     return tuple(found)

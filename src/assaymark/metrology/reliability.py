@@ -156,7 +156,7 @@ def random_judges(d: ArrayLike, *, level: float = 0.95, consecutive: bool = Fals
     mean = float(table.mean()) if table.size else None
     if mean is None or families < FEWEST_FAMILIES or units < 2:
         return RandomJudges(**undefined(_NO_SAMPLE, mean).parts(), judges=families, clusters=clusters)
-    judge, cluster, error = (0.0 if x <= FLAT_VARIANCE else float(x) for x in _two_way(table))
+    judge, cluster, error = (0.0 if x <= FLAT_VARIANCE else float(x) for x in two_way(table))
     cells = families * units
     total = judge + cluster - error
     if total <= max(judge, cluster):
@@ -229,14 +229,14 @@ def judge_agent_variance(M: ArrayLike) -> float:
     for tables in groups.values():
         stack = np.stack(tables)
         if min(stack.shape[1:]) >= 2:
-            judge, _, error = _two_way(stack)
+            judge, _, error = two_way(stack)
             found.append(np.maximum(0.0, (judge - error) / stack.shape[2]) / 2)
     if not found:
         raise NotMeasurableError("judge x agent is undefined: no two judges scored two agents in two common clusters")
     return float(np.concatenate(found).mean())
 
 
-def _two_way(table: Floats) -> tuple[Floats, Floats, Floats]:
+def two_way(table: Floats) -> tuple[Floats, Floats, Floats]:
     """Mean squares of rows, columns and residual of complete tables [..., R, C], two of each or more."""
     rows, columns = table.shape[-2:]
     rest = table - table.mean(axis=(-2, -1), keepdims=True)
@@ -290,7 +290,7 @@ def icc(Y: ArrayLike) -> Icc:
     n, k = table.shape
     if min(n, k) < 2:
         raise NotMeasurableError(f"intraclass correlations need two items and two raters (got {n} and {k})")
-    msr, msc, mse = (float(x) for x in _two_way(table))
+    msr, msc, mse = (float(x) for x in two_way(table))
 
     def share(denominator: float) -> float | None:
         return (msr - mse) / denominator if denominator > _ROUNDING * (msr + msc + mse) else None

@@ -60,7 +60,10 @@ class FormatRow:
 
 @dataclass(frozen=True, slots=True)
 class AgreementView:
-    """The section. ``scale`` and ``pairs`` are empty when the records do not carry contingency tables."""
+    """The section. ``scale`` and ``pairs`` are empty when the records do not carry contingency tables.
+
+    ``traits`` sums up the multitrait-multimethod matrix by dimension.
+    """
 
     answer: str
     forest: Figure | None
@@ -70,6 +73,7 @@ class AgreementView:
     pair_rows: tuple[tuple[str, tuple[str, ...]], ...]
     scale: Figure | None
     notes: tuple[str, ...]
+    traits: Table | None = None
 
 
 def agreement_view(book: Book) -> AgreementView:
@@ -87,6 +91,7 @@ def agreement_view(book: Book) -> AgreementView:
         pair_rows=pairs,
         scale=_scale(book, ordered),
         notes=_notes(book, ordered),
+        traits=_traits(book),
     )
 
 
@@ -317,6 +322,7 @@ def _notes(book: Book, found: Sequence[tuple[str, Measurement]]) -> tuple[str, .
     if alpha is not None and alpha.value is not None:
         ends = interval(alpha.value, alpha.low, alpha.high)
         notes.append(f"Krippendorff’s α on the overall score is {ends}. {_pulling(alpha)}")
+    notes += _generalizability(book)
     clusters = [m.detail["clusters"] for _, m in found if isinstance(m.detail.get("clusters"), int)]
     if clusters and min(clusters) < 20:
         notes.append(
@@ -337,6 +343,36 @@ def _pulling(alpha: Measurement) -> str:
     if not found:
         return "No judge pulls it down beyond chance." if without else "It takes three judges to leave one out."
     return f"{listing(found)} {'pull' if len(found) > 1 else 'pulls'} it down."
+
+
+def _generalizability(book: Book) -> list[str]:
+    """How well the design tells the agents apart on average, and how much judges like single agents."""
+    item, liking = (
+        book.one(name, dimension=AGGREGATE, **labels)
+        for name, labels in (("panel.generalizability", {}), ("panel.variance", {"part": "judge x agent"}))
+    )
+    if item is None or item.value is None or liking is None or liking.value is None:
+        return []
+    said = (
+        f"The generalizability coefficient of the agents’ means on the overall score is {number(item.value)}: 1 where "
+        "agents differ and their means have no error, 0 where they do not differ. The judge × agent component is "
+        f"{number(liking.value, 3)} squared points: judges differ in how much they like an agent by a standard "
+        f"deviation of {number(liking.value**0.5)} points."
+    )
+    return [said]
+
+
+def _traits(book: Book) -> Table | None:
+    """Correlations of each dimension by Campbell and Fiske's three kinds; None where none was measured."""
+    found = [(d, m) for d in book.dimensions if (m := book.one("dimension.mtmm", dimension=d)) is not None]
+    rows = tuple(
+        (book.title(d), number(m.value), number(m.detail["other_judges"]), number(m.detail["same_judge"]))
+        for d, m in found
+        if m.value is not None
+    )
+    heads = ("Dimension", "other judge, same dimension", "other judge, other dimension", "same judge, other dimension")
+    summary = "Correlations by judge and dimension (multitrait-multimethod)"
+    return Table(heads, rows, frozenset((1, 2, 3)), summary) if rows else None
 
 
 def _worth_words(book: Book) -> str:

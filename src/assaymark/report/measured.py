@@ -27,6 +27,8 @@ _TITLES: Final = {
     "kappa.fleiss": "Agreement, Fleiss κ",
     "redundancy": "Redundancy of judges",
     "panel.alpha": "Agreement, Krippendorff’s α",
+    "panel.generalizability": "Generalizability coefficient of agents’ means",
+    "panel.variance": "Variance component of a score",
     "score.effect": "Level of an agent",
     "contrast": "Paired difference",
     "rank.first": "Resampled ranks of an agent",
@@ -35,6 +37,7 @@ _TITLES: Final = {
     "judges.contrast": "Paired difference, judges as a sample",
     "judge.own_family": "Extra points for agents of a judge’s own family",
     "dimension.distinct": "Correlation of a dimension with the overall impression",
+    "dimension.mtmm": "Correlation of judges on a dimension (multitrait-multimethod)",
     "order.autocorrelation": "Autocorrelation of clusters in time, lag 1",
     "order.detectable": "Smallest detectable difference, for a leader",
     "panel.families": "Judge families",
@@ -82,7 +85,7 @@ _TITLES: Final = {
 }
 
 _GROUPS: Final = {
-    "Agreement": ("kappa", "redundancy", "panel.alpha"),
+    "Agreement": ("kappa", "redundancy", "panel.alpha", "panel.generalizability", "panel.variance"),
     "Agents": ("score.effect", "contrast", "rank", "order"),
     "Other explanations": ("recusal", "length", "judges", "judge.own_family", "dimension"),
     "A family left out": ("lofo",),
@@ -100,8 +103,8 @@ _GROUPS: Final = {
 _OF_AGENTS: Final = frozenset(("score.effect", "lofo.effect", "single.level", "rank.first"))
 """Scores and ranks of single agents."""
 
-_KEYS: Final = {"dropped": "without judge family", "family": "judge family"}
-"""Labels that name a judge family: agents may be called the same."""
+_KEYS: Final = {"dropped": "without judge family", "family": "judge family", "part": "component"}
+"""Labels by other words: agents may be called as a judge family is."""
 
 _SHARE: Final = "rank.first"
 """It is no score, so that no range of judges can stand for it."""

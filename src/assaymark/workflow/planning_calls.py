@@ -21,6 +21,7 @@ from assaymark.metrology.table import ScoreTable
 from assaymark.protocol import JudgeSpec, Study
 from assaymark.records import AGGREGATE, AdversarialStatus, Claim, Level, Measurement, Verdict
 from assaymark.typography import clean
+from assaymark.workflow.claim_designs import ClaimDesign, claim_design, design_lines
 
 STUDIES: Final = 200
 """Simulated studies for each option: a share of one half is then known to about 7 points either way."""
@@ -91,7 +92,7 @@ class CallPlan(Result):
     """What each option would do for each claim.
 
     ``prospects`` is by claim id and option name. ``focus`` is the claim that the recommendation is for; ``rising`` the
-    mean number of claims that an option lifts by a level or more.
+    mean number of claims that an option lifts by a level or more; ``design`` is a D-study of the focus.
     """
 
     budget: int
@@ -101,6 +102,7 @@ class CallPlan(Result):
     options: tuple[CallOption, ...]
     prospects: Mapping[tuple[str, str], Prospect]
     rising: Mapping[str, float]
+    design: ClaimDesign | None = None
     assumptions: tuple[str, ...] = ASSUMPTIONS
 
     def _parts(self) -> Iterator[Part]:
@@ -112,7 +114,8 @@ class CallPlan(Result):
         best = self.recommended()
         return {
             "budget": self.budget, "seed": self.seed, "focus": self.focus, "targets": self.targets,
-            "options": self.options, "rising": self.rising, "assumptions": self.assumptions,
+            "options": self.options, "rising": self.rising, "design": self.design,
+            "assumptions": self.assumptions,
             "recommended": None if best is None else best.name,
             "prospects": [{"claim": claim, "option": option, "found": found}
                           for (claim, option), found in self.prospects.items()],
@@ -189,7 +192,8 @@ def plan_calls_report(
     cells = focus.aim == "headline" and adversarial[focus.claim.id] == "not tested"
     prospects: dict[tuple[str, str], Prospect] = {}
     rising: dict[str, float] = {}
-    ways = _ways(_Basis.of(table, study), budget_calls, cells)
+    basis = _Basis.of(table, study)
+    ways = _ways(basis, budget_calls, cells)
     for place, way in enumerate(ways):
         if way.option.state == "ok":
             # The control cells alone change no score: one study shows what follows.
@@ -198,7 +202,10 @@ def plan_calls_report(
             rising[way.option.name] = sum(reached.values()) / repeats
             for name, count in reached.items():
                 prospects[name, way.option.name] = _prospect(count, repeats)
-    return CallPlan(budget_calls, seed, focus, targets, tuple(way.option for way in ways), prospects, rising)
+    trials = basis.trials / len(table.judges)
+    design = claim_design(basis.table, study, basis.components, trials, focus.claim, measurements)
+    options = tuple(way.option for way in ways)
+    return CallPlan(budget_calls, seed, focus, targets, options, prospects, rising, design)
 
 
 def _check(budget: int, studies: int, claim: str | None, known: Collection[str]) -> None:
@@ -233,6 +240,8 @@ def lines(plan: CallPlan) -> list[str]:
     for option in plan.options:
         found.append(f"  {option.name}: {option.words}; {_chance(plan, target, option)}")
     found.append(_advice(plan, target))
+    if plan.design is not None:
+        found += design_lines(plan.design, plan.budget, withheld=target.level == "no-claim")
     return [*found, *(f"Assumed: {line}" for line in plan.assumptions)]
 
 

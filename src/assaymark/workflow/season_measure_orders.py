@@ -18,6 +18,7 @@ from assaymark.judging.season.plans import ScoringPlan
 from assaymark.judging.season.scores import band
 from assaymark.metrology import bootstrap_kappa, jackknife_kappa, kappa_of_table, mean_pairwise_kappa
 from assaymark.metrology.comparisons import Comparisons
+from assaymark.metrology.measure_agreement import alpha_measurements, variance_measurements
 from assaymark.metrology.measure_orders import order_measurements
 from assaymark.metrology.order_tests import OrderPlan
 from assaymark.plan import BiasRules, ClusterOrder, OrderRules
@@ -44,6 +45,8 @@ def season_orders(
 ) -> Iterator[Measurement]:
     """Differences of graded agents over periods and all that orders rest on, as in a study (`order_measurements`).
 
+    Beside them Krippendorff's alpha and variance components of the composites, with periods as clusters.
+
     The score of an agent's period is the mean over judges of their composites; where a judge has no grade of it, the
     severity of judges is taken out first. A contrast's ``detail`` also has the difference of the totals, the noise
     floor that it has to exceed, and under ``unresolved`` why it is no order in spite of its p-value.
@@ -65,12 +68,16 @@ def season_orders(
     found = season_comparisons(totals, families, tokens if known else {}, order)
 
     def make(name: str, labels: Mapping[str, str], **parts: Any) -> Measurement:
+        if name == "panel.alpha":
+            parts["n_of"] = "agents' periods"
         made = Measurement(name=name, labels=labels, **parts)
         if name != "contrast":
             return made
         return replace(made, detail={**made.detail, **_beside_totals(totals, labels["high"], labels["low"])})
 
     yield from order_measurements(found, plan, make)
+    yield from alpha_measurements(found, level, make)
+    yield from variance_measurements(found, make)
 
 
 def season_comparisons(

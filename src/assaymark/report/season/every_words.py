@@ -62,7 +62,13 @@ def _label(key: str, value: str, words: Words) -> str:
         return baseline_words(value, words)
     if key == "of" and value == "panel":
         return words("measured.panel")
-    return words.term("axis", value) if key == "axis" else clean(value, 80)
+    return (
+        words.term(f"measured.{key}", value)
+        if key == "part"
+        else words.term("axis", value)
+        if key == "axis"
+        else clean(value, 80)
+    )
 
 
 def _value(item: Measurement, words: Words) -> str:

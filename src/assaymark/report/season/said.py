@@ -34,6 +34,7 @@ _SIGNED: Final = (
 )  # fmt: skip
 _DIGITS: Final = {
     "season.kappa": 2, "season.alone": 2, "order.autocorrelation": 2, "panel.families": 0,
+    "panel.alpha": 2, "panel.generalizability": 2,
     "season.thrash": 0, "season.lookahead": 0, "season.decisions": 0, "datasheet.gate": 0,
 }  # fmt: skip
 _SHARED: Final = ("season.kappa", "contrast", "length.contrast")
