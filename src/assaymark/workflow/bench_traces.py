@@ -16,6 +16,7 @@ from assaymark.benchmark.profiles import CLASS_NAMES, profile_named
 from assaymark.benchmark.scores import inter_class_score, intra_class_score, weight_accuracy
 from assaymark.benchmark.stages import STAGES, DateResult, EpisodeResult, Stage, StageState
 from assaymark.engine import CallSpec, Reply
+from assaymark.engine.models import no_reply
 from assaymark.portfolio.solution import Floats
 from assaymark.report.portbench import DateTrace, EpisodeTrace, StageTrace
 
@@ -37,15 +38,17 @@ class Heard:
 
 @dataclass(slots=True)
 class Notes:
-    """What was asked and said in one episode, by date and stage."""
+    """What was asked and said in one episode, by date and stage; ``missing`` counts calls that nothing came of."""
 
     heard: dict[tuple[date, Stage], Heard] = field(default_factory=dict)
+    missing: int = 0
 
     def add(self, day: date, stage: Stage, call: CallSpec, reply: Reply) -> None:
         """Keep excerpts of one call: how the prompt begins and ends, and how the reply begins."""
         prompt = "".join(part.text for part in call.messages[-1].parts)
         cut = len(prompt) > EXCERPT or len(reply.text) > EXCERPT
         shown = prompt if len(prompt) <= EXCERPT else f"{prompt[: EXCERPT // 2]}\n[...]\n{prompt[-EXCERPT // 2 :]}"
+        self.missing += no_reply(reply)
         self.heard[day, stage] = Heard(shown, reply.text[:EXCERPT], cut, call.key)
 
 
