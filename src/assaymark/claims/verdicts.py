@@ -161,7 +161,7 @@ def summary_of(
 
     A tier is what lies between two cuts, and a cut runs where every agent above it is claimed above every agent below.
     Orders that are only qualified count here too, and what rests on them carries their conditions. Agents that are
-    ``unranked`` on a scale, because they have no score there, are in none of its tiers; where one is left, nothing is ranked.
+    ``unranked`` on a scale, because they have no score there, are in none of its tiers; a single one is not ranked.
     """
     orders, close = (
         [one for one in verdicts if one.claim.id.partition("[")[0] in heads]
