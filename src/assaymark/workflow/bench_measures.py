@@ -70,12 +70,11 @@ def pipeline_measurements(
 
 
 def pipeline_replies(episodes: Sequence[Episode]) -> Lacking:
-    """How many calls of its episodes each model gave no reply to, of how many."""
-    found: dict[str, tuple[int, int]] = {}
+    """How many calls of its episodes each model gave no reply to, of how many; several profiles share some of them."""
+    found: defaultdict[str, dict[str, bool]] = defaultdict(dict)
     for one in episodes:
-        lost, asked = found.get(one.agent.name, (0, 0))
-        found[one.agent.name] = lost + one.notes.missing, asked + len(one.notes.heard)
-    return found
+        found[one.agent.name] |= {heard.key: heard.missing for heard in one.notes.heard.values()}
+    return {model: (sum(calls.values()), len(calls)) for model, calls in found.items()}
 
 
 def left_out(locked: LockedBench, replies: Lacking) -> dict[str, str]:

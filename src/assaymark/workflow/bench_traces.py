@@ -28,28 +28,27 @@ ROWS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """Excerpts of one call and its reply."""
+    """Excerpts of one call and its reply; ``missing`` says that none came."""
 
     prompt: str
     reply: str
     cut: bool
     key: str
+    missing: bool
 
 
 @dataclass(slots=True)
 class Notes:
-    """What was asked and said in one episode, by date and stage; ``missing`` counts calls that nothing came of."""
+    """What was asked and said in one episode, by date and stage."""
 
     heard: dict[tuple[date, Stage], Heard] = field(default_factory=dict)
-    missing: int = 0
 
     def add(self, day: date, stage: Stage, call: CallSpec, reply: Reply) -> None:
         """Keep excerpts of one call: how the prompt begins and ends, and how the reply begins."""
         prompt = "".join(part.text for part in call.messages[-1].parts)
         cut = len(prompt) > EXCERPT or len(reply.text) > EXCERPT
         shown = prompt if len(prompt) <= EXCERPT else f"{prompt[: EXCERPT // 2]}\n[...]\n{prompt[-EXCERPT // 2 :]}"
-        self.missing += no_reply(reply)
-        self.heard[day, stage] = Heard(shown, reply.text[:EXCERPT], cut, call.key)
+        self.heard[day, stage] = Heard(shown, reply.text[:EXCERPT], cut, call.key, no_reply(reply))
 
 
 def episode_trace(result: EpisodeResult, notes: Notes, known: Mapping[date, Known], plan: BenchPlan) -> EpisodeTrace:
