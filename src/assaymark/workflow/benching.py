@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import product
 from pathlib import Path
 
 from assaymark.benchmark.baselines import BaselineResult, run_baselines
@@ -207,11 +208,10 @@ def _no_model(name: str) -> str | None:
 
 
 def _opening(bench: LockedBench) -> Iterator[CallSpec]:
-    """The first call of the pipeline to each model."""
-    plan = bench.plan
-    for agent in plan.models:
-        profile = profile_named(plan.pipeline.profiles[0])
-        if (call := EpisodeState(agent, profile, bench.data.windows[0], rules_of(plan)).next_call()) is not None:
+    """The first call of the pipeline to each model, window by window."""
+    plan, profile = bench.plan, profile_named(bench.plan.pipeline.profiles[0])
+    for window, agent in product(bench.data.windows, plan.models):
+        if (call := EpisodeState(agent, profile, window, rules_of(plan)).next_call()) is not None:
             yield call
 
 
