@@ -26,7 +26,7 @@ from assaymark.judging import reference_judges
 from assaymark.market import fill_gaps, synthetic_history
 from assaymark.workflow.bench_files import Wanted, plan_text, resolved
 from assaymark.workflow.bench_plan import is_benchmark
-from assaymark.workflow.benching import bench_pipeline, bench_qa, bench_report
+from assaymark.workflow.benching import bench_pipeline, bench_qa, bench_report, bench_shown
 from assaymark.workflow.exporting import export_arrow
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, MEASUREMENTS, SCORES, VERDICTS, Store
@@ -280,6 +280,10 @@ def test_of_a_model_without_replies_nothing_is_claimed_or_shown_in_either_order(
         assert line in index
         assert line in said
     assert "left out: too many of the replies did not come" in index
+    histories = (one.report / "histories.html").read_text()
+    assert f"No history: {LEFT_OUT}." in histories
+    assert "not run to its end" not in histories
+    assert {path.model for path in bench_shown(one).paths if not path.baseline} == {"literal", "momentum"}
 
 
 def test_faulty_replies_are_scored_by_rule_recorded_and_shown(benched):

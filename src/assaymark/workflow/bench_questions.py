@@ -18,7 +18,7 @@ from assaymark.benchmark.questions.score import QAScore, score_answer
 from assaymark.benchmark.questions.tabulate import FORMULA, JUDGMENT, Cell, QATable, Scored, tabulate
 from assaymark.claims.benchmark import DISSOCIATION
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, Text
-from assaymark.engine.models import is_outside, no_reply
+from assaymark.engine.models.exchange import is_outside, no_reply
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.paired import RESAMPLES, ScoredItems, rank_agreement
 from assaymark.protocol import AgentSpec

@@ -16,7 +16,7 @@ from assaymark.benchmark.profiles import CLASS_NAMES, profile_named
 from assaymark.benchmark.scores import inter_class_score, intra_class_score, weight_accuracy
 from assaymark.benchmark.stages import STAGES, DateResult, EpisodeResult, Stage, StageState
 from assaymark.engine import CallSpec, Reply
-from assaymark.engine.models import no_reply
+from assaymark.engine.models.exchange import no_reply
 from assaymark.portfolio.solution import Floats
 from assaymark.report.portbench import DateTrace, EpisodeTrace, StageTrace
 

@@ -9,7 +9,6 @@ from assaymark.engine.models.exchange import (
     QuestionContext,
     external_argument_problems,
     is_outside,
-    no_reply,
     patience,
 )
 from assaymark.engine.models.http_agent import HttpAgent, reachable
@@ -37,7 +36,6 @@ __all__ = [
     "external_providers",
     "is_outside",
     "load_agent",
-    "no_reply",
     "patience",
     "provider_argument_problems",
     "providers",
