@@ -341,6 +341,26 @@ def test_a_drawdown_limit_is_a_fact_about_every_window():
     assert count.claim.statement.startswith("One of two models stays within")
 
 
+def test_what_is_counted_or_compared_without_a_model_that_was_left_out_is_qualified():
+    why = "100.0% of its replies are missing, at most 5.0%"
+    gone = [replace(fall("c", window, None), state=f"no score: {why}") for window in "xy"]
+    falls = [*gone, *(fall(model, window, 0.05) for model in "ab" for window in "xy")]
+    ranks = Measurement(
+        name=DISSOCIATION, labels={"board": "all"}, value=0.8, n=3, n_of="models", method="m", low=0.7, high=0.9,
+        level=0.95,
+    )  # fmt: skip
+    found = by_id(decided([*falls, ranks, lacking("c", 1.0, left_out=why, part="pipeline")], ()))
+    assert found["gate[model=a,profile=balanced]"].publication_level == "headline"
+    lost = found["gate[model=c,profile=balanced]"]
+    assert (lost.publication_level, lost.reasons) == ("no-claim", (f"c has no score: {why}.",))
+    count = found["gates[profile=balanced]"]
+    assert count.claim.statement.startswith("Two of two models with a score stay within")
+    assert count.claim.subjects == ("a", "b")
+    for one in (count, found["dissociation[board=all]"]):
+        assert (one.publication_level, one.binding) == ("qualified", ("missing_replies",))
+        assert one.condition == f"c was left out of the pipeline: {why}."
+
+
 def test_a_drawdown_limit_is_not_claimed_without_every_window():
     found = by_id(decided([fall("a", "x", 0.02)], ()))
     assert found["gate[model=a,profile=balanced]"].publication_level == "no-claim"
