@@ -119,7 +119,10 @@ class BiasRules(Frozen):
 
 
 class Missing(Frozen):
-    """How many replies that were asked for may not come (or not be readable), as shares, and what is done beyond."""
+    """How many replies that were asked for may not come (or not be readable), as shares, and what is done beyond.
+
+    On boards of a benchmark, which no judge made, ``per_agent`` is the share of its replies that a model may lack.
+    """
 
     per_judge: float = Field(default=0.05, ge=0, le=1, description="of the records of one judge")
     per_agent: float = Field(default=0.05, ge=0, le=1, description="of the records of one agent, by one judge")

@@ -105,6 +105,47 @@ def test_an_order_below_the_margin_says_so():
     assert order.publication_level == "headline"
 
 
+def lacking(model, share, *, left_out="", part=BOARD.family):
+    detail = {"missing": round(200 * share), "left_out": left_out}
+    about = {"n": 200, "n_of": "replies asked for", "method": "share without a reply", "detail": detail}
+    return Measurement(name="missing.share", labels={"model": model, "part": part}, value=share, **about)
+
+
+@pytest.mark.parametrize("levels", [[0.6, 0.3, 0.5], [0.6, 0.5]])
+def test_a_model_that_was_left_out_is_on_no_board_and_orders_of_the_others_are_qualified(levels):
+    why, last = "12.5% of its replies are missing, at most 5.0%", "abc"[len(levels) - 1]
+    values = planted(levels)
+    values[-1] = np.nan
+    items = replace(scored(values), unscored={last: why})
+    found = decided([*board_measurements({BOARD.name: items}, RULES), lacking(last, 0.125, left_out=why)])
+    verdicts = by_id(found)
+    ours = verdicts[f"first[agent={last},dimension=balanced]"]
+    assert (ours.publication_level, ours.reasons) == ("no-claim", (f"{last} has no score: {why}.",))
+    first = verdicts["first[agent=a,dimension=balanced]"]
+    if len(levels) == 2:
+        assert (first.publication_level, first.stability_status) == ("no-claim", "not tested")
+        assert first.reasons == ("a is the only model with a score, and cannot be tested.",)
+        assert not supported(found)
+        return
+    assert supported(found) == {"first[agent=a,dimension=balanced]", "above[dimension=balanced,high=a,low=b]"}
+    for one in (first, verdicts["above[dimension=balanced,high=a,low=b]"]):
+        assert (one.publication_level, one.binding) == ("qualified", ("missing_replies",))
+        said = [condition.text for condition in one.conditions if condition.id == "missing-replies"]
+        assert said == [f"c was left out of the {BOARD.family}: {why}."]
+    assert " of the two models with a score on " in first.claim.statement
+
+
+def test_what_is_missing_within_the_limit_is_said_of_its_orders_and_caps_none():
+    found = by_id(
+        decided([*measured(planted([0.6, 0.4, 0.4, 0.4])), lacking("b", 0.04), lacking("c", 0.5, part="other")])
+    )
+    order, other = (found[f"above[dimension=balanced,high=a,low={low}]"] for low in "bc")
+    assert (order.publication_level, other.publication_level) == ("headline", "headline")
+    (said,) = [one.text for one in order.conditions if one.id == "missing-replies"]
+    assert said == "b gave no reply to 8 of 200 calls of the profiles (4.0 %)."
+    assert "missing-replies" not in {one.id for one in other.conditions}
+
+
 def test_equal_models_are_ordered_no_more_often_than_alpha_allows():
     orders = 0
     for seed in range(200):
@@ -298,6 +339,26 @@ def test_a_drawdown_limit_is_a_fact_about_every_window():
     assert {kept.publication_level, broken.publication_level} == {"headline"}
     count = found["gates[profile=balanced]"]
     assert count.claim.statement.startswith("One of two models stays within")
+
+
+def test_what_is_counted_or_compared_without_a_model_that_was_left_out_is_qualified():
+    why = "100.0% of its replies are missing, at most 5.0%"
+    gone = [replace(fall("c", window, None), state=f"no score: {why}") for window in "xy"]
+    falls = [*gone, *(fall(model, window, 0.05) for model in "ab" for window in "xy")]
+    ranks = Measurement(
+        name=DISSOCIATION, labels={"board": "all"}, value=0.8, n=3, n_of="models", method="m", low=0.7, high=0.9,
+        level=0.95,
+    )  # fmt: skip
+    found = by_id(decided([*falls, ranks, lacking("c", 1.0, left_out=why, part="pipeline")], ()))
+    assert found["gate[model=a,profile=balanced]"].publication_level == "headline"
+    lost = found["gate[model=c,profile=balanced]"]
+    assert (lost.publication_level, lost.reasons) == ("no-claim", (f"c has no score: {why}.",))
+    count = found["gates[profile=balanced]"]
+    assert count.claim.statement.startswith("Two of two models with a score stay within")
+    assert count.claim.subjects == ("a", "b")
+    for one in (count, found["dissociation[board=all]"]):
+        assert (one.publication_level, one.binding) == ("qualified", ("missing_replies",))
+        assert one.condition == f"c was left out of the pipeline: {why}."
 
 
 def test_a_drawdown_limit_is_not_claimed_without_every_window():

@@ -19,13 +19,14 @@ from assaymark.benchmark.questions.payloads import REGIME_NAMES
 from assaymark.benchmark.questions.published import read_questions, write_questions
 from assaymark.benchmark.reference import SKILLS, reference_benchmark_models
 from assaymark.cli import main, models
-from assaymark.engine import Ledger
-from assaymark.errors import AssayError, InputError, ModelError, PlanError
+from assaymark.engine import Ledger, Reply
+from assaymark.engine.models.exchange import failure
+from assaymark.errors import AssayError, InputError, LedgerError, ModelError, PlanError
 from assaymark.judging import reference_judges
 from assaymark.market import fill_gaps, synthetic_history
 from assaymark.workflow.bench_files import Wanted, plan_text, resolved
 from assaymark.workflow.bench_plan import is_benchmark
-from assaymark.workflow.benching import bench_pipeline, bench_qa, bench_report
+from assaymark.workflow.benching import bench_pipeline, bench_qa, bench_report, bench_shown
 from assaymark.workflow.exporting import export_arrow
 from assaymark.workflow.folder import RunFolder
 from assaymark.workflow.tables import DECISIONS, MEASUREMENTS, SCORES, VERDICTS, Store
@@ -179,6 +180,110 @@ def test_what_was_run_first_changes_no_verdict(benched, tmp_path):
         assert alone.items() <= last.items()
     bench_qa(folder, text, "plan", MODELS, now=NOW)
     assert folder.verdicts.read_bytes() == whole.verdicts.read_bytes()
+
+
+MINE = '[[models]]\nname = "mine"\nfamily = "mine"\nmodel = "python/mine:decide"\n'
+LEFT_OUT = "100.0% of its replies are missing, at most 5.0%"
+
+
+class Own:
+    """An agent of one's own, which answers what it is told to: a text, no answer at all, or an end of another kind."""
+
+    def __init__(self, *says):
+        self.says, self.asked = says, 0
+
+    async def complete(self, call):
+        text, finish = self.says[min(self.asked, len(self.says) - 1)]
+        self.asked += 1
+        return Reply(text=text, model=call.model, finish=finish)
+
+
+RAISED = (failure("exception", "RuntimeError: no idea").text, "failed")
+
+
+@pytest.mark.parametrize("says", [RAISED, (failure("unreachable", "nobody").text, "failed"), ("no", "refusal")])
+def test_a_model_that_never_replied_is_left_out_and_the_other_is_not_first(tmp_path, questions, says):
+    folder = RunFolder(tmp_path / "run")
+    text = plan(questions, "stubborn", more=MINE)
+    found = bench_qa(folder, text, "plan", {**MODELS, "python/mine:decide": Own(says)}, now=NOW)
+    assert f"mine was left out of the questions: {LEFT_OUT}." in found.lines
+    decided = json.loads(folder.verdicts.read_text())
+    assert decided["tally"] == {"headline": 0, "qualified": 0, "no-claim": 4}
+    assert (decided["missing"], decided["ranks"], decided["top_set"]) == ({"mine": 1.0}, {}, {})
+    first = claims(folder.verdicts)["first[agent=stubborn,dimension=questions]"]
+    assert (first["stability_status"], first["reasons"]) == (
+        "not tested", ["stubborn is the only model with a score, and cannot be tested."],
+    )  # fmt: skip
+
+
+def test_replies_that_came_and_cannot_be_read_are_wrong_and_not_missing(tmp_path, questions):
+    folder = RunFolder(tmp_path / "run")
+    late = (failure("wrong type", "must return a mapping (got list)").text, "failed")
+    said = Own(("what?", "stop"), ("", "stop"), ("I'm sorry, I cannot.", "stop"), late)
+    bench_qa(folder, plan(questions, "literal", more=MINE), "plan", {**MODELS, "python/mine:decide": said}, now=NOW)
+    decided = json.loads(folder.verdicts.read_text())
+    assert decided["missing"] == {}
+    assert claims(folder.verdicts)["first[agent=literal,dimension=questions]"]["publication_level"] == "headline"
+
+
+@pytest.mark.parametrize(("most", "level"), [(0.1, "headline"), (0.02, "no-claim")])
+def test_what_is_missing_within_the_limit_is_printed_and_caps_nothing(tmp_path, questions, most, level):
+    folder = RunFolder(tmp_path / "run")
+    text = plan(questions, "literal", more=MINE + f"[missing]\nper_agent = {most}\n")
+    own = {**MODELS, "python/mine:decide": Own(RAISED, ("what?", "stop"))}
+    found = bench_qa(folder, text, "plan", own, now=NOW)
+    first = claims(folder.verdicts)["first[agent=literal,dimension=questions]"]
+    assert first["publication_level"] == level
+    if level == "headline":
+        said = "mine gave no reply to 1 of 36 calls of the questions (2.8 %)."
+        assert said in found.lines
+        assert said in (folder.report / "index.html").read_text()
+        assert [one["text"] for one in first["conditions"] if one["id"] == "missing-replies"] == [said]
+
+
+def test_a_plan_that_stops_at_missing_replies_names_the_model(tmp_path, questions):
+    text = plan(questions, "literal", more=MINE + '[missing]\non_excess = "stop"\n')
+    with pytest.raises(LedgerError, match=f"too many replies are missing: model mine: {LEFT_OUT}"):
+        bench_qa(RunFolder(tmp_path / "run"), text, "plan", {**MODELS, "python/mine:decide": Own(RAISED)}, now=NOW)
+
+
+def test_of_a_model_without_replies_nothing_is_claimed_or_shown_in_either_order(
+    tmp_path, monkeypatch, capsys, questions
+):
+    """Through the command, with an agent that raises at every question and every stage."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "agent_that_raises.py").write_text("def decide(context):\n    raise RuntimeError('no idea')\n")
+    text = plan(questions, "literal", "momentum", more=MINE.replace("mine:decide", "agent_that_raises:decide"))
+    (tmp_path / "plan.toml").write_text(text)
+    for out, parts in (("one", ("qa", "pipeline")), ("two", ("pipeline", "qa"))):
+        for part in parts:
+            assert main(["bench", part, str(tmp_path / "plan.toml"), "--out", str(tmp_path / out)]) == 0
+    said = capsys.readouterr().out
+    one, two = (RunFolder(tmp_path / name) for name in ("one", "two"))
+    assert one.verdicts.read_bytes() == two.verdicts.read_bytes()
+    decided = json.loads(one.verdicts.read_text())
+    assert decided["missing"] == {"mine": 1.0}
+    assert not any("mine" in tier for tiers in decided["tiers"].values() for tier in tiers)
+    every = claims(one.verdicts)
+    mine = [found for found in every.values() if "mine" in found["claim"]["subjects"]]
+    assert {found["claim"]["id"].partition("[")[0] for found in mine} == {"first", "above", "within", "gate", "beats"}
+    assert {found["publication_level"] for found in mine} == {"no-claim"}
+    assert all(f"mine has no score: {LEFT_OUT}." in found["reasons"] for found in mine)
+    orders = [found for found in every.values() if found["publication_level"] != "no-claim"]
+    assert {found["publication_level"] for found in orders} == {"qualified"}
+    assert all(f"mine was left out of the pipeline: {LEFT_OUT}." in found["condition"] for found in orders)
+    rows = [found for found in Store(one).read(MEASUREMENTS) if found.labels.get("model") == "mine"]
+    assert {found.name for found in rows if found.value is not None} == {"missing.share"}
+    index = (one.report / "index.html").read_text()
+    for part in ("pipeline", "questions"):
+        line = f"mine was left out of the {part}: {LEFT_OUT}."
+        assert line in index
+        assert line in said
+    assert "left out: too many of the replies did not come" in index
+    histories = (one.report / "histories.html").read_text()
+    assert f"No history: {LEFT_OUT}." in histories
+    assert "not run to its end" not in histories
+    assert {path.model for path in bench_shown(one).paths if not path.baseline} == {"literal", "momentum"}
 
 
 def test_faulty_replies_are_scored_by_rule_recorded_and_shown(benched):

@@ -11,7 +11,7 @@ from season_runs import season_text
 
 from assaymark.cli import main
 from assaymark.workflow.folder import RunFolder
-from assaymark.workflow.tables import JUDGMENTS, Store
+from assaymark.workflow.tables import DECISIONS, JUDGMENTS, Store
 
 pytest.importorskip("openai", reason="needs the openai client (extra: test)")
 
@@ -29,16 +29,23 @@ class Provider:
     def __init__(self):
         self.asked: Counter[str] = Counter()
         self.lock = threading.Lock()
+        self.refused = ""
 
     def __call__(self, handler, server):
         body = handler.received.body
         with self.lock:
             self.asked[body["model"]] += 1
         kind = body["model"].partition("-")[0]
+        text = handler.received.raw.decode()
+        if kind == "touchy":  # one text, the first it is shown, is refused as a request whenever it comes
+            with self.lock:
+                self.refused = self.refused or text
+            kind = "bad" if text == self.refused else "good"
         failures = {
             "gone": (404, "model_not_found", "The model does not exist"),
             "locked": (401, "invalid_api_key", "Incorrect API key provided"),
             "broke": (429, "insufficient_quota", "You exceeded your current quota"),
+            "bad": (400, "bad_request", "This cannot be processed"),
             "formless": (400, "invalid_json_schema", "Invalid schema for response_format"),
         }
         if kind in failures:
@@ -121,6 +128,49 @@ def test_the_first_calls_are_calls_of_the_run_and_are_not_made_again(tmp_path, p
     text = study(model("good-agent", provider.url, "agents"), model("good", provider.url))
     assert run(tmp_path, text) == 0, capsys.readouterr().err
     assert provider.asked == Counter({"good-agent": 3, "good": 9})  # three agents on three cycles
+
+
+@pytest.mark.parametrize("locked", [False, True])
+@pytest.mark.parametrize("kind", ["agents", "judges"])
+def test_one_refused_request_holds_nothing_up_and_is_recorded_in_its_turn(tmp_path, provider, capsys, kind, locked):
+    """The first planned call is refused for what it shows, whenever it is sent; the second is asked and answered."""
+    text = study(model("good", provider.url), model("touchy", provider.url, kind), cycles=8)
+    text += "[missing]\nper_judge = 0.2\nper_agent = 0.5\n"
+    assert run(tmp_path, text, "lock" if locked else "run") == 0, capsys.readouterr().err
+    if locked:
+        assert main(["judge", str(tmp_path / "run")]) == 0, capsys.readouterr().err
+    store = Store(RunFolder(tmp_path / "run"))
+    if kind == "agents":
+        assert sum("refused" in one.flags for one in store.read(DECISIONS)) == 1
+    else:
+        assert Counter(one.status for one in store.read(JUDGMENTS) if one.judge == "touchy")["refused"] == 1
+    calls = 8 if kind == "agents" else 16
+    assert provider.asked["touchy"] == calls + 1  # the refused one twice
+
+
+def test_a_model_that_refuses_two_requests_cannot_be_asked(tmp_path, provider, capsys):
+    assert run(tmp_path, study(model("bad", provider.url), model("good", provider.url))) == 1
+    err = capsys.readouterr().err
+    assert err.count("This cannot be processed") == 2
+    said = "the request was refused (400) for 'bad': This cannot be processed"
+    assert f"openai-chat/bad: {said}; its next call was refused too: {said}; nothing is locked" in err
+    assert err.rstrip().endswith(f"{NOTHING}, and a second one where that was refused")
+    assert provider.asked == Counter(bad=2, good=1)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("part", ["qa", "pipeline"])
+def test_one_refused_request_does_not_hold_a_benchmark_up(tmp_path, provider, capsys, part):
+    windows = ["--window", "covid-2020", "--window", "crypto-2022"]
+    few = ["--instruments", "12", *windows, "--profile", "balanced", "--pace", "quarterly", "--per-template", "2"]
+    where = ["--base-url", provider.url, "--key-env", "CANARY_KEY", "--out", str(tmp_path / "run")]
+    code = main(["bench", part, "--model", "openai-chat/touchy", *few, *where])
+    err = capsys.readouterr().err
+    assert (tmp_path / "run" / "study.lock").exists(), err
+    assert provider.asked["touchy"] > 2
+    assert code == 0 or part == "pipeline", (
+        err
+    )  # of two windows one is refused: too few replies to tell it from a fault
 
 
 def test_an_agent_of_ones_own_is_only_asked_whether_it_is_there(tmp_path, provider, capsys):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from assaymark.claims.biases import Finding
-from assaymark.claims.boards import Board, Leaderboard, board_verdicts
+from assaymark.claims.boards import MISSING, Board, Leaderboard, board_verdicts, missing_findings
 from assaymark.claims.fields import NOT_PREREGISTERED, Fields
 from assaymark.claims.rules import Rules, threshold
 from assaymark.claims.standing import Evidence
@@ -20,6 +20,7 @@ from assaymark.records import Claim, Condition, Measurement, StabilityStatus, Ve
 DRAWDOWN = "bench.drawdown"
 SHARPE_CONTRAST = "bench.sharpe.contrast"
 DISSOCIATION = "bench.dissociation"
+PIPELINE = "pipeline"
 
 FORMULAS: Final = {
     "paper": "the formulas printed in the PortBench paper",
@@ -111,9 +112,11 @@ def decide_benchmark(
         verdicts += decided
         leaderboards += standing
     facts = _Facts(plan_hash, rules.other, preregistered=rules.preregistered)
-    verdicts += _gates([item for item in measurements if item.name == DRAWDOWN], facts)
+    gone = [item for item in measurements if item.name == MISSING and item.detail["left_out"]]
+    pipeline = [item for item in gone if item.labels["part"] == PIPELINE]
+    verdicts += _gates([item for item in measurements if item.name == DRAWDOWN], facts, pipeline)
     verdicts += _beats(ratios, share, facts)
-    verdicts += [_rank(item, rules, facts) for item in measurements if item.name == DISSOCIATION]
+    verdicts += [_rank(item, rules, facts, gone) for item in measurements if item.name == DISSOCIATION]
     return BenchVerdicts(tuple(verdicts), tuple(leaderboards))
 
 
@@ -125,11 +128,20 @@ class _Facts:
     other: str
     preregistered: bool
 
-    def permitted(self, claim: Claim, reason: str, rests: Sequence[str], turned: Sequence[str], words: str) -> Verdict:
+    def permitted(
+        self,
+        claim: Claim,
+        reason: str,
+        rests: Sequence[str],
+        turned: Sequence[str],
+        words: str,
+        findings: Sequence[Finding] = (),
+    ) -> Verdict:
         """Of a claim that holds; ``words`` say what the other formulas make of it, where it ``turned``."""
         said = [Condition(id="other-convention", text=f"By {self.other} {words}")] if turned else []
         status: StabilityStatus = "rule-dependent" if turned else "stable"
-        return self._verdict(claim, reason, rests, status, (), said, turned)
+        said += [condition for one in findings for condition in one.conditions]
+        return self._verdict(claim, reason, rests, status, findings, said, turned)
 
     def withheld(self, claim: Claim, reason: str, rests: Sequence[str], status: StabilityStatus) -> Verdict:
         """Of a claim that the numbers do not support."""
@@ -160,21 +172,24 @@ class _Facts:
 # --- drawdown limits ------------------------------------------------------------------------------------------------
 
 
-def _gates(drawdowns: Sequence[Measurement], facts: _Facts) -> list[Verdict]:
+def _gates(drawdowns: Sequence[Measurement], facts: _Facts, gone: Sequence[Measurement]) -> list[Verdict]:
     """For each profile how many models stay within its limit under stress, then each model."""
     profiles = list(dict.fromkeys(item.labels["profile"] for item in drawdowns))
     verdicts = []
     for profile in profiles:
         mine = [item for item in drawdowns if item.labels["profile"] == profile and item.detail.get("stress")]
         models = sorted({item.labels["model"] for item in mine})
-        each = [_gate([item for item in mine if item.labels["model"] == model], facts) for model in models]
-        verdicts += [*([_gate_count(mine, each, profile, facts)] if len(each) > 1 else []), *each]
+        each = {model: _gate([item for item in mine if item.labels["model"] == model], facts) for model in models}
+        scored = [item for item in mine if item.value is not None]
+        rest = [each[model] for model in dict.fromkeys(item.labels["model"] for item in scored)]
+        whole = [_gate_count(scored, rest, profile, facts, gone)] if len(rest) > 1 else []
+        verdicts += [*whole, *each.values()]
     return verdicts
 
 
 def _gate(windows: Sequence[Measurement], facts: _Facts) -> Verdict:
     labels, limit = windows[0].labels, _limit(windows[0])
-    broken = [item for item in windows if not _within(item.value, limit)]
+    broken = [item for item in windows if item.value is not None and not _within(item.value, limit)]
     claim = Claim(
         id=measurement_id("gate", {"model": labels["model"], "profile": labels["profile"]}),
         scope="benchmark",
@@ -183,6 +198,8 @@ def _gate(windows: Sequence[Measurement], facts: _Facts) -> Verdict:
         dimension=f"drawdown, {labels['profile']}",
         asserts_order=False,
     )
+    if (lost := next((item for item in windows if item.value is None), None)) is not None:
+        return facts.withheld(claim, f"{labels['model']} has {lost.state}.", [lost.id], "not tested")
     missing = [str(name) for name in _missing(windows)]
     if missing:
         reason = f"The limit is about every stress window, and {listing(missing)} were not run."
@@ -209,14 +226,22 @@ def _gate_words(
     return f"{model} falls by more than {_percent(limit)} under the {profile} profile in {where}."
 
 
-def _gate_count(windows: Sequence[Measurement], each: Sequence[Verdict], profile: str, facts: _Facts) -> Verdict:
+def _gate_count(
+    windows: Sequence[Measurement],
+    each: Sequence[Verdict],
+    profile: str,
+    facts: _Facts,
+    gone: Sequence[Measurement],
+) -> Verdict:
     passing = sum(" stays within " in one.claim.statement for one in each)
     limit = _limit(windows[0])
     verb = "stays" if passing == 1 else "stay"
+    findings = [*missing_findings(gone)]
+    of = counted(len(each), "model") + (" with a score" if findings else "")
     claim = Claim(
         id=measurement_id("gates", {"profile": profile}),
         scope="benchmark",
-        statement=f"{count_words(passing).capitalize()} of {counted(len(each), 'model')} {verb} within a drawdown of "
+        statement=f"{count_words(passing).capitalize()} of {of} {verb} within a drawdown of "
         f"{_percent(limit)} in every stress window under the {profile} profile.",
         subjects=tuple(one.claim.subjects[0] for one in each),
         dimension=f"drawdown, {profile}",
@@ -227,7 +252,7 @@ def _gate_count(windows: Sequence[Measurement], each: Sequence[Verdict], profile
         return facts.withheld(claim, "Not every stress window was run for every model.", rests, "stable")
     turned = sorted({one.claim.subjects[0] for one in each if one.fragility})
     reason = "Counted from what happened in each window; each is one history."
-    return facts.permitted(claim, reason, rests, turned, f"this differs for {listing(turned)}.")
+    return facts.permitted(claim, reason, rests, turned, f"this differs for {listing(turned)}.", findings)
 
 
 def _limit(item: Measurement) -> float:
@@ -276,7 +301,8 @@ def _beat(item: Measurement, p: float, alpha: float, facts: _Facts) -> Verdict:
         asserts_order=True,
     )
     if item.value is None:
-        return facts.withheld(claim, f"The difference is {item.state}.", [item.id], "not tested")
+        about = model + " has" if item.state.startswith("no score") else "The difference is"
+        return facts.withheld(claim, f"{about} {item.state}.", [item.id], "not tested")
     if p > alpha or item.value <= 0:
         # Nothing here says on which side of zero an unsupported difference lies.
         tail = f" ({p_words(p)} after Holm, {threshold(alpha)})" if item.value > 0 else ""
@@ -292,7 +318,7 @@ def _beat(item: Measurement, p: float, alpha: float, facts: _Facts) -> Verdict:
 # --- questions against pipeline -------------------------------------------------------------------------------------
 
 
-def _rank(item: Measurement, rules: BenchRules, facts: _Facts) -> Verdict:
+def _rank(item: Measurement, rules: BenchRules, facts: _Facts, gone: Sequence[Measurement]) -> Verdict:
     count = counted(item.n, "model")
     agree = item.low is not None and item.low > rules.agreed
     said = "is not defined" if item.value is None else f"is {number(item.value)}"
@@ -317,4 +343,4 @@ def _rank(item: Measurement, rules: BenchRules, facts: _Facts) -> Verdict:
     words = "" if other is None else f"it is {number(other)}."
     side = "above" if agree else "below"
     reason = f"The whole interval lies {side} {number(rules.agreed)}. It is about these models only."
-    return facts.permitted(claim, reason, [item.id], turned, words)
+    return facts.permitted(claim, reason, [item.id], turned, words, [*missing_findings(gone)])

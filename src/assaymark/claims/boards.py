@@ -8,7 +8,7 @@ claimed of it, and its pairs keep their places among those that are corrected fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Final
@@ -31,8 +31,10 @@ from assaymark.records import (
     StabilityStatus,
     Verdict,
 )
+from assaymark.typography import NBSP, percent
 
 LEVEL: Final = "bench.level"
+MISSING: Final = "missing.share"
 SMALL_GAP: Final = Condition(id="small-gap", text="The difference is smaller than the margin that counts as none.")
 
 _OF_ORDERS: Final = ("contrast", "order.autocorrelation")
@@ -131,6 +133,7 @@ class _Family:
     known: Index
     rules: Rules
     other: str
+    missing: tuple[Measurement, ...] = ()
 
     @classmethod
     def of(cls, measurements: Sequence[Measurement], boards: Sequence[Board], rules: Rules, other: str) -> _Family:
@@ -153,7 +156,8 @@ class _Family:
             for board in boards
             if board.name in known.compared
         }
-        return cls(tuple(boards), levels, replace(known, rows=rows, memo={}), rules, other)
+        lacking = [item for item in measurements if item.name == MISSING and item.labels["part"] == boards[0].family]
+        return cls(tuple(boards), levels, replace(known, rows=rows, memo={}), rules, other, tuple(lacking))
 
     @staticmethod
     def _scale(boards: Sequence[Board], board: Board) -> str:
@@ -166,7 +170,7 @@ class _Family:
         if board.name not in self.known.compared:
             return
         scored = len(self._scored(board))
-        of = counted(scored, "model") + (" with a score" if scored < len(models) else "")
+        of = f"{counted(scored, 'model')} with a score" if 1 < scored < len(models) else counted(len(models), "model")
         for model in models:
             says = f"{model} ranks first of the {of} on {where}."
             yield replace(first_claim(board.name, model, len(models)), scope="benchmark", statement=says)
@@ -245,6 +249,9 @@ class _Family:
         findings = [Finding("stability", "turned", conditions=tuple(turned.values()))] if turned else []
         if evidence.published:
             findings += clusters_of(claim, evidence, self.known)
+        if claim.asserts_order:
+            compared = {name for pair in evidence.pairs for name in (pair.row.high, pair.row.low)}
+            findings += missing_findings(self.missing, compared)
         return Fields.unjudged(claim, evidence, findings, preregistered=rules.preregistered)
 
     def _above(self, board: Board, pair: Standing, level: float, rules: Rules) -> Evidence:
@@ -287,7 +294,12 @@ class _Family:
             )
         )
         status: StabilityStatus = "stable"
-        if untested:
+        if not pairs:
+            status, reason = (
+                "not tested",
+                f"{model} is the only model with a score, and cannot be tested.",
+            )
+        elif untested:
             status, reason = (
                 "not tested",
                 f"{model} and {listing(sorted(untested))} cannot be compared: too few clusters.",
@@ -343,6 +355,26 @@ class _Family:
             )
             for what, names in sorted(found.items())
         }
+
+
+def missing_findings(items: Sequence[Measurement], compared: Collection[str] = ()) -> Iterator[Finding]:
+    """Models that were left out limit what is said of the smaller board; what is missing of others is only said."""
+    gone = [item for item in items if item.detail["left_out"]]
+    rest = [item for item in items if item not in gone and item.labels["model"] in compared]
+    for some, state in ((gone, "left-out"), (rest, "tolerated")):
+        if some:
+            said = Condition(id="missing-replies", text=" ".join(map(missing_replies, some)))
+            ids = tuple(item.id for item in some)
+            found = Finding("missing_replies", state, conditions=(said,), measurements=ids)
+            yield replace(found, cap="qualified") if some is gone else found
+
+
+def missing_replies(item: Measurement) -> str:
+    """Which model lacks how much of a part, or why it was left out; ``item`` is its ``missing.share``."""
+    model, part, share = item.labels["model"], item.labels["part"], percent(item.value or 0.0, 1).replace(NBSP, " ")
+    if item.detail["left_out"]:
+        return f"{model} was left out of the {part}: {item.detail['left_out']}."
+    return f"{model} gave no reply to {item.detail['missing']} of {item.n} calls of the {part} ({share})."
 
 
 def turned_by(item: Measurement, other: str, margin: float | None = None) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from assaymark.claims.adversarial import NO_CONTROLS, Adversarial, adversarial_of
 from assaymark.claims.agreement import governing_agreement
@@ -153,32 +154,36 @@ class Summary:
     within_margin: Mapping[str, tuple[tuple[str, ...], ...]]
 
 
-def summary_of(verdicts: Sequence[Verdict], agents: Sequence[str]) -> Summary:
+def summary_of(
+    verdicts: Sequence[Verdict], agents: Sequence[str], unranked: Mapping[str, Collection[str]] = MappingProxyType({})
+) -> Summary:
     """Tiers and rank intervals from the orders that may be claimed; they add no error of their own.
 
     A tier is what lies between two cuts, and a cut runs where every agent above it is claimed above every agent below.
-    Orders that are only qualified count here too, and what rests on them carries their conditions.
+    Orders that are only qualified count here too, and what rests on them carries their conditions. Agents that are
+    ``unranked`` on a scale, because they have no score there, are in none of its tiers; a single one is not ranked.
     """
     orders, close = (
         [one for one in verdicts if one.claim.id.partition("[")[0] in heads]
         for heads in (("first", "above"), ("within",))
     )
     claimed: dict[str, list[tuple[str, str]]] = {one.claim.dimension: [] for one in orders}
+    ranked = {scale: [one for one in agents if one not in unranked.get(scale, ())] for scale in claimed}
     within: dict[str, list[tuple[str, ...]]] = {one.claim.dimension: [] for one in close}
     for one in (*orders, *close):
         if one.publication_level == "no-claim":
             continue
         if len(one.claim.subjects) == 1:
             (first,) = one.claim.subjects
-            claimed[one.claim.dimension] += [(first, other) for other in agents if other != first]
+            claimed[one.claim.dimension] += [(first, other) for other in ranked[one.claim.dimension] if other != first]
         elif len(one.claim.subjects) == 2:
             if one.claim.asserts_order:
                 claimed[one.claim.dimension].append((one.claim.subjects[0], one.claim.subjects[1]))
             else:
                 within[one.claim.dimension].append(tuple(sorted(one.claim.subjects)))
-    ranks = {scale: ranks_of(agents, pairs) for scale, pairs in claimed.items()}
+    ranks = {scale: ranks_of(names, claimed[scale]) for scale, names in ranked.items() if len(names) > 1}
     return Summary(
-        tiers={scale: tiers_of(agents, pairs) for scale, pairs in claimed.items()},
+        tiers={scale: tiers_of(ranked[scale], claimed[scale]) for scale in ranks},
         ranks=ranks,
         top_set={scale: tuple(a for a, (best, _) in found.items() if best == 1) for scale, found in ranks.items()},
         within_margin={scale: tuple(pairs) for scale, pairs in within.items()},

@@ -42,12 +42,16 @@ _LOOK_AGAIN_S = (0.02, 1.0)  # while others hold what is left: at first, and at 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A call without a reply after so many attempts, and the last reason. The next run asks it again."""
+    """A call without a reply after so many attempts, and the last reason. The next run asks it again.
+
+    ``turned_away`` says that the provider refused this call as a request, which may be about this call alone.
+    """
 
     key: str
     model: str
     attempts: int
     reason: str
+    turned_away: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +230,8 @@ class Run:
 
     def _give_up(self, due: Due, sent: int, trouble: Trouble) -> None:
         _LOG.info("%s: a call is given up after %d attempts (%s)", due.call.model, sent, trouble.error)
-        self.failed.append(Failure(due.key, due.call.model, sent, str(trouble.error)))
+        turned_away = trouble.error.refused is not None
+        self.failed.append(Failure(due.key, due.call.model, sent, str(trouble.error), turned_away))
         if self._watch is not None:
             self._watch.failed(due.call, trouble.error)
         if trouble.defect is not None:

@@ -97,7 +97,25 @@ def run_all(
         watch=_watch(ledger, calls, unusable) if first or unusable is not None else None,
         **manner(engine),
     )
-    return summary if tried is None else _both(tried, summary)
+    if tried is None:
+        return summary
+    both = _both(tried, summary)
+    # What may be wrong with one call alone is asked again beside replies to others: then it counts as refused.
+    answered = ledger.standing() if any(one.turned_away for one in tried.failed) else {}
+    some = {one.key for one in tried.failed if one.turned_away and answered[one.model][1]}
+    if not some or both.interrupted or both.stopped:
+        return both
+    back = [call for call in calls if call.key in some]
+    again = run_calls(ledger, back, models, purse=purse, told=told, watch=Watch(), **manner(engine))
+    failed = (*(one for one in both.failed if one.key not in some), *again.failed)
+    return replace(
+        both,
+        made=both.made + again.made,
+        elsewhere=both.elsewhere + again.already + again.elsewhere,
+        failed=failed,
+        stopped=again.stopped,
+        interrupted=again.interrupted,
+    )
 
 
 def _both(tried: RunSummary, rest: RunSummary) -> RunSummary:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -15,12 +15,14 @@ from assaymark.benchmark.gates import RISK_SAFE, STRESS_SCENARIOS, risk_safe, st
 from assaymark.benchmark.profiles import adaptation_score, profile_named
 from assaymark.benchmark.stages import STAGES, Convention, DateResult, EpisodeResult
 from assaymark.benchmark.windows import Window
-from assaymark.claims.benchmark import DRAWDOWN, SHARPE_CONTRAST
-from assaymark.errors import NotMeasurableError
+from assaymark.claims.benchmark import DRAWDOWN, PIPELINE, SHARPE_CONTRAST
+from assaymark.claims.boards import MISSING
+from assaymark.errors import LedgerError, NotMeasurableError
 from assaymark.metrology.block_bootstrap import Ratio, sharpe_ratios
 from assaymark.metrology.checks import Floats
 from assaymark.metrology.order_tests import OrderPlan
 from assaymark.metrology.paired import ScoredItems, board_measurements, level_measurements
+from assaymark.metrology.table import excess_replies
 from assaymark.portfolio import max_drawdown, performance
 from assaymark.records import JSON, Measurement
 from assaymark.report.portbench.inputs import ALL
@@ -36,7 +38,11 @@ ONE_HISTORY: Final = "from one history, so without an interval"
 NO_CHOICE: Final = "on most dates it names at most one instrument to buy, which leaves the oracle no choice"
 """Why a model has neither S3 to S5 nor CEPS."""
 
+Lacking = Mapping[str, tuple[int, int]]
+"""By model how many replies did not come, of how many that were asked for."""
+
 _CHOSEN: Final = ("S3", "S4", "S5", "CEPS")
+_RULES: Final = ("tolerance", "stress", "wanted", "threshold")  # what a measurement is held against, and not its number
 
 
 def pipeline_measurements(
@@ -45,16 +51,74 @@ def pipeline_measurements(
     """Every measurement of the pipeline of a run."""
     rng = np.random.default_rng([locked.plan.seed, 1])
     specs = {one.name: one for one in locked.data.specs}
-    return [
+    replies, unscored = pipeline_replies(episodes), unscored_models(locked, episodes)
+    gone = left_out(locked, replies)
+    found = [
         *_boards(locked, episodes),
-        *_stage_means(locked, [one.result for one in episodes], without_choice(episodes, locked.plan.convention)),
+        *_stage_means(locked, [one.result for one in episodes], unscored),
         *_alignment(locked, episodes),
         *_falls(episodes, specs),
         *_ratios(locked, episodes, baselines, specs, rng),
         *_performances(episodes),
         *_baseline_figures(baselines, specs, locked.plan.level, rng),
-        *_risk_safe(episodes, specs, without_choice(episodes, locked.plan.convention)),
+        *_risk_safe(episodes, specs, unscored),
     ]
+    return [*missing_measurements(PIPELINE, replies, gone), *without_numbers(found, gone)]
+
+
+# --- missing replies ------------------------------------------------------------------------------------------------
+
+
+def pipeline_replies(episodes: Sequence[Episode]) -> Lacking:
+    """How many calls of its episodes each model gave no reply to, of how many; several profiles share some of them."""
+    found: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+    for one in episodes:
+        found[one.agent.name] |= {heard.key: heard.missing for heard in one.notes.heard.values()}
+    return {model: (sum(calls.values()), len(calls)) for model, calls in found.items()}
+
+
+def left_out(locked: LockedBench, replies: Lacking) -> dict[str, str]:
+    """The models that lack more replies of a part than the plan tolerates, each with the reason in words.
+
+    Raises
+    ------
+    LedgerError
+        There are some, and the plan says to stop.
+    """
+    most = locked.plan.missing.per_agent
+    shares = {model: lost / asked for model, (lost, asked) in replies.items()}
+    found = excess_replies(shares, {}, per_judge=most, per_agent=most)
+    if found and locked.plan.missing.on_excess == "stop":
+        words = "; ".join(f"model {model}: {why}" for model, why in found.items())
+        raise LedgerError(f"too many replies are missing: {words}")
+    return found
+
+
+def missing_measurements(part: str, replies: Lacking, gone: Mapping[str, str]) -> Iterator[Measurement]:
+    """``missing.share`` of each model that lacks replies; ``left_out`` is why it was left out, empty if it was not."""
+    for model, (lost, asked) in replies.items():
+        if lost:
+            yield Measurement(
+                name=MISSING,
+                labels={"model": model, "part": part},
+                value=lost / asked,
+                n=asked,
+                n_of="replies asked for",
+                method="share without a reply",
+                detail={"missing": lost, "left_out": gone.get(model, "")},
+            )
+
+
+def without_numbers(measurements: Iterable[Measurement], gone: Mapping[str, str]) -> Iterator[Measurement]:
+    """The same, with no number for the models that were left out."""
+    for item in measurements:
+        if (why := gone.get(item.labels.get("model", ""))) is None:
+            yield item
+        else:
+            kept = {name: value for name, value in item.detail.items() if name in _RULES}
+            yield dataclasses.replace(
+                item, value=None, low=None, high=None, level=None, state=f"no score: {why}", detail=kept
+            )
 
 
 # --- leaderboards ---------------------------------------------------------------------------------------------------
@@ -72,6 +136,12 @@ def without_choice(episodes: Sequence[Episode], convention: Convention) -> dict[
     for one in episodes:
         dates[one.agent.name] += [date.answers.signals.count("buy") <= 1 for date in one.result.dates]
     return {name: NO_CHOICE for name, few in dates.items() if 2 * sum(few) > len(few)}
+
+
+def unscored_models(locked: LockedBench, episodes: Sequence[Episode], *, other: bool = False) -> dict[str, str]:
+    """The models that have no CEPS by the plan's convention or the other one, with the reason."""
+    convention = locked.other if other else locked.plan.convention
+    return without_choice(episodes, convention) | left_out(locked, pipeline_replies(episodes))
 
 
 def ceps_items(
@@ -99,8 +169,11 @@ def ceps_items(
 def _boards(locked: LockedBench, episodes: Sequence[Episode]) -> Iterator[Measurement]:
     mine = {name: [one for one in episodes if name in (ALL, one.result.profile)] for name in boards_of(locked)}
     boards, others = (
-        {name: ceps_items(some, without_choice(episodes, rule), other=other) for name, some in mine.items()}
-        for rule, other in ((locked.plan.convention, False), (locked.other, True))
+        {
+            name: ceps_items(some, unscored_models(locked, episodes, other=other), other=other)
+            for name, some in mine.items()
+        }
+        for other in (False, True)
     )
     yield from family_measurements(locked, boards, others)
 

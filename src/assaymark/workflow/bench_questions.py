@@ -18,7 +18,7 @@ from assaymark.benchmark.questions.score import QAScore, score_answer
 from assaymark.benchmark.questions.tabulate import FORMULA, JUDGMENT, Cell, QATable, Scored, tabulate
 from assaymark.claims.benchmark import DISSOCIATION
 from assaymark.engine import CallSpec, Ledger, Message, Model, Reply, Text
-from assaymark.engine.models import is_outside
+from assaymark.engine.models.exchange import is_outside, no_reply
 from assaymark.errors import InputError, Problem
 from assaymark.metrology.paired import RESAMPLES, ScoredItems, rank_agreement
 from assaymark.protocol import AgentSpec
@@ -27,7 +27,16 @@ from assaymark.report.portbench import AskedQuestion, QuestionTrace
 from assaymark.report.portbench.inputs import ALL, QUESTIONS
 from assaymark.workflow.asking import require_all, run_all
 from assaymark.workflow.bench_episodes import Episode
-from assaymark.workflow.bench_measures import boards_of, ceps_items, family_measurements, without_choice
+from assaymark.workflow.bench_measures import (
+    Lacking,
+    boards_of,
+    ceps_items,
+    family_measurements,
+    left_out,
+    missing_measurements,
+    unscored_models,
+    without_numbers,
+)
 from assaymark.workflow.bench_plan import LockedBench
 from assaymark.workflow.folder import RunFolder, write_sums
 from assaymark.workflow.progress import Progress, silent
@@ -41,7 +50,10 @@ EXCERPT: Final = 1500
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Item:
-    """One question as one model answered it under one condition, scored by the plan's convention and the other one."""
+    """One question as one model answered it under one condition, scored by the plan's convention and the other one.
+
+    ``missing`` says that nothing came: no reply, not one that could not be read.
+    """
 
     question: Question
     condition: Condition
@@ -49,6 +61,7 @@ class Item:
     other: QAScore
     reply: str
     key: str
+    missing: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,7 +177,8 @@ def _answered(locked: LockedBench, asked: Sequence[_Asked], replies: Mapping[str
             for each in (locked.plan.convention, locked.other)
         )
         text = reply.text[:EXCERPT]
-        items[one.agent.name].append(Item(one.question, one.condition, scored, turned, text, one.call.key))
+        item = Item(one.question, one.condition, scored, turned, text, one.call.key, no_reply(reply))
+        items[one.agent.name].append(item)
     return tuple(Answered(agent, tuple(items[agent.name])) for agent in locked.plan.models)
 
 
@@ -190,27 +204,41 @@ def question_scores(locked: LockedBench, answers: Sequence[Answered]) -> Iterato
                 )
 
 
-def question_items(answers: Sequence[Answered], condition: Condition, *, other: bool = False) -> ScoredItems:
+def question_items(
+    answers: Sequence[Answered], condition: Condition, unscored: Mapping[str, str], *, other: bool = False
+) -> ScoredItems:
     """Scores of every model on every question under one condition; questions of one day are one cluster."""
     rows = [[one for one in answered.items if one.condition == condition] for answered in answers]
+    models = tuple(answered.agent.name for answered in answers)
+    values = np.array([[(one.other if other else one.scored).score for one in row] for row in rows])
+    values[[name in unscored for name in models]] = np.nan
     return ScoredItems(
-        tuple(answered.agent.name for answered in answers),
-        np.array([[(one.other if other else one.scored).score for one in row] for row in rows]),
+        models,
+        values,
         tuple(str(one.question.day) for one in rows[0]),
         tuple(one.question.template for one in rows[0]),
+        unscored,
     )
+
+
+def question_replies(answers: Sequence[Answered]) -> Lacking:
+    """How many questions each model gave no reply to, of how many."""
+    return {one.agent.name: (sum(item.missing for item in one.items), len(one.items)) for one in answers}
 
 
 def question_measurements(locked: LockedBench, answers: Sequence[Answered]) -> list[Measurement]:
     """The leaderboard of questions, and means by template, kind and regime under each condition."""
     level = locked.plan.level
     first = locked.plan.questions.conditions[0]
-    boards, others = ({QUESTIONS: question_items(answers, first, other=other)} for other in (False, True))
-    found = [*family_measurements(locked, boards, others)]
+    replies = question_replies(answers)
+    gone = left_out(locked, replies)
+    boards, others = ({QUESTIONS: question_items(answers, first, gone, other=other)} for other in (False, True))
+    found = [*missing_measurements(QUESTIONS, replies, gone), *family_measurements(locked, boards, others)]
     for at, answered in enumerate(answers):
         rng = np.random.default_rng([locked.plan.seed, 3, at])
         rows = [Scored(one.question, one.condition, one.scored) for one in answered.items]
-        found += _table(answered.agent.name, first, tabulate(rows, rng=rng, level=level), level)
+        table = _table(answered.agent.name, first, tabulate(rows, rng=rng, level=level), level)
+        found += without_numbers(table, gone)
     return found
 
 
@@ -255,11 +283,11 @@ def rank_measurements(
     mine = [one for one in episodes if board in (ALL, one.result.profile)]
     first = locked.plan.questions.conditions[0]
 
-    unscored = without_choice(episodes, locked.plan.convention)
+    unscored, gone = unscored_models(locked, episodes), left_out(locked, question_replies(answers))
 
     def measured(resamples: int, *, other: bool) -> Measurement:
-        rest = without_choice(episodes, locked.other) if other else {}
-        two = question_items(answers, first, other=other), ceps_items(mine, unscored | rest, other=other)
+        rest = unscored_models(locked, episodes, other=True) if other else {}
+        two = question_items(answers, first, gone, other=other), ceps_items(mine, unscored | rest, other=other)
         rng = np.random.default_rng([locked.plan.seed, 2])
         return rank_agreement(
             DISSOCIATION, *two, {"board": board}, rng=rng, level=locked.plan.level, resamples=resamples

@@ -16,6 +16,7 @@ from assaymark.benchmark.profiles import CLASS_NAMES, profile_named
 from assaymark.benchmark.scores import inter_class_score, intra_class_score, weight_accuracy
 from assaymark.benchmark.stages import STAGES, DateResult, EpisodeResult, Stage, StageState
 from assaymark.engine import CallSpec, Reply
+from assaymark.engine.models.exchange import no_reply
 from assaymark.portfolio.solution import Floats
 from assaymark.report.portbench import DateTrace, EpisodeTrace, StageTrace
 
@@ -27,12 +28,13 @@ ROWS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """Excerpts of one call and its reply."""
+    """Excerpts of one call and its reply; ``missing`` says that none came."""
 
     prompt: str
     reply: str
     cut: bool
     key: str
+    missing: bool
 
 
 @dataclass(slots=True)
@@ -46,7 +48,7 @@ class Notes:
         prompt = "".join(part.text for part in call.messages[-1].parts)
         cut = len(prompt) > EXCERPT or len(reply.text) > EXCERPT
         shown = prompt if len(prompt) <= EXCERPT else f"{prompt[: EXCERPT // 2]}\n[...]\n{prompt[-EXCERPT // 2 :]}"
-        self.heard[day, stage] = Heard(shown, reply.text[:EXCERPT], cut, call.key)
+        self.heard[day, stage] = Heard(shown, reply.text[:EXCERPT], cut, call.key, no_reply(reply))
 
 
 def episode_trace(result: EpisodeResult, notes: Notes, known: Mapping[date, Known], plan: BenchPlan) -> EpisodeTrace:

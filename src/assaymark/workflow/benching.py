@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import product
 from pathlib import Path
 
 from assaymark.benchmark.baselines import BaselineResult, run_baselines
@@ -15,8 +16,8 @@ from assaymark.benchmark.profiles import profile_named
 from assaymark.benchmark.questions.question import Question
 from assaymark.benchmark.reference import reference_benchmark_models
 from assaymark.benchmark.reference.words import words_of
-from assaymark.claims.benchmark import FORMULAS, BenchRules, BenchVerdicts, decide_benchmark
-from assaymark.claims.boards import Board, Leaderboard
+from assaymark.claims.benchmark import FORMULAS, PIPELINE, BenchRules, BenchVerdicts, decide_benchmark
+from assaymark.claims.boards import MISSING, Board, Leaderboard, missing_replies
 from assaymark.claims.messages import english, stand_ins
 from assaymark.claims.words import listing
 from assaymark.display import Note, Part, Result
@@ -42,6 +43,7 @@ from assaymark.workflow.bench_data import market_view, template_views
 from assaymark.workflow.bench_episodes import Episode, rules_of, run_episodes, stored_episodes, true_episodes
 from assaymark.workflow.bench_files import resolved
 from assaymark.workflow.bench_measures import (
+    NO_CHOICE,
     boards_of,
     ceiling_measurements,
     pipeline_measurements,
@@ -206,11 +208,10 @@ def _no_model(name: str) -> str | None:
 
 
 def _opening(bench: LockedBench) -> Iterator[CallSpec]:
-    """The first call of the pipeline to each model."""
-    plan = bench.plan
-    for agent in plan.models:
-        profile = profile_named(plan.pipeline.profiles[0])
-        if (call := EpisodeState(agent, profile, bench.data.windows[0], rules_of(plan)).next_call()) is not None:
+    """The first call of the pipeline to each model, window by window."""
+    plan, profile = bench.plan, profile_named(bench.plan.pipeline.profiles[0])
+    for window, agent in product(bench.data.windows, plan.models):
+        if (call := EpisodeState(agent, profile, window, rules_of(plan)).next_call()) is not None:
             yield call
 
 
@@ -229,7 +230,7 @@ def _publish(folder: RunFolder, locked: LockedBench, parts: _Parts, calls: Calls
     run, decided = _decided(folder, locked, parts)
     read = None if calls == "none" else calls_of(folder)
     replace_files(folder.report, each_benchmark_page(run, read=read))
-    return Benched(folder.report / "index.html", tuple(_lines(parts, decided, locked.plan)), run)
+    return Benched(folder.report / "index.html", tuple(_lines(parts, decided, locked.plan, run.measurements)), run)
 
 
 def _decided(folder: RunFolder, locked: LockedBench, parts: _Parts) -> tuple[BenchRun, BenchVerdicts]:
@@ -263,7 +264,7 @@ def _boards(locked: LockedBench, parts: _Parts) -> list[Board]:
     if parts.episodes is not None:
         for name in boards_of(locked):
             words = f"CEPS over all profiles {where}" if name == ALL else f"CEPS under the {name} profile {where}"
-            boards.append(Board(name, words, "pipeline"))
+            boards.append(Board(name, words, PIPELINE))
     if parts.answers is not None:
         boards.append(Board(QUESTIONS, "the questions with full information", QUESTIONS))
     return boards
@@ -296,12 +297,23 @@ def _write(
         panel=Panel(judges={}, reference=any(one.model.startswith("reference/") for one in locked.plan.models)),
         amendments=locked.amendments,
         preregistered=locked.preregistered,
+        missing=_missing_shares(measurements),
+        unranked={one.board.name: frozenset(one.unscored) for one in decided.leaderboards},
     )
     write_json(folder.verdicts, file)
     write_sums(folder)
 
 
-def _lines(parts: _Parts, decided: BenchVerdicts, plan: BenchPlan) -> list[str]:
+def _missing_shares(measurements: Sequence[Measurement]) -> dict[str, float]:
+    """By model the share of replies that did not come: of the pipeline or of the questions, whichever is larger."""
+    found: dict[str, float] = {}
+    for item in measurements:
+        if item.name == MISSING and item.value:
+            found[item.labels["model"]] = max(found.get(item.labels["model"], 0.0), item.value)
+    return found
+
+
+def _lines(parts: _Parts, decided: BenchVerdicts, plan: BenchPlan, measurements: Sequence[Measurement]) -> list[str]:
     """What the terminal says: what may be said, and where the rest is."""
     tally = tally_of(decided.verdicts)
     pairs = ("above", "within")
@@ -311,7 +323,9 @@ def _lines(parts: _Parts, decided: BenchVerdicts, plan: BenchPlan) -> list[str]:
     overall = {one.board.family: one for one in reversed(decided.leaderboards)}.values()
     shown = [one for one in decided.leaderboards if len(one.models) == 1 or one in overall]
     lines = [line for board in shown for line in _board_lines(board, plan.level)]
-    lines += [_no_score(list(board.unscored)) for board in shown[:1] if board.unscored]
+    narrow = [name for name, why in shown[0].unscored.items() if why.endswith(NO_CHOICE)] if shown else []
+    lines += [_no_score(narrow)] if narrow else []
+    lines += [missing_replies(item) for item in measurements if item.name == MISSING]
     lines.append("claims: " + ", ".join(f"{count} {level}" for level, count in tally.items()))
     models = {one.name: one.model.startswith("reference/") for one in plan.models}
     for one in said[:12]:
@@ -353,7 +367,7 @@ def _view(
     plan, data = locked.plan, locked.data
     episodes = parts.episodes or ()
     days = {row: data.market.known(row) for one in data.windows for row in one.rows.tolist()} if episodes else {}
-    known = {one.day: one for one in days.values()}
+    known, gone = {one.day: one for one in days.values()}, _left_out(measurements)
     where = "the embedded synthetic market" if data.history.source == "synthetic" else data.history.source
     return BenchRun(
         name=plan.name,
@@ -382,12 +396,12 @@ def _view(
         leaderboards=decided.leaderboards,
         verdicts=decided.verdicts,
         measurements=tuple(measurements),
-        paths=tuple(_paths(episodes, parts.baselines)),
+        paths=tuple(_paths([one for one in episodes if one.agent.name not in gone], parts.baselines)),
         episodes=tuple(episode_trace(one.result, one.notes, known, plan) for one in episodes),
         questions=question_traces(parts.answers) if parts.answers else (),
         asked=asked_questions(parts.answers or ()),
         replies=_states(episodes),
-        notes=tuple(_notes(plan, episodes)),
+        notes=tuple(_notes(plan, episodes, measurements)),
         panel="../rationales/report/index.html" if (folder.rationales.report / "index.html").is_file() else None,
         answers=Counter(one.scored.state for answered in parts.answers or () for one in answered.items),
         data=market_view(locked, snapshots=parts.episodes is not None),
@@ -400,9 +414,11 @@ def _asked(answers: Sequence[Answered]) -> list[Question]:
     return list({one.question.id: one.question for answered in answers for one in answered.items}.values())
 
 
-def _notes(plan: BenchPlan, episodes: Sequence[Episode]) -> Iterator[str]:
+def _notes(plan: BenchPlan, episodes: Sequence[Episode], measurements: Sequence[Measurement]) -> Iterator[str]:
     """What a reader has to know of how models were asked and scored."""
-    if narrow := sorted(without_choice(episodes, plan.convention)):
+    lacking = [item for item in measurements if item.name == MISSING]
+    yield from map(missing_replies, lacking)
+    if narrow := sorted(without_choice(episodes, plan.convention).keys() - _left_out(lacking)):
         yield _no_score(narrow)
     free = [
         one.name
@@ -411,6 +427,12 @@ def _notes(plan: BenchPlan, episodes: Sequence[Episode]) -> Iterator[str]:
     ]
     if free:
         yield f"No temperature was sent to {', '.join(free)}: the provider's own holds, where the protocol says 0."
+
+
+def _left_out(measurements: Sequence[Measurement]) -> set[str]:
+    """The models that lack so many replies of the pipeline that nothing of it is shown as theirs."""
+    mine = (item for item in measurements if item.name == MISSING and item.labels["part"] == PIPELINE)
+    return {item.labels["model"] for item in mine if item.detail["left_out"]}
 
 
 def _no_score(models: Sequence[str]) -> str:

@@ -1,8 +1,11 @@
-"""One call to each model before anything is locked or spent: a wrong name, key or form costs no more than that."""
+"""One call to each model before anything is locked or spent: a wrong name, key or form costs no more than that.
+
+A call that the provider refuses as a request may be refused for what it shows, so a second one then decides.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -40,8 +43,10 @@ _CHECK: Final = (
 class Canaries:
     """The first planned call of each model, asked before a plan is locked, and kept under its key once it is.
 
-    Models of our own are not asked, and agents of somebody's own only whether they are there. What is wrong is
-    collected, so that one message has the problems of all models.
+    Where that one is refused as a request, the model's next call with another text is asked: if it is refused alike,
+    the model cannot be asked; else the refusal is recorded when the turn of the first one comes. Models of our own are
+    not asked, and agents of somebody's own only whether they are there. What is wrong is collected, so that one message
+    has the problems of all models.
     """
 
     models: Mapping[str, Model]
@@ -50,12 +55,18 @@ class Canaries:
     problems: list[str] = field(default_factory=list)
     kept: dict[str, tuple[CallSpec, Reply]] = field(default_factory=dict)
     _asked: set[tuple[str, ...]] = field(default_factory=set)
+    _twice: bool = False
 
-    def ask(self, calls: Iterable[CallSpec], *, ours: bool = False) -> None:
-        """Ask the first of these calls of each model that was not asked yet; models of our own only with ``ours``."""
-        wanted = []
-        for call in calls:
-            place = (call.model, *map(str, door_of(call)))
+    def ask(
+        self, calls: Iterable[CallSpec], *, ours: bool = False, further: Callable[[], Iterable[CallSpec]] = tuple
+    ) -> None:
+        """Ask the first of these calls of each model that was not asked yet; models of our own only with ``ours``.
+
+        A second call of a model is looked for among ``calls``, then among ``further`` ones.
+        """
+        wanted, given = [], list(calls)
+        for call in given:
+            place = _place(call)
             if place in self._asked or (call.model.startswith("reference/") and not ours):
                 continue
             self._asked.add(place)
@@ -65,10 +76,24 @@ class Canaries:
                 self.problems.append(str(exc) if str(exc).startswith(call.model) else f"{call.model}: {exc}")
             else:
                 wanted += [] if is_outside(call.model) else [call]
-        if wanted:
-            self._send(wanted)
+        if turned_away := self._send(wanted) if wanted else []:
+            self._ask_again(turned_away, [*given, *further()])
 
-    def _send(self, calls: Sequence[CallSpec]) -> None:
+    def _ask_again(self, turned_away: Sequence[tuple[CallSpec, str]], planned: Sequence[CallSpec]) -> None:
+        """Ask the next call with another text of each model whose first one was refused as a request."""
+        second: dict[str, tuple[CallSpec, str]] = {}
+        for call, why in turned_away:
+            alike = (one for one in planned if _place(one) == _place(call) and one.messages != call.messages)
+            if (found := next(alike, None)) is None:
+                self.problems.append(f"{call.model}: {why}")
+            else:
+                second[found.key] = found, why
+        self._twice = self._twice or bool(second)
+        for call, why in self._send([call for call, _ in second.values()]) if second else []:
+            self.problems.append(f"{call.model}: {second[call.key][1]}; its next call was refused too: {why}")
+
+    def _send(self, calls: Sequence[CallSpec]) -> list[tuple[CallSpec, str]]:
+        """Ask these calls; returns those that were refused as requests, with the reason."""
         purse = purse_of(self.models)
         with TemporaryDirectory() as path, Ledger.open(Path(path) / "ledger.db") as ledger:
             summary = run_calls(
@@ -82,7 +107,8 @@ class Canaries:
             replies = dict(ledger.replies([call.key for call in calls]))
         require_not_stopped(summary, "no folder, because nothing is locked yet")
         asked = {call.key: call for call in calls}
-        self.problems += [f"{one.model}: {_without(one.reason, one.model)}" for one in summary.failed]
+        failed = [(one, _without(one.reason, one.model)) for one in summary.failed]
+        self.problems += [f"{one.model}: {why}" for one, why in failed if not one.turned_away]
         ended = {*replies, *(one.key for one in summary.failed)}
         for call in (one for one in calls if one.key not in ended):
             ours = (call.model.partition("/")[0], "budget")
@@ -94,13 +120,15 @@ class Canaries:
                 self.problems.append(f"{asked[key].model}: {what}")
             else:
                 self.kept[key] = asked[key], reply
+        return [(asked[one.key], why) for one, why in failed if one.turned_away]
 
     def require(self) -> None:
         """Raise `ModelError` with everything that is wrong, if anything is."""
+        nothing = f"{_NOTHING}, and a second one where that was refused" if self._twice else _NOTHING
         if len(self.problems) == 1:
-            raise ModelError(f"{self.problems[0]}; {_NOTHING}", retryable=False)
+            raise ModelError(f"{self.problems[0]}; {nothing}", retryable=False)
         if self.problems:
-            head = f"{len(self.problems)} models cannot be asked; {_NOTHING}"
+            head = f"{len(self.problems)} models cannot be asked; {nothing}"
             raise ModelError("\n  ".join([head, *self.problems]), retryable=False)
 
     def keep(self, folder: RunFolder, locked: LockedPlan | None = None) -> None:
@@ -155,27 +183,33 @@ def study_canaries(folder: RunFolder, study: Study, models: Mapping[str, Model],
         decisions: Sequence[Decision] = store.read(DECISIONS)
     else:
         questions, ours = first_questions(study, store), all(one.model.startswith("reference/") for one in judges)
-        found.ask((one.call for one in questions), ours=not ours)  # judges are shown what one of them decides
+        found.ask(  # judges are shown what one of them decides
+            (one.call for one in questions),
+            ours=not ours,
+            further=lambda: (one.call for one in first_questions(study, store, cycle=1)),
+        )
         if (model := study.substrate.date_probe.model) is not None:
-            found.ask([date_call(model, cut(study.substrate, cycles=1)[0].context)])
+            found.ask([date_call(model, one.context) for one in cut(study.substrate, cycles=2)])
         made = {one.record_id: one for one in decided(questions, found.kept, models)}
         decisions = [made.get(one.record_id, one) for one in planned_decisions(study, store.read(CYCLES))]
-    found.ask(_judged(study, store, decisions, judges))
+    found.ask(
+        _judged(study, store, decisions, judges), further=lambda: _judged(study, store, decisions, judges, number=1)
+    )
     found.require()
     return found
 
 
 def _judged(
-    study: Study, store: Store, decisions: Sequence[Decision], judges: Sequence[JudgeSpec]
+    study: Study, store: Store, decisions: Sequence[Decision], judges: Sequence[JudgeSpec], *, number: int = 0
 ) -> Iterable[CallSpec]:
-    """The call of each judge about the first decision that has reasons."""
+    """The call of each judge about one decision, counted from 0: those that have reasons come first."""
     outside = [one for one in judges if not one.model.startswith("reference/")]
     there = eligible(decisions, study.records)
-    if not outside or not there:
+    if not outside or number >= len(there):
         return []
-    first = next((one for one in there if one.rationales), None)
-    if first is None:
-        first = stand_in(there[0])
+    first = sorted(there, key=lambda one: not one.rationales)[number]
+    if not first.rationales:
+        first = stand_in(first)
         decisions = [first if one.record_id == first.record_id else one for one in decisions]
     shown = user_messages(decisions, store.each_context(), study, only={first.record_id})
     rubric = load_rubric(study.rubric.name)
@@ -196,6 +230,11 @@ def _form_missed(call: CallSpec, reply: Reply) -> bool:
         return not isinstance(strict_reply(reply.text), dict)
     except Rejected as exc:
         return isinstance(exc, NotJson)
+
+
+def _place(call: CallSpec) -> tuple[str, ...]:
+    """Who is asked, and where."""
+    return (call.model, *map(str, door_of(call)))
 
 
 def _without(reason: str, model: str) -> str:

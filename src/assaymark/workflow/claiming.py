@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final
 
 from assaymark import __version__
@@ -203,18 +204,20 @@ def decided_file(
     *,
     made_by: Sequence[AgentSpec] = (),
     amendments: Sequence[Amendment] = (),
+    unranked: Mapping[str, Collection[str]] = MappingProxyType({}),
     **given: Any,
 ) -> VerdictFile:
     """The contents of ``verdicts.json`` of a study, a season or a benchmark; ``given`` are its other fields.
 
-    ``made_by`` are the agents that the plan names; those that were imported are in nobody's plan.
+    ``made_by`` are the agents that the plan names; those that were imported are in nobody's plan. ``unranked`` have no
+    score on a scale.
     """
     built_in = {one.name for one in made_by if one.model.startswith("reference/")}
     used = {name for verdict in verdicts for name in verdict.measurements}
     supported = {
         name for verdict in verdicts if verdict.publication_level != "no-claim" for name in verdict.measurements
     }
-    summary = summary_of(verdicts, agents)
+    summary = summary_of(verdicts, agents, unranked)
     return VerdictFile(
         format=FORMAT,
         software=f"assaymark {__version__}",

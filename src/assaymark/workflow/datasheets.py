@@ -140,7 +140,7 @@ def measure_judges(
     variants = (TIE_ALLOWED, STRICT) if strict else (TIE_ALLOWED,)
     canaries = Canaries(models, progress=progress)
     if not folder.has_ledger:  # else whoever has not answered yet is asked one call by the run
-        canaries.ask(_first_calls(judges, pairs))
+        canaries.ask(_first_calls(judges, pairs[:1]), further=lambda: _first_calls(judges, pairs[1:2]))
         canaries.require()
     with new_folder(folder.path), Ledger.open(folder.ledger):
         pass  # from here on the folder stays, whatever happens: it holds replies that were paid for
@@ -266,7 +266,7 @@ def _first_calls(judges: Sequence[JudgeSpec], pairs: Sequence[Pair]) -> Iterator
     """The first call of each judge that is asked over a wire: of our own, some read single texts alone."""
     for judge in judges:
         if judge.model not in PLANTED:
-            yield plan_pair_calls(pairs[:1], judge, (TIE_ALLOWED,))[0].call
+            yield from (one.call for one in plan_pair_calls(pairs, judge, (TIE_ALLOWED,))[:1])
 
 
 def _ask(

@@ -70,9 +70,9 @@ def agent_calls(study: Study, store: Store) -> list[CallSpec]:
     return [one.call for key, context in _contexts(study, store) for one in _questions(study, key, context)]
 
 
-def first_questions(study: Study, store: Store) -> list[Asked]:
-    """Every agent of a study before its first cycle."""
-    return _questions(study, *_contexts(study, store)[0])
+def first_questions(study: Study, store: Store, *, cycle: int = 0) -> list[Asked]:
+    """Every agent of a study before its first cycle, or before another one, if there is that one."""
+    return [one for key, seen in _contexts(study, store)[cycle : cycle + 1] for one in _questions(study, key, seen)]
 
 
 def decided(

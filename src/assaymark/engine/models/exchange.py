@@ -39,6 +39,9 @@ FailureKind = Literal[
     "wrong type",
 ]
 
+_CAME: Final[frozenset[FailureKind]] = frozenset({"wrong type", "too large", "encoding", "not UTF-8"})
+"""Failures of an answer that came and could not be read."""
+
 _LONGEST_PATIENCE_S: Final = 3600.0
 _DETAIL_CHARS: Final = 300
 _START_CHARS: Final = 500
@@ -136,6 +139,17 @@ def failure(kind: FailureKind, detail: str, start: str = "") -> AgentFailure:
     'ValueError: no [31mway'
     """
     return AgentFailure(failure=kind, detail=_plain(detail, _DETAIL_CHARS), start=_plain(start, _START_CHARS))
+
+
+def no_reply(reply: Reply) -> bool:
+    """Whether a call was asked for and nothing came: an exception, nobody there, a refusal, no answer in time.
+
+    An answer that came and cannot be read is none of these.
+
+    >>> no_reply(failure("exception", "ValueError").reply("python/m:f")), no_reply(Reply(text="?", model="m"))
+    (True, False)
+    """
+    return reply.finish == "refusal" or (reply.finish == "failed" and _object(reply.text).get("failure") not in _CAME)
 
 
 def request_text(call: CallSpec) -> str:

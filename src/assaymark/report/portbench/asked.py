@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from assaymark.records import Measurement
-from assaymark.report.formats import clean, counted, interval, number, shown, signed, span
+from assaymark.report.formats import clean, counted, interval, number, signed, span
 from assaymark.report.paging import row_bytes
-from assaymark.report.portbench.book import BenchBook
+from assaymark.report.portbench.book import BenchBook, why_none
 from assaymark.report.portbench.inputs import QUESTIONS, QuestionTrace
 from assaymark.report.portbench.said import BenchClaim, claim_of, said_words, withheld_words
-from assaymark.report.portbench.stages import GroupHead, StageCell, design_note, group_heads, stage_cell
+from assaymark.report.portbench.stages import GroupHead, StageCell, design_note, group_heads, stage_cell, unscored_heads
 from assaymark.report.portbench.texts import block
 
 TEMPLATES: Final = {
@@ -124,8 +124,8 @@ def _table(book: BenchBook, name: str, condition: str, key: str) -> QuestionTabl
         title = f"By {by}, {_WORDS[DIFFERENCE]}"
     board = next((one for one in book.run.leaderboards if one.board.name == QUESTIONS), None)
     heads: list[GroupHead | None] = [None]
-    if whole and condition == "full" and board is not None and set(board.models) == set(book.names):
-        heads = [*group_heads(book, board)]
+    if whole and condition == "full" and board is not None and {*board.models, *board.unscored} == set(book.names):
+        heads = [*group_heads(book, board), *unscored_heads(book, board)]
     groups = tuple(
         (
             head,
@@ -166,7 +166,7 @@ def _signed(book: BenchBook, item: Measurement | None) -> StageCell:
 def _whole(item: Measurement | None, *, licensed: bool) -> str:
     """The range over all questions; a point only where the rank is supported."""
     if item is None or item.value is None:
-        return shown(item)
+        return why_none(item)
     if item.low is None or item.high is None:
         return "no interval"
     return interval(item.value, item.low, item.high) if licensed else span(item.low, item.high)

@@ -70,7 +70,7 @@ class BenchBook:
     @property
     def unscored(self) -> frozenset[str]:
         """The models that have no CEPS."""
-        return frozenset(name for board in self.run.leaderboards for name in board.unscored)
+        return frozenset(name for board in pipeline_boards(self.run) for name in board.unscored)
 
     def shares_tier(self, board: str | None, model: str) -> bool:
         """Whether a model cannot be ranked on a leaderboard, so that no page shows its score as a point."""

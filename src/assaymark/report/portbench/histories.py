@@ -17,11 +17,10 @@ from assaymark.report.formats import (
     number,
     percent,
     plural,
-    shown,
     signed,
     span,
 )
-from assaymark.report.portbench.book import BenchBook, profile_word
+from assaymark.report.portbench.book import BenchBook, profile_word, why_none
 from assaymark.report.portbench.figures import History, HistorySet, history_panels
 from assaymark.report.portbench.inputs import NavPath, ProfileView, WindowView
 from assaymark.report.tables import Table
@@ -180,8 +179,10 @@ def _panel(book: BenchBook, name: str, window: WindowView, profile: ProfileView,
     if item is not None and item.value is not None:
         broken = item.value > profile.drawdown_tolerance + 1e-9
         glyph, word = ("fail", "beyond the limit") if broken else ("pass", "within the limit")
-    why = "" if svg else "No history: this episode was not run to its end."
-    return PanelView(clean(name, 60), glyph, word, svg, why)
+    why = "No history: this episode was not run to its end."
+    if item is not None and item.value is None:
+        why = f"No history: {item.state.removeprefix('no score: ')}."
+    return PanelView(clean(name, 60), glyph, word, svg, "" if svg else clean(why, 160))
 
 
 # --- figures of performance -------------------------------------------------------------------------------------------
@@ -237,7 +238,9 @@ def _model_figure(book: BenchBook, figure: str, labels: dict[str, str]) -> Measu
 
 
 def _cell(book: BenchBook, item: Measurement | None, kind: str) -> str:
-    return shown(item) if item is None or item.value is None else book.to(item, _figure_words(item, item.value, kind))
+    return (
+        why_none(item) if item is None or item.value is None else book.to(item, _figure_words(item, item.value, kind))
+    )
 
 
 def _figure_words(item: Measurement, value: float, kind: str) -> str:

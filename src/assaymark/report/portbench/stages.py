@@ -140,11 +140,6 @@ def design_note(book: BenchBook, board: str) -> str:
 
 
 def _groups(book: BenchBook, board: Leaderboard, axis: ScoreAxis) -> tuple[StageGroup, ...]:
-    heads = list(group_heads(book, board))
-    if board.unscored:
-        heads.append(
-            GroupHead(tuple(board.unscored), "No score", "in S3 to S5, so no CEPS and no rank", None, "", False, {})
-        )
     return tuple(
         StageGroup(
             places=head.places,
@@ -153,8 +148,21 @@ def _groups(book: BenchBook, board: Leaderboard, axis: ScoreAxis) -> tuple[Stage
             tag=head.tag,
             rows=tuple(_row(book, board, name, axis, head) for name in head.members),
         )
-        for head in heads
+        for head in (*group_heads(book, board), *unscored_heads(book, board))
     )
+
+
+def unscored_heads(book: BenchBook, board: Leaderboard) -> Iterator[GroupHead]:
+    """What stands below the tiers: models that nothing is said of, and models that were left out."""
+    shares = [item for item in book.every("missing.share", part=board.board.family) if item.detail["left_out"]]
+    gone = tuple(name for name in board.unscored if name in {item.labels["model"] for item in shares})
+    rest = tuple(name for name in board.unscored if name not in gone)
+    for members, words in (
+        (rest, "in S3 to S5, so no CEPS and no rank"),
+        (gone, "left out: too many of the replies did not come"),
+    ):
+        if members:
+            yield GroupHead(members, "No score", words, None, "", False, {})
 
 
 def group_heads(book: BenchBook, board: Leaderboard) -> Iterator[GroupHead]:
