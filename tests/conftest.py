@@ -93,6 +93,16 @@ def once(tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Path]:
 
 
 @pytest.fixture(scope="session")
+def own_copy(once, tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """``own_copy(name, build)``: what ``once`` built, as this worker's own: an open ledger has files beside it."""
+
+    def copied(name: str, build: Callable[[Path], object]) -> Path:
+        return Path(shutil.copytree(once(name, build), tmp_path_factory.mktemp("own-copies") / name))
+
+    return copied
+
+
+@pytest.fixture(scope="session")
 def demo(once) -> Path:
     """The run folder of a finished demo. Not to be changed."""
 
