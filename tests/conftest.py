@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 import warnings
@@ -26,6 +27,11 @@ from assaymark.cli import main
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=50)
 settings.register_profile("search", max_examples=500, deadline=None, print_blob=True)
 settings.load_profile("fixed")
+
+# Tests start many processes, and each worker imports all tests: without bytecode beside the sources each of them would
+# compile the package and the tests anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 _CHROMIUM: Final = Path("/usr/bin/chromium")
 _CHROMIUM_OPTIONS: Final = (
@@ -84,6 +90,16 @@ def once(tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Path]:
         return folder
 
     return made
+
+
+@pytest.fixture(scope="session")
+def own_copy(once, tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Path]:
+    """``own_copy(name, build)``: what ``once`` built, as this worker's own: an open ledger has files beside it."""
+
+    def copied(name: str, build: Callable[[Path], object]) -> Path:
+        return Path(shutil.copytree(once(name, build), tmp_path_factory.mktemp("own-copies") / name))
+
+    return copied
 
 
 @pytest.fixture(scope="session")

@@ -155,9 +155,13 @@ def test_the_package_alone_gives_its_version_and_takes_nothing_along():
     assert made.stdout.strip() == "[] ['__version__'] []"
 
 
-@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_no_module_takes_what_another_keeps_to_itself(path):
-    nodes = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.ImportFrom)]
-    ours = [node for node in nodes if (node.module or "").startswith("assaymark")]
-    taken = [f"{node.module}.{alias.name}" for node in ours for alias in node.names]
-    assert [name for name in taken if any(part[0] == "_" and part[1] != "_" for part in name.split("."))] == []
+def test_no_module_takes_what_another_keeps_to_itself():
+    problems, files = [], sorted(SOURCE.rglob("*.py"))
+    for path in files:
+        tree = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        ours = [one for one in tree if isinstance(one, ast.ImportFrom) and (one.module or "").startswith("assaymark")]
+        taken = [f"{node.module}.{alias.name}" for node in ours for alias in node.names]
+        private = [name for name in taken if any(part[0] == "_" and part[1] != "_" for part in name.split("."))]
+        problems += [f"{path.relative_to(SOURCE)} takes {name}" for name in private]
+    assert files
+    assert problems == []

@@ -39,16 +39,6 @@ _OVERFLOWING: Final = """() => {
   return document.documentElement.scrollWidth + ' px: ' + worst.outerHTML.slice(0, 120);
 }"""
 
-_KINDS: Final = """() => {
-  const style = [...document.querySelectorAll('style')].map(e => e.textContent.length) + ' ';
-  const mark = e => e.tagName + [...e.attributes].map(a => a.name === 'class' ? '.' + a.value : ' ' + a.name).sort();
-  const kind = e => style + mark(e.parentElement) + ' > ' + mark(e);
-  return [...new Set([...document.body.querySelectorAll('*')].map(kind))];
-}"""
-"""What a page is built of, whatever it says and however long it is: each kind of element in each kind of parent, under
-each style sheet.
-"""
-
 _SHORTENED: Final = """() => {
   const walk = e => {
     const kinds = new Set();
@@ -141,10 +131,6 @@ class Visitor:
         self.set(setting)
         why = self.page.evaluate(f"() => {{ {_UNFOLD} return ({_OVERFLOWING})(); }}")
         return [f"at {setting[1]} px it is {why}"] if why else []
-
-    def kinds(self) -> set[str]:
-        """What the open page is built of."""
-        return set(self.page.evaluate(_KINDS))
 
     def barriers(self, settings: Sequence[Setting]) -> list[str]:
         """What axe finds: by all rules in the first setting, by those of layout in others. Shortens the page."""

@@ -7,12 +7,13 @@ import gzip
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from html import unescape
 from itertools import pairwise
 from pathlib import Path
+from posixpath import dirname, join, normpath
 from typing import Final
 from urllib.parse import unquote, urlsplit
 from xml.etree.ElementTree import Element
@@ -56,8 +57,12 @@ _REFERENCES: Final = (
 
 
 _BODIES: Final = re.compile(r"(<(script|style)>).*?(</\2>)", re.DOTALL)
+_STYLE: Final = re.compile(r"<style>(.*?)</style>", re.DOTALL)
 _TAG: Final = re.compile(r"<[a-zA-Z][^<>]*>")
+_STEP: Final = re.compile(r"<(/?)([a-zA-Z][\w-]*)([^<>]*?)(/?)>")
 _ATTRIBUTE: Final = re.compile(r"""\s([\w:-]+)=(?:"([^"]*)"|'([^']*)')""")
+_NAMED: Final = re.compile(r"""\s([\w:-]+)(?:="([^"]*)"|='([^']*)')?""")
+_EMPTY: Final = {"area", "br", "col", "hr", "input", "link", "meta", "wbr"}
 _BETWEEN: Final = re.compile(r">[^<>&]+(?=<)")
 _VALUES: Final = re.compile(r'="[^"<>&]*"')
 _ROW: Final = re.compile(r"<(tr|li|p|div|option)\b[^<>]*>.*</\1>")
@@ -97,10 +102,48 @@ class Page:
         """How often each id is given."""
         return Counter(value for name, value in self.attributes if name == "id")
 
+    @cached_property
+    def _steps(self) -> list[tuple[str, str, str, str]]:
+        """Tags of its body in their order: whether one ends, its name, its attributes, whether it ends itself."""
+        return _STEP.findall(_BODIES.sub(r"\1\3", self.text.partition("</head>")[2]))
+
     @property
-    def kinds(self) -> set[tuple[str, str]]:
-        """Every pair of an element's name and one of its attributes: what a page is built of, whatever it says."""
-        return {(str(one.tag), name) for one, _ in self.elements for name in ("", *one.attrib)}
+    def kinds(self) -> frozenset[tuple[str, str]]:
+        """Every pair of an element's name and one of its attributes, whatever they hold and wherever it stands."""
+        written = {(tag, attributes) for end, tag, attributes, _ in self._steps if not end}
+        return frozenset(
+            (tag, name) for tag, one in written for name in ("", *(name for name, *_ in _NAMED.findall(one)))
+        )
+
+    @property
+    def blocks(self) -> frozenset[tuple[str, str, str]]:
+        """What it is built of: under its style sheet, each kind of element in each kind of parent. A kind is a name,
+        its classes, and the names of its other attributes.
+        """
+        style = " ".join(str(len(one)) for one in _STYLE.findall(self.text))
+        found, marks, open_ones = set(), dict[tuple[str, str], str](), [""]
+        for end, tag, written, closed in self._steps:
+            if end:
+                del open_ones[max(1, len(open_ones) - 1) :]
+                continue
+            mark = marks.get((tag, written))
+            if mark is None:
+                named = _NAMED.findall(written)
+                names = sorted(f".{one or other}" if name == "class" else f" {name}" for name, one, other in named)
+                mark = marks[tag, written] = tag + "".join(names)
+            found.add((style, open_ones[-1], mark))
+            if not closed and tag not in _EMPTY:
+                open_ones.append(mark)
+        return frozenset(found)
+
+
+def covering(kinds: Mapping[str, Set[Hashable]], known: Set[Hashable] = frozenset()) -> list[str]:
+    """Pages that together hold every kind that is not known, the one with most of them first."""
+    left, known, found = dict(kinds), set(known), list[str]()
+    while left and (name := max(left, key=lambda one: len(left[one] - known))) and not left[name] <= known:
+        known |= left.pop(name)
+        found.append(name)
+    return found
 
 
 def _without_repeats(text: str) -> Iterator[str]:
@@ -226,24 +269,24 @@ def _too_large(page: Page) -> Iterator[str]:
 def link_problems(root: Path, pages: Mapping[str, Page]) -> list[str]:
     """Links that lead out of the folder, to a file that is not there, or to an id that its page does not have."""
     found = []
+    files = {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
     for page in pages.values():
         for link in {value for name, value in page.attributes if name in ("href", "xlink:href")}:
-            if why := _lost(root, pages, page, link):
+            if why := _lost(files, pages, page, link):
                 found.append(f"{page.name}: something leads to {link[:120]!r}, {why}")
     return sorted(found)
 
 
-def _lost(root: Path, pages: Mapping[str, Page], page: Page, link: str) -> str:
+def _lost(files: Set[str], pages: Mapping[str, Page], page: Page, link: str) -> str:
     parts = urlsplit(link)
     if parts.scheme or parts.netloc or parts.path.startswith("/"):
         return "which is not beside it"
-    target = (root / page.name).parent / unquote(parts.path) if parts.path else root / page.name
-    target = target.resolve()
-    if not target.is_relative_to(root.resolve()):
+    target = normpath(join(dirname(page.name), unquote(parts.path))) if parts.path else page.name
+    if target.startswith(".."):
         return "which is outside of its folder"
-    if not target.is_file():
+    if target not in files:
         return "which does not exist"
-    other = pages.get(target.relative_to(root.resolve()).as_posix())
+    other = pages.get(target)
     if parts.fragment and (other is None or unquote(parts.fragment) not in other.ids):
         return "which has no such id"
     return ""

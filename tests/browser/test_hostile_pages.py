@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hostile_pages import PAYLOADS, unseen, without_policy
 from looking import said, visiting
-from markup import link_problems, markup_problems, pages_below
+from markup import covering, link_problems, markup_problems, pages_below
 
 _TOUCH = """() => document.querySelectorAll('main *, footer *').forEach(e => {
   if (e.tagName !== 'BUTTON') for (const kind of ['mouseover', 'focus', 'toggle', 'load', 'error', 'begin'])
@@ -31,12 +31,9 @@ def test_what_others_wrote_stays_text_in_every_page(example, payload):
 def test_nothing_runs_or_loads_even_without_a_policy(browser, example, tmp_path, payload):
     root = example(f"hostile {payload}")
     problems = []
-    seen: set[tuple[str, str]] = set()
+    pages = pages_below(root)
     with visiting(browser) as visitor:
-        for page in pages_below(root).values():
-            if page.kinds <= seen:
-                continue
-            seen |= page.kinds
+        for page in (pages[name] for name in covering({name: page.kinds for name, page in pages.items()})):
             path = tmp_path / "page.html"
             path.write_text(without_policy(page.text), encoding="utf-8")
             visitor.open(path.as_uri(), ("light", 390))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from looking import said
-from markup import Page, link_problems, markup_problems, pages_below
+from markup import Page, covering, link_problems, markup_problems, pages_below
 from page_examples import NAMES
 
 
@@ -65,6 +65,23 @@ def test_a_cell_that_reaches_down_counts_in_every_row_that_it_reaches():
         "<tr><td>e</td><td>f</td></tr><tr><td>g</td><td>h</td><td>i</td></tr></tbody></table>"
     )
     assert markup_problems(Page("a.html", f'{HEAD}<main id="m"><h1>One</h1>{table}</main></body></html>')) == []
+
+
+def test_what_a_page_is_built_of_is_read_from_its_file():
+    text = f'{HEAD}<p class="a" id="x">One<br>two <b>three</b></p><script>"<i>"</script><svg><path d="m"/></svg></body>'
+    page = Page("a.html", text)
+    body = {("", "body"), ("body", "p id.a"), ("p id.a", "br"), ("p id.a", "b"), ("body", "script"), ("body", "svg")}
+    assert {(parent, mark) for _, parent, mark in page.blocks} == body | {("svg", "path d")}
+    assert page.kinds >= {("p", ""), ("p", "class"), ("p", "id"), ("path", "d")}
+    assert Page("b.html", text.replace("three", "four")).blocks == page.blocks
+    assert not Page("c.html", text.replace("b{}", "b{c:d}")).blocks & page.blocks
+
+
+def test_few_pages_hold_every_kind_between_them():
+    pages = {"a": {1}, "b": {1, 2, 3}, "c": {2, 4}, "d": {3, 4}}
+    assert covering(pages) == ["b", "c"]
+    assert covering(pages, {4}) == ["b"]
+    assert covering(pages, {1, 2, 3, 4}) == []
 
 
 @pytest.mark.parametrize(

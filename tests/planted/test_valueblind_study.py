@@ -79,12 +79,14 @@ class Run:
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory) -> Run:
+def run(own_copy) -> Run:
     """The whole study: 1,100 trajectories, 5,500 judge calls."""
-    folder = tmp_path_factory.mktemp("valueblind") / "run"
-    # The demo takes the same way in small, and is traced.
-    assert untraced(lambda: main(["run", str(STUDY), "--out", str(folder)])) == 0
-    return Run(folder)
+
+    def build(folder: Path) -> None:
+        # The demo takes the same way in small, and is traced.
+        assert untraced(lambda: main(["run", str(STUDY), "--out", str(folder / "run")])) == 0
+
+    return Run(own_copy("valueblind", build) / "run")
 
 
 @pytest.fixture(scope="module", params=["valueblind", "demo"])

@@ -21,12 +21,14 @@ FIGURES = (
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
+def folder(once) -> Path:
     """All pages of all runs as files."""
-    root = tmp_path_factory.mktemp("pages")
-    for name in RUNS:
-        write_pages(root / name, render_pages(getattr(runs if hasattr(runs, name) else full_runs, name)()))
-    return root
+
+    def build(root: Path) -> None:
+        for name in RUNS:
+            write_pages(root / name, render_pages(getattr(runs if hasattr(runs, name) else full_runs, name)()))
+
+    return once("pages-of-studies", build)
 
 
 @pytest.mark.parametrize("width", [1440, 390])

@@ -20,11 +20,12 @@ PAGES = (
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    root = tmp_path_factory.mktemp("benchmark")
-    for name in {page.partition("/")[0] for page in PAGES}:
-        write_pages(root / name, render_benchmark(getattr(runs, name)()))
-    return root
+def folder(once) -> Path:
+    def build(root: Path) -> None:
+        for name in {page.partition("/")[0] for page in PAGES}:
+            write_pages(root / name, render_benchmark(getattr(runs, name)()))
+
+    return once("pages-of-benchmarks", build)
 
 
 @pytest.mark.parametrize("width", [1440, 390])

@@ -13,17 +13,20 @@ from assaymark.cli import main
 
 
 @pytest.fixture(scope="session")
-def records(tmp_path_factory) -> Path:
+def records(own_copy) -> Path:
     """A run folder with imported records and nothing else. Not to be changed."""
-    return store_imported(tmp_path_factory.mktemp("records") / "run").path
+    return own_copy("imported-records", lambda folder: store_imported(folder / "run")) / "run"
 
 
 @pytest.fixture(scope="session")
-def finished(records, tmp_path_factory) -> Path:
+def finished(records, own_copy) -> Path:
     """The folder of a finished run on imported records. Not to be changed."""
-    folder = Path(shutil.copytree(records, tmp_path_factory.mktemp("finished") / "run"))
-    assert main(["run", str(STUDY), "--out", str(folder)]) == 0
-    return folder
+
+    def build(folder: Path) -> None:
+        shutil.copytree(records, folder / "run")
+        assert main(["run", str(STUDY), "--out", str(folder / "run")]) == 0
+
+    return own_copy("finished-run", build) / "run"
 
 
 @pytest.fixture
@@ -39,11 +42,13 @@ def imported(records, tmp_path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def own_run(tmp_path_factory) -> Path:
+def own_run(own_copy) -> Path:
     """The folder of a finished run that made its own records. Not to be changed."""
-    folder = tmp_path_factory.mktemp("own") / "run"
-    assert main(["run", str(OWN), "--out", str(folder)]) == 0
-    return folder
+
+    def build(folder: Path) -> None:
+        assert main(["run", str(OWN), "--out", str(folder / "run")]) == 0
+
+    return own_copy("own-run", build) / "run"
 
 
 @pytest.fixture

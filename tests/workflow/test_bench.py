@@ -37,14 +37,14 @@ MODELS = reference_benchmark_models()
 
 
 @pytest.fixture(scope="session")
-def questions(tmp_path_factory):
+def questions(once):
     """A small set of questions in a file."""
-    path = tmp_path_factory.mktemp("questions") / "set.jsonl"
-    made = generate_questions(
-        synthetic_history(0), counts=dict.fromkeys(("T1", "T2", "T3", "T4", "T5", "T6", "T7"), 40)
-    )
-    write_questions(path, made.questions)
-    return path
+
+    def build(folder):
+        counts = dict.fromkeys(("T1", "T2", "T3", "T4", "T5", "T6", "T7"), 40)
+        write_questions(folder / "set.jsonl", generate_questions(synthetic_history(0), counts=counts).questions)
+
+    return once("questions", build) / "set.jsonl"
 
 
 def plan(questions, *words, more=""):
@@ -75,14 +75,17 @@ def files(folder):
 
 
 @pytest.fixture(scope="session")
-def benched(tmp_path_factory, questions):
+def benched(own_copy, questions):
     """A run folder with questions and pipeline of four reference models. Not to be changed."""
-    folder = RunFolder(tmp_path_factory.mktemp("bench") / "run")
     text = plan(questions, "literal", "stubborn", "momentum", "garbled")
-    bench_qa(folder, text, "plan", MODELS, now=NOW)
-    (folder.path.parent / "questions-alone.json").write_bytes(folder.verdicts.read_bytes())
-    bench_pipeline(folder, text, "plan", MODELS, now=NOW)
-    return folder, text
+
+    def build(path):
+        folder = RunFolder(path / "run")
+        bench_qa(folder, text, "plan", MODELS, now=NOW)
+        (path / "questions-alone.json").write_bytes(folder.verdicts.read_bytes())
+        bench_pipeline(folder, text, "plan", MODELS, now=NOW)
+
+    return RunFolder(own_copy("benched", build) / "run"), text
 
 
 def test_a_run_leaves_scores_measurements_verdicts_and_pages(benched):

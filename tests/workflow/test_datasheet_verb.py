@@ -43,13 +43,15 @@ from assaymark.workflow.tables import PAIRS, Store
 
 
 @pytest.fixture(scope="module")
-def three(tmp_path_factory) -> Path:
+def three(own_copy) -> Path:
     """The three reference judges under both instructions. Not to be changed."""
-    out = tmp_path_factory.mktemp("sheets") / "three"
-    with redirect_stdout(io.StringIO()) as screen:
-        assert datasheet(out, *THREE) == 0
-    (out.parent / "screen.txt").write_text(screen.getvalue(), encoding="utf-8")
-    return out
+
+    def build(folder: Path) -> None:
+        with redirect_stdout(io.StringIO()) as screen:
+            assert datasheet(folder / "three", *THREE) == 0
+        (folder / "screen.txt").write_text(screen.getvalue(), encoding="utf-8")
+
+    return own_copy("three-datasheets", build) / "three"
 
 
 @pytest.fixture(scope="module")

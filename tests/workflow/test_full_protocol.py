@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from full_records import DIMENSIONS, grades, make, study
@@ -15,13 +16,15 @@ from assaymark.workflow.tables import ANCHOR, EVIDENCE, JUDGMENTS, MEASUREMENTS,
 
 
 @pytest.fixture(scope="module")
-def full(tmp_path_factory) -> Store:
+def full(own_copy) -> Store:
     """A finished run of the whole protocol, people among the judges. Not to be changed."""
-    folder = tmp_path_factory.mktemp("full")
-    run = make(folder / "run")
-    assert main(["import", "human", str(grades(folder / "grades.csv")), "--out", str(run.path)]) == 0
-    assert main(["run", str(study(folder / "s.toml", people=True)), "--out", str(run.path)]) == 0
-    return Store(run)
+
+    def build(folder: Path) -> None:
+        run = make(folder / "run")
+        assert main(["import", "human", str(grades(folder / "grades.csv")), "--out", str(run.path)]) == 0
+        assert main(["run", str(study(folder / "s.toml", people=True)), "--out", str(run.path)]) == 0
+
+    return Store(RunFolder(own_copy("full-protocol", build) / "run"))
 
 
 def measured(store: Store, name: str):

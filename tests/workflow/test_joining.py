@@ -14,11 +14,14 @@ from assaymark.workflow.joining import join_runs
 
 
 @pytest.fixture(scope="module")
-def sheets(tmp_path_factory) -> Path:
-    folder = tmp_path_factory.mktemp("joined") / "Our judges"
-    judges = ("reference/slot-biased", "reference/checklist")
-    assert main(["datasheet", *(word for judge in judges for word in ("--judge", judge)), "--out", str(folder)]) == 0
-    return folder
+def sheets(own_copy) -> Path:
+    """The datasheets of two judges. Not to be changed."""
+    judges = ("--judge", "reference/slot-biased", "--judge", "reference/checklist")
+
+    def build(folder: Path) -> None:
+        assert main(["datasheet", *judges, "--out", str(folder / "Our judges")]) == 0
+
+    return own_copy("two-datasheets", build) / "Our judges"
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -26,14 +29,17 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def joined(demo, sheets, tmp_path_factory) -> Path:
-    site = tmp_path_factory.mktemp("joined") / "site"
-    before = files(demo / "report")
-    made = join_runs([RunFolder(sheets), RunFolder(demo)], site, title="Two runs", calls="none")
-    assert made.page == site / "index.html"
-    assert [run.kind for run in made.runs] == ["study", "judges"]
-    assert files(demo / "report") == before
-    return site
+def joined(demo, sheets, own_copy) -> Path:
+    """Both as one site. Not to be changed."""
+
+    def build(folder: Path) -> None:
+        site, before = folder / "site", files(demo / "report")
+        made = join_runs([RunFolder(sheets), RunFolder(demo)], site, title="Two runs", calls="none")
+        assert made.page == site / "index.html"
+        assert [run.kind for run in made.runs] == ["study", "judges"]
+        assert files(demo / "report") == before
+
+    return own_copy("joined", build) / "site"
 
 
 def test_every_run_has_its_pages_below_its_name_with_the_menu_of_all(joined):

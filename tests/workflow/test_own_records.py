@@ -78,11 +78,13 @@ def study(tmp_path: Path, *changes: tuple[str, str], name: str = "study.toml") -
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory) -> Path:
+def made(own_copy) -> Path:
     """A finished run. Not to be changed."""
-    folder = tmp_path_factory.mktemp("own")
-    assert main(["run", study(folder), "--out", str(folder / "run")]) == 0
-    return folder / "run"
+
+    def build(folder: Path) -> None:
+        assert main(["run", study(folder), "--out", str(folder / "run")]) == 0
+
+    return own_copy("own-records", build) / "run"
 
 
 @pytest.fixture

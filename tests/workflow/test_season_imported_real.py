@@ -31,10 +31,13 @@ TRACKS = {
 
 
 @pytest.fixture(scope="module")
-def logs(shared, tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("logs") / "run"
-    import_records("aitrader", shared / "data" / "aitrader", RunFolder(path))
-    return path
+def logs(shared, own_copy) -> Path:
+    """Every log of AI-Trader, imported. Not to be changed."""
+
+    def build(folder: Path) -> None:
+        import_records("aitrader", shared / "data" / "aitrader", RunFolder(folder / "run"))
+
+    return own_copy("aitrader-logs", build) / "run"
 
 
 def material(path: Path, study: str) -> SeasonMaterial:

@@ -63,17 +63,19 @@ def played(path: Path, **changes) -> RunFolder:
 
 
 @pytest.fixture(scope="module")
-def unjudged(tmp_path_factory) -> RunFolder:
+def unjudged(own_copy) -> RunFolder:
     """Two agents, eleven days in three weeks. Not to be changed."""
-    return played(tmp_path_factory.mktemp("unjudged"))
+    return RunFolder(own_copy("unjudged-season", played) / "run")
 
 
 @pytest.fixture(scope="module")
-def judged(unjudged, tmp_path_factory) -> RunFolder:
+def judged(unjudged, own_copy) -> RunFolder:
     """The same, graded by three judges. Not to be changed."""
-    folder = copied(unjudged, tmp_path_factory.mktemp("judged"))
-    assert judge_season(folder, WHO).made == 2 * 3 * (1 + 3) * 2 + 2 * 3
-    return folder
+
+    def build(path: Path) -> None:
+        assert judge_season(copied(unjudged, path), WHO).made == 2 * 3 * (1 + 3) * 2 + 2 * 3
+
+    return RunFolder(own_copy("judged-season", build) / "copy")
 
 
 def copied(folder: RunFolder, path: Path) -> RunFolder:

@@ -50,16 +50,19 @@ TABLES_OF_0_1 = {
 
 
 @pytest.fixture(scope="session")
-def judged_1(tmp_path_factory) -> Path:
+def judged_1(own_copy) -> Path:
     """A judged run of version 1 with pages and verdicts. Not to be changed."""
-    folder = store_imported(tmp_path_factory.mktemp("judged-1") / "run").path
-    assert main(["lock", str(STUDY), "--out", str(folder)]) == 0
-    assert main(["judge", str(folder)]) == 0
-    back_to_1(folder, "study", STUDY_1)
-    (folder / "verdicts.json").write_text('{"verdicts": "false orders"}')
-    (folder / "report").mkdir()
-    (folder / "report" / "index.html").write_text("false orders")
-    return folder
+
+    def build(base: Path) -> None:
+        folder = store_imported(base / "run").path
+        assert main(["lock", str(STUDY), "--out", str(folder)]) == 0
+        assert main(["judge", str(folder)]) == 0
+        back_to_1(folder, "study", STUDY_1)
+        (folder / "verdicts.json").write_text('{"verdicts": "false orders"}')
+        (folder / "report").mkdir()
+        (folder / "report" / "index.html").write_text("false orders")
+
+    return own_copy("judged-1", build) / "run"
 
 
 @pytest.fixture
@@ -76,28 +79,32 @@ def unasked(imported) -> Path:
 
 
 @pytest.fixture(scope="session")
-def season_1(tmp_path_factory) -> Path:
+def season_1(own_copy) -> Path:
     """A judged season of version 1. Not to be changed."""
-    base = tmp_path_factory.mktemp("season-1")
-    (base / "season.toml").write_text(SEASON)
-    folder = base / "run"
-    assert main(["season", "init", str(base / "season.toml"), "--out", str(folder)]) == 0
-    assert main(["season", "run", str(folder)]) == 0
-    assert main(["season", "judge", str(folder)]) == 0
-    back_to_1(folder, "season", SEASON_1)
-    return folder
+
+    def build(base: Path) -> None:
+        (base / "season.toml").write_text(SEASON)
+        folder = base / "run"
+        assert main(["season", "init", str(base / "season.toml"), "--out", str(folder)]) == 0
+        assert main(["season", "run", str(folder)]) == 0
+        assert main(["season", "judge", str(folder)]) == 0
+        back_to_1(folder, "season", SEASON_1)
+
+    return own_copy("season-1", build) / "run"
 
 
 @pytest.fixture(scope="session")
-def bench_1(tmp_path_factory) -> Path:
+def bench_1(own_copy) -> Path:
     """A benchmark of version 1 with a panel. Not to be changed."""
-    base = tmp_path_factory.mktemp("bench-1")
-    (base / "bench.toml").write_text(BENCHMARK)
-    folder = base / "run"
-    assert main(["bench", "pipeline", str(base / "bench.toml"), "--out", str(folder)]) == 0
-    back_to_1(folder, "benchmark", BENCHMARK)
-    back_to_1(folder / "rationales", "panel", PANEL_1)
-    return folder
+
+    def build(base: Path) -> None:
+        (base / "bench.toml").write_text(BENCHMARK)
+        folder = base / "run"
+        assert main(["bench", "pipeline", str(base / "bench.toml"), "--out", str(folder)]) == 0
+        back_to_1(folder, "benchmark", BENCHMARK)
+        back_to_1(folder / "rationales", "panel", PANEL_1)
+
+    return own_copy("bench-1", build) / "run"
 
 
 RECORDS = 'name = "log"\n[market]\nsource = "records"\nformat = "aitrader"\ntrack = "cn-hourly"\n'

@@ -29,13 +29,14 @@ SHARE = re.compile(r"([+−]?\d+[.,]\d)\u00a0%")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    root = tmp_path_factory.mktemp("brush")
-    for edition in editions(SEASON, [made_catalogue("en"), made_catalogue("de")]):
-        made = model_pages(edition.book, edition.words, edition.render)
-        write_pages(root, {edition.folder + path: text for path, text in made})
-    write_pages(root / "bench", render_benchmark(bench_runs.two()))
-    return root
+def folder(once) -> Path:
+    def build(root: Path) -> None:
+        for edition in editions(SEASON, [made_catalogue("en"), made_catalogue("de")]):
+            made = model_pages(edition.book, edition.words, edition.render)
+            write_pages(root, {edition.folder + path: text for path, text in made})
+        write_pages(root / "bench", render_benchmark(bench_runs.two()))
+
+    return once("pages-to-brush", build)
 
 
 def paths(run=SEASON, agent="Alder"):

@@ -28,14 +28,15 @@ SEEN = """() => {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    root = tmp_path_factory.mktemp("pointing")
-    write_pages(root / "study", {"index.html": render_pages(assay_runs.realistic())["index.html"]})
-    sheets = [judged_sheets.quay(), judged_sheets.north(), judged_sheets.strand()]
-    write_pages(root / "sheets", {**render_datasheet(sheets[0], sheets[1:]), **render_comparison(sheets)})
-    season = made_season()  # marks name their judge where an agent can be ranked
-    write_pages(root / "season", dict(site_pages(season, [made_catalogue("en")])))
-    return root
+def folder(once) -> Path:
+    def build(root: Path) -> None:
+        write_pages(root / "study", {"index.html": render_pages(assay_runs.realistic())["index.html"]})
+        sheets = [judged_sheets.quay(), judged_sheets.north(), judged_sheets.strand()]
+        write_pages(root / "sheets", {**render_datasheet(sheets[0], sheets[1:]), **render_comparison(sheets)})
+        season = made_season()  # marks name their judge where an agent can be ranked
+        write_pages(root / "season", dict(site_pages(season, [made_catalogue("en")])))
+
+    return once("pages-to-point-at", build)
 
 
 def kept(page) -> set[str]:

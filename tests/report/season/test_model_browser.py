@@ -54,15 +54,16 @@ def words() -> SeasonRun:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    root = tmp_path_factory.mktemp("agents")
-    seasons = {
-        "eight": made_season(), "many": many(), "one": made_season(8, 1, 1), "hostile": hostile_season(),
-        "words": words(),
-    }  # fmt: skip
-    for name, run in seasons.items():
-        write_pages(root / name, pages(run))
-    return root
+def folder(once) -> Path:
+    def build(root: Path) -> None:
+        seasons = {
+            "eight": made_season(), "many": many(), "one": made_season(8, 1, 1), "hostile": hostile_season(),
+            "words": words(),
+        }  # fmt: skip
+        for name, run in seasons.items():
+            write_pages(root / name, pages(run))
+
+    return once("pages-of-agents", build)
 
 
 @pytest.mark.parametrize("path", PAGES)

@@ -31,13 +31,14 @@ CLIPPED = """() => [...document.querySelectorAll('main td, main th, main .wh, ma
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    root = tmp_path_factory.mktemp("season")
-    languages = [made_catalogue(code) for code in ("en", "de")]
-    seasons = {"eight": made_season(), "single": made_season(3, 4, 1), "hostile": hostile_season()}
-    for name, run in seasons.items():
-        write_site(run, root / name, languages)
-    return root
+def folder(once) -> Path:
+    def build(root: Path) -> None:
+        languages = [made_catalogue(code) for code in ("en", "de")]
+        seasons = {"eight": made_season(), "single": made_season(3, 4, 1), "hostile": hostile_season()}
+        for name, run in seasons.items():
+            write_site(run, root / name, languages)
+
+    return once("pages-of-seasons", build)
 
 
 @pytest.mark.parametrize("path", TOP)
